@@ -1,0 +1,1 @@
+//! Sources, filters and sinks over decoded chunks.

@@ -1,0 +1,1 @@
+//! Load, CPU, wire and latency measurement.

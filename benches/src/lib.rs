@@ -1,0 +1,1 @@
+//! Benchmarks of Baler beside its peers.

@@ -1,0 +1,3 @@
+//! The program `baler`.
+
+fn main() {}

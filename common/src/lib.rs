@@ -1,0 +1,1 @@
+//! What both sides of Baler agree on: records, containers, transport seams.

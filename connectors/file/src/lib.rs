@@ -1,0 +1,1 @@
+//! Chunks in a folder of segment files.

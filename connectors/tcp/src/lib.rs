@@ -1,0 +1,1 @@
+//! Chunks over TCP: many senders to one receiver.
