@@ -1,0 +1,65 @@
+//! Compression of a native chunk's body.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How a native chunk's body is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Compression {
+    /// lz4 in block mode.
+    Lz4,
+    /// Not at all.
+    #[default]
+    None,
+    /// zstd at this level, 1 to 22.
+    Zstd {
+        /// The level; it does not travel with the chunk.
+        level: i32,
+    },
+}
+
+impl Compression {
+    /// The name without the level, as tables and JSON show it: `none`, `lz4` or `zstd`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lz4 => "lz4",
+            Self::None => "none",
+            Self::Zstd { .. } => "zstd",
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zstd { level } => write!(f, "zstd:{level}"),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
+/// The text is no compression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text} is no compression; use none, lz4, zstd or zstd:1 to zstd:22")]
+pub struct ParseCompressionError {
+    text: Box<str>,
+}
+
+impl FromStr for Compression {
+    type Err = ParseCompressionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let level = match text {
+            "none" => return Ok(Self::None),
+            "lz4" => return Ok(Self::Lz4),
+            "zstd" => Some(3),
+            _ => text
+                .strip_prefix("zstd:")
+                .and_then(|level| level.parse().ok()),
+        };
+        level
+            .filter(|level| (1..=22).contains(level))
+            .map(|level| Self::Zstd { level })
+            .ok_or_else(|| ParseCompressionError { text: text.into() })
+    }
+}

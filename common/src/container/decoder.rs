@@ -1,0 +1,153 @@
+//! Chunks to batches, whatever container they are.
+
+use std::sync::Arc;
+
+use super::compression::Compression;
+use super::error::{DecodeError, DecodeErrorKind};
+use super::header::ChunkHeader;
+use super::limits::Limits;
+use crate::record::{Catalog, RecordBatch};
+use crate::transport::{ChunkIdentity, ContainerKind};
+
+/// Decodes chunks from nothing but their bytes.
+///
+/// It keeps only memory between chunks, never knowledge: any decoder decodes any chunk, in any
+/// order.
+#[derive(Debug, Clone)]
+pub struct ChunkDecoder {
+    limits: Limits,
+    catalog: Arc<Catalog>,
+}
+
+/// A chunk, decoded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecodedChunk {
+    /// What was read without decoding the records.
+    pub summary: ChunkSummary,
+    /// The records.
+    pub batch: RecordBatch,
+}
+
+/// What a chunk says without its records being decoded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChunkSummary {
+    /// Which container it is.
+    pub container: ContainerKind,
+    /// The body's format: `columnar`, or `dflt` in Kieker's container.
+    pub format: &'static str,
+    /// How the body is compressed. The level of zstd is not known: it is given as 0.
+    pub compression: Compression,
+    /// The chunk's length in bytes.
+    pub bytes: usize,
+    /// How many records it holds; Kieker's container does not say.
+    pub records: Option<usize>,
+    /// The smallest and the largest timestamp, if the chunk says so and has any.
+    pub time_span: Option<(i64, i64)>,
+    /// What a native chunk says about itself.
+    pub header: Option<ChunkHeader>,
+}
+
+impl ChunkSummary {
+    /// Who the chunk is, if it says so itself.
+    pub fn identity(&self) -> Option<ChunkIdentity> {
+        self.header.as_ref().map(|header| header.identity)
+    }
+}
+
+/// Where the bytes of a chunk went.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Layout {
+    /// Header, prefix and checksum, in bytes.
+    pub header_bytes: usize,
+    /// The body as sent, in bytes.
+    pub stored_body_bytes: usize,
+    /// The body after decompression, in bytes.
+    pub body_bytes: usize,
+    /// The schemas, in bytes of the decompressed body.
+    pub schema_bytes: usize,
+    /// The string table, in bytes of the decompressed body.
+    pub string_bytes: usize,
+    /// The order of types, in bytes of the decompressed body.
+    pub order_bytes: usize,
+    /// The columns, in order of types and fields.
+    pub columns: Vec<ColumnLayout>,
+}
+
+/// Where the bytes of a column went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnLayout {
+    /// The record type.
+    pub record: Box<str>,
+    /// The field, or `(timestamp)`.
+    pub field: Box<str>,
+    /// The encodings used, outermost first: `constant`, `run length`, ...
+    pub encoding: Box<str>,
+    /// Bytes in the decompressed body.
+    pub bytes: usize,
+}
+
+impl Default for ChunkDecoder {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl ChunkDecoder {
+    /// A decoder with Kieker's catalog.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            catalog: Arc::new(Catalog::kieker()),
+        }
+    }
+
+    /// Sets the types that containers without schemas may name.
+    #[must_use]
+    pub fn with_catalog(mut self, catalog: Arc<Catalog>) -> Self {
+        self.catalog = catalog;
+        self
+    }
+
+    /// What the decoder is willing to spend.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Checks the chunk and decodes its records.
+    ///
+    /// # Errors
+    ///
+    /// A [`DecodeError`] that says where and what; no record of a broken chunk is returned.
+    pub fn decode(&mut self, chunk: &[u8]) -> Result<DecodedChunk, DecodeError> {
+        let _ = &self.catalog;
+        Err(DecodeError {
+            offset: 0,
+            in_body: false,
+            reading: "the magic",
+            kind: DecodeErrorKind::UnknownContainer {
+                found: chunk.iter().take(4).copied().collect(),
+            },
+        })
+    }
+
+    /// Decodes the records and tells where the bytes went.
+    ///
+    /// # Errors
+    ///
+    /// As [`ChunkDecoder::decode`].
+    pub fn decode_with_layout(
+        &mut self,
+        chunk: &[u8],
+    ) -> Result<(DecodedChunk, Layout), DecodeError> {
+        Ok((self.decode(chunk)?, Layout::default()))
+    }
+
+    /// Reads what a chunk says of itself. The prefix and the header are checked, the body is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`ChunkDecoder::decode`].
+    pub fn summarize(&self, chunk: &[u8]) -> Result<ChunkSummary, DecodeError> {
+        self.clone().decode(chunk).map(|decoded| decoded.summary)
+    }
+}

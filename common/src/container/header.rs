@@ -1,0 +1,197 @@
+//! What a native chunk says about itself: who it is, when, and what was lost.
+
+use std::fmt;
+
+use crate::transport::ChunkIdentity;
+
+/// What a native chunk says about itself beside its records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// Who the chunk is.
+    pub identity: ChunkIdentity,
+    /// Whether it is the last chunk of its epoch: its losses are then complete.
+    pub last_of_epoch: bool,
+    /// Whether the clock jumped (suspend, step) since the chunk before.
+    pub clock_jumped: bool,
+    /// How ticks become nanoseconds, when columns hold ticks.
+    pub clock: Option<ClockMapping>,
+    /// Records lost in this epoch so far, by reason. Cumulative: a chunk that is lost or repeated
+    /// does not falsify them.
+    pub losses: Losses,
+    /// Chunks of this lane that were numbered and then given up by policy, oldest first: a gap
+    /// there is explained.
+    pub lost_chunks: Vec<LostChunks>,
+}
+
+impl ChunkHeader {
+    /// A header that says who the chunk is and nothing else.
+    pub fn new(identity: ChunkIdentity) -> Self {
+        Self {
+            identity,
+            last_of_epoch: false,
+            clock_jumped: false,
+            clock: None,
+            losses: Losses::default(),
+            lost_chunks: Vec::new(),
+        }
+    }
+}
+
+/// How ticks of a clock become nanoseconds since the Unix epoch:
+/// `anchor_unix_ns + ((ticks - anchor_ticks) * multiplier >> shift)`, computed in 128 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockMapping {
+    /// The tick at which the mapping was made.
+    pub anchor_ticks: u64,
+    /// The time at that tick, in nanoseconds since the Unix epoch.
+    pub anchor_unix_ns: i64,
+    /// Nanoseconds a tick, times 2 to the power of `shift`.
+    pub multiplier: u32,
+    /// At most 63.
+    pub shift: u8,
+}
+
+impl ClockMapping {
+    /// The time at this tick, in nanoseconds since the Unix epoch; saturates at the ends of `i64`.
+    pub fn unix_ns(&self, ticks: u64) -> i64 {
+        let elapsed = i128::from(ticks).wrapping_sub(i128::from(self.anchor_ticks));
+        let nanos = elapsed.wrapping_mul(i128::from(self.multiplier)) >> self.shift.min(63);
+        let time = i128::from(self.anchor_unix_ns).wrapping_add(nanos);
+        i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
+    }
+}
+
+/// Why records were lost. The numbers are part of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// The queue was full and the policy drops the newest.
+    QueueFullNewest,
+    /// The queue was full and the policy drops the oldest.
+    QueueFullOldest,
+    /// The queue stayed full for the time that the policy blocks.
+    BlockTimeout,
+    /// The collector was shutting down or dead when the record came.
+    Shutdown,
+    /// One record alone is above the largest chunk; it was put aside.
+    TooLarge,
+    /// The container cannot hold the record, or its row does not follow its schema.
+    NotEncodable,
+    /// The medium refused the chunk for good.
+    Refused,
+    /// The retries' limit was reached, or the deadline of the shutdown.
+    Undelivered,
+    /// The record was emitted where it could not be taken: while a record was being built, or by
+    /// a suppressed thread.
+    Reentrant,
+}
+
+impl LossReason {
+    /// Every reason, by number.
+    pub const ALL: [Self; 9] = [
+        Self::QueueFullNewest,
+        Self::QueueFullOldest,
+        Self::BlockTimeout,
+        Self::Shutdown,
+        Self::TooLarge,
+        Self::NotEncodable,
+        Self::Refused,
+        Self::Undelivered,
+        Self::Reentrant,
+    ];
+
+    /// The reason's number in the container.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::QueueFullNewest => 0x01,
+            Self::QueueFullOldest => 0x02,
+            Self::BlockTimeout => 0x03,
+            Self::Shutdown => 0x04,
+            Self::TooLarge => 0x05,
+            Self::NotEncodable => 0x06,
+            Self::Refused => 0x07,
+            Self::Undelivered => 0x08,
+            Self::Reentrant => 0x09,
+        }
+    }
+
+    /// The reason's name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFullNewest => "queue_full_newest",
+            Self::QueueFullOldest => "queue_full_oldest",
+            Self::BlockTimeout => "block_timeout",
+            Self::Shutdown => "shutdown",
+            Self::TooLarge => "too_large",
+            Self::NotEncodable => "not_encodable",
+            Self::Refused => "refused",
+            Self::Undelivered => "undelivered",
+            Self::Reentrant => "reentrant",
+        }
+    }
+
+    /// The reason with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.code() == code)
+    }
+}
+
+impl fmt::Display for LossReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Counts of lost records by reason.
+///
+/// Reasons that this version does not know keep their number, so that a relay passes them on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Losses {
+    counts: std::collections::BTreeMap<u8, u64>,
+}
+
+impl Losses {
+    /// Adds lost records.
+    pub fn add(&mut self, reason: LossReason, records: u64) {
+        self.add_code(reason.code(), records);
+    }
+
+    /// Adds lost records by the reason's number.
+    pub fn add_code(&mut self, code: u8, records: u64) {
+        if records > 0 {
+            let count = self.counts.entry(code).or_default();
+            *count = count.saturating_add(records);
+        }
+    }
+
+    /// How many records were lost for this reason.
+    pub fn get(&self, reason: LossReason) -> u64 {
+        self.counts.get(&reason.code()).copied().unwrap_or(0)
+    }
+
+    /// How many records were lost.
+    pub fn total(&self) -> u64 {
+        self.counts
+            .values()
+            .fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Whether nothing was lost.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Numbers and counts, in order of the numbers; counts of 0 are left out.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u8, u64)> {
+        self.counts.iter().map(|(code, count)| (*code, *count))
+    }
+}
+
+/// Consecutive chunks of a lane that were given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostChunks {
+    /// The first one's sequence number.
+    pub first_sequence: u64,
+    /// How many, at least one.
+    pub chunks: u64,
+}

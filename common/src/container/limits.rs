@@ -1,0 +1,43 @@
+//! What a decoder is willing to spend on a chunk.
+
+/// What a decoder is willing to spend on a chunk.
+///
+/// Lengths that a chunk declares are checked against these and against what is left of its bytes
+/// before anything is allocated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The largest chunk, in bytes. Default 64 MiB.
+    pub chunk_bytes: usize,
+    /// The largest body after decompression, in bytes. Default 256 MiB.
+    pub body_bytes: usize,
+    /// How many times larger the body may be than its compressed form. Default 4,096. Bodies of up
+    /// to 1 MiB are not held to it.
+    pub ratio: usize,
+    /// The largest zstd window, as a power of two. Default 27 (128 MiB), the format's own
+    /// recommended limit (RFC 8878, section 3.1.1.1.2).
+    pub window_log: u32,
+    /// How many records. Default 4 Mi.
+    pub records: usize,
+    /// How many record types. Default 4,096.
+    pub types: usize,
+    /// How many strings. Default 4 Mi.
+    pub strings: usize,
+    /// How many bytes the decoded columns may take in memory. Default 1 GiB.
+    pub decoded_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            chunk_bytes: 64 << 20,
+            body_bytes: 256 << 20,
+            ratio: 4_096,
+            window_log: 27,
+            records: 4 << 20,
+            types: 4_096,
+            strings: 4 << 20,
+            decoded_bytes: 1 << 30,
+        }
+    }
+}

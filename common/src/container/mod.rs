@@ -1,0 +1,26 @@
+//! Batches of records to chunks and back. FORMAT.md describes every byte.
+//!
+//! ```text
+//! RecordBatch + ChunkHeader -> ChunkSerializer -> bytes -> ChunkDecoder -> DecodedChunk
+//! ```
+//!
+//! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT;
+//! [`ChunkDecoder`] tells them apart by their magic.
+
+mod compression;
+mod decoder;
+mod error;
+mod header;
+mod kieker;
+mod limits;
+mod native;
+mod serializer;
+
+pub use compression::Compression;
+pub use decoder::{ChunkDecoder, ChunkSummary, ColumnLayout, DecodedChunk, Layout};
+pub use error::{DecodeError, DecodeErrorKind, EncodeError};
+pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
+pub use kieker::KiekerSerializer;
+pub use limits::Limits;
+pub use native::NativeSerializer;
+pub use serializer::ChunkSerializer;

@@ -1,0 +1,243 @@
+//! The values of one field of many records, side by side.
+
+use super::strings::StringTable;
+use crate::record::reference::{EnumRef, ListRef, RecordFields, ValueRef};
+use crate::record::schema::{FieldType, Schema};
+
+/// The values of one field, one after the other.
+///
+/// Integers of every width are kept in 64 bits: the field's type tells the width.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Column {
+    /// `bool`.
+    Bool(Vec<bool>),
+    /// `bytes`.
+    Bytes(BytesColumn),
+    /// `char`.
+    Char(Vec<char>),
+    /// Numbers of variants.
+    Enum(Vec<u32>),
+    /// `f32`, as bits, so that every pattern survives.
+    F32(Vec<u32>),
+    /// `f64`, as bits, so that every pattern survives.
+    F64(Vec<u64>),
+    /// Any number of values a row.
+    List(Box<ListColumn>),
+    /// Values that may be missing.
+    Optional(Box<OptionalColumn>),
+    /// Nested records.
+    Record(RecordColumn),
+    /// `i8` to `i64`.
+    Signed(Vec<i64>),
+    /// Positions in the batch's [`StringTable`].
+    String(Vec<u32>),
+    /// `u8` to `u64`.
+    Unsigned(Vec<u64>),
+}
+
+/// Byte strings, laid end to end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BytesColumn {
+    /// Where each value ends in `data`; it starts where the one before ends.
+    pub ends: Vec<u32>,
+    /// All values.
+    pub data: Vec<u8>,
+}
+
+/// Lists, laid end to end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListColumn {
+    /// Where each list ends in `items`; it starts where the one before ends.
+    pub ends: Vec<u32>,
+    /// The values of all lists.
+    pub items: Column,
+}
+
+/// Values that may be missing: the present ones are dense.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OptionalColumn {
+    /// For each row the position in `present`, or [`OptionalColumn::ABSENT`].
+    pub positions: Vec<u32>,
+    /// The values that are there.
+    pub present: Column,
+}
+
+impl OptionalColumn {
+    /// The position of a value that is not there.
+    pub const ABSENT: u32 = u32::MAX;
+}
+
+/// Nested records: one column a field.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecordColumn {
+    /// How many records.
+    pub len: usize,
+    /// Their fields.
+    pub fields: Vec<Column>,
+}
+
+impl Column {
+    /// An empty column for values of this type.
+    pub fn new(field_type: &FieldType) -> Self {
+        match field_type {
+            FieldType::Bool => Self::Bool(Vec::new()),
+            FieldType::I8 | FieldType::I16 | FieldType::I32 | FieldType::I64 => {
+                Self::Signed(Vec::new())
+            }
+            FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 => {
+                Self::Unsigned(Vec::new())
+            }
+            FieldType::F32 => Self::F32(Vec::new()),
+            FieldType::F64 => Self::F64(Vec::new()),
+            FieldType::Char => Self::Char(Vec::new()),
+            FieldType::String => Self::String(Vec::new()),
+            FieldType::Bytes => Self::Bytes(BytesColumn::default()),
+            FieldType::Enum(_) => Self::Enum(Vec::new()),
+            FieldType::Optional(inner) => Self::Optional(Box::new(OptionalColumn {
+                positions: Vec::new(),
+                present: Self::new(inner),
+            })),
+            FieldType::List(inner) => Self::List(Box::new(ListColumn {
+                ends: Vec::new(),
+                items: Self::new(inner),
+            })),
+            FieldType::Record(schema) => Self::Record(RecordColumn {
+                len: 0,
+                fields: Self::for_fields(schema),
+            }),
+        }
+    }
+
+    /// Empty columns for the fields of a record type.
+    pub fn for_fields(schema: &Schema) -> Vec<Self> {
+        schema
+            .fields()
+            .iter()
+            .map(|field| Self::new(field.field_type()))
+            .collect()
+    }
+
+    /// How many values it has.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bool(values) => values.len(),
+            Self::Bytes(column) => column.ends.len(),
+            Self::Char(values) => values.len(),
+            Self::Enum(values) | Self::F32(values) | Self::String(values) => values.len(),
+            Self::F64(values) | Self::Unsigned(values) => values.len(),
+            Self::List(column) => column.ends.len(),
+            Self::Optional(column) => column.positions.len(),
+            Self::Record(column) => column.len,
+            Self::Signed(values) => values.len(),
+        }
+    }
+
+    /// Whether it has no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps the first `len` values.
+    pub fn truncate(&mut self, len: usize) {
+        match self {
+            Self::Bool(values) => values.truncate(len),
+            Self::Bytes(column) => {
+                column.ends.truncate(len);
+                column.data.truncate(end(&column.ends));
+            }
+            Self::Char(values) => values.truncate(len),
+            Self::Enum(values) | Self::F32(values) | Self::String(values) => values.truncate(len),
+            Self::F64(values) | Self::Unsigned(values) => values.truncate(len),
+            Self::List(column) => {
+                column.ends.truncate(len);
+                column.items.truncate(end(&column.ends));
+            }
+            Self::Optional(column) => {
+                column.positions.truncate(len);
+                let present = column
+                    .positions
+                    .iter()
+                    .filter(|at| **at != OptionalColumn::ABSENT)
+                    .count();
+                column.present.truncate(present);
+            }
+            Self::Record(column) => {
+                column.len = column.len.min(len);
+                column
+                    .fields
+                    .iter_mut()
+                    .for_each(|field| field.truncate(len));
+            }
+            Self::Signed(values) => values.truncate(len),
+        }
+    }
+
+    /// The value in this row, or `None` beyond the end.
+    ///
+    /// `field_type` must be the type the column was made for; a column of another type yields
+    /// `None` too.
+    pub fn value<'a>(
+        &'a self,
+        row: usize,
+        field_type: &'a FieldType,
+        strings: &'a StringTable,
+    ) -> Option<ValueRef<'a>> {
+        Some(match (self, field_type) {
+            (Self::Bool(values), _) => ValueRef::Bool(*values.get(row)?),
+            (Self::Bytes(column), _) => {
+                let (from, to) = span(&column.ends, row)?;
+                ValueRef::Bytes(column.data.get(from..to)?)
+            }
+            (Self::Char(values), _) => ValueRef::Char(*values.get(row)?),
+            (Self::Enum(values), FieldType::Enum(enum_type)) => ValueRef::Enum(EnumRef {
+                number: *values.get(row)?,
+                enum_type,
+            }),
+            (Self::F32(values), _) => ValueRef::F32(f32::from_bits(*values.get(row)?)),
+            (Self::F64(values), _) => ValueRef::F64(f64::from_bits(*values.get(row)?)),
+            (Self::List(column), FieldType::List(item_type)) => {
+                let (from, to) = span(&column.ends, row)?;
+                ValueRef::List(ListRef::columnar(
+                    &column.items,
+                    item_type,
+                    strings,
+                    from,
+                    to,
+                ))
+            }
+            (Self::Optional(column), FieldType::Optional(inner)) => {
+                match *column.positions.get(row)? {
+                    OptionalColumn::ABSENT => ValueRef::Null,
+                    position => {
+                        return column.present.value(
+                            usize::try_from(position).ok()?,
+                            inner,
+                            strings,
+                        );
+                    }
+                }
+            }
+            (Self::Record(column), FieldType::Record(schema)) if row < column.len => {
+                ValueRef::Record(RecordFields::columnar(schema, &column.fields, strings, row))
+            }
+            (Self::Signed(values), _) => ValueRef::Signed(*values.get(row)?),
+            (Self::String(values), _) => ValueRef::String(strings.get(*values.get(row)?)?),
+            (Self::Unsigned(values), _) => ValueRef::Unsigned(*values.get(row)?),
+            _ => return None,
+        })
+    }
+}
+
+fn end(ends: &[u32]) -> usize {
+    ends.last()
+        .map_or(0, |end| usize::try_from(*end).unwrap_or(usize::MAX))
+}
+
+fn span(ends: &[u32], row: usize) -> Option<(usize, usize)> {
+    let from = match row.checked_sub(1) {
+        Some(before) => usize::try_from(*ends.get(before)?).ok()?,
+        None => 0,
+    };
+    Some((from, usize::try_from(*ends.get(row)?).ok()?))
+}

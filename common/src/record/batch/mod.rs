@@ -1,0 +1,161 @@
+//! Many records of any types, column by column: what a chunk holds, before and after the wire.
+//!
+//! Rows go in through a [`BatchBuilder`], serializers and filters read a [`RecordBatch`].
+
+mod builder;
+mod column;
+mod strings;
+
+use std::sync::Arc;
+
+pub use builder::{BatchBuilder, PushError};
+pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
+pub use strings::StringTable;
+
+use super::reference::{RecordFields, RecordRef};
+use super::schema::Schema;
+
+/// Records in order, held as one [`Table`] a type.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecordBatch {
+    pub(crate) strings: StringTable,
+    pub(crate) tables: Vec<Table>,
+    /// For each record the position of its table; left empty while there is only one table.
+    pub(crate) order: Vec<u32>,
+}
+
+/// The records of one type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    pub(crate) schema: Arc<Schema>,
+    /// Logged at, nanoseconds since the Unix epoch, or [`super::NO_TIMESTAMP`].
+    pub(crate) timestamps: Vec<i64>,
+    pub(crate) columns: Vec<Column>,
+}
+
+impl Table {
+    /// An empty table for records of this type.
+    pub fn new(schema: Arc<Schema>) -> Self {
+        let columns = Column::for_fields(&schema);
+        Self {
+            schema,
+            timestamps: Vec::new(),
+            columns,
+        }
+    }
+
+    /// The type of its records.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// How many records it has.
+    pub fn len(&self) -> usize {
+        self.timestamps.len()
+    }
+
+    /// Whether it has no record.
+    pub fn is_empty(&self) -> bool {
+        self.timestamps.is_empty()
+    }
+
+    /// When each record was logged, in nanoseconds since the Unix epoch, or
+    /// [`super::NO_TIMESTAMP`].
+    pub fn timestamps(&self) -> &[i64] {
+        &self.timestamps
+    }
+
+    /// One column a field, in the schema's order.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The column of the field with this name.
+    pub fn column(&self, field: &str) -> Option<&Column> {
+        self.columns.get(self.schema.position(field)?)
+    }
+}
+
+impl RecordBatch {
+    /// How many records it has.
+    pub fn len(&self) -> usize {
+        if self.order.is_empty() {
+            self.tables.iter().map(Table::len).sum()
+        } else {
+            self.order.len()
+        }
+    }
+
+    /// Whether it has no record.
+    pub fn is_empty(&self) -> bool {
+        self.tables.iter().all(Table::is_empty)
+    }
+
+    /// One table a type, in order of first appearance.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// The strings of all records.
+    pub fn strings(&self) -> &StringTable {
+        &self.strings
+    }
+
+    /// The records in the order in which they were emitted.
+    pub fn records(&self) -> Records<'_> {
+        Records {
+            batch: self,
+            next: 0,
+            rows: vec![0; self.tables.len()],
+        }
+    }
+
+    /// The smallest and the largest timestamp, records without one left out.
+    pub fn time_span(&self) -> Option<(i64, i64)> {
+        let known = self
+            .tables
+            .iter()
+            .flat_map(|table| &table.timestamps)
+            .copied()
+            .filter(|timestamp| *timestamp != super::NO_TIMESTAMP);
+        known.fold(None, |span, time| match span {
+            None => Some((time, time)),
+            Some((first, last)) => Some((time.min(first), time.max(last))),
+        })
+    }
+}
+
+/// Iterates over the records of a batch in order.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    batch: &'a RecordBatch,
+    next: usize,
+    rows: Vec<usize>,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = RecordRef<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let table_index = match self.batch.order.get(self.next) {
+            Some(table) => usize::try_from(*table).ok()?,
+            None if self.batch.order.is_empty() => 0,
+            None => return None,
+        };
+        let table = self.batch.tables.get(table_index)?;
+        let row = self.rows.get_mut(table_index)?;
+        let timestamp = *table.timestamps.get(*row)?;
+        let fields =
+            RecordFields::columnar(&table.schema, &table.columns, &self.batch.strings, *row);
+        *row = row.saturating_add(1);
+        self.next = self.next.saturating_add(1);
+        Some(RecordRef::new(timestamp, fields))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.batch.len().saturating_sub(self.next);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Records<'_> {}

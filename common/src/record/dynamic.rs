@@ -1,0 +1,119 @@
+//! Records whose type is known only at run time.
+
+use std::sync::Arc;
+
+use super::NO_TIMESTAMP;
+use super::reference::{RecordFields, RecordRef};
+use super::schema::{FieldType, Schema};
+use super::value::Value;
+
+/// A record together with its schema, for types known only at run time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DynamicRecord {
+    schema: Arc<Schema>,
+    timestamp: i64,
+    values: Box<[Value]>,
+}
+
+/// A value does not fit the schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// Too few or too many values.
+    #[error("{record} has {fields} fields, but {values} values were given")]
+    Count {
+        /// The record type.
+        record: Box<str>,
+        /// How many fields it has.
+        fields: usize,
+        /// How many values were given.
+        values: usize,
+    },
+    /// A value is of the wrong kind or out of range.
+    #[error("{found} does not fit the field {field} of type {field_type}")]
+    Type {
+        /// The field.
+        field: Box<str>,
+        /// Its type.
+        field_type: Box<str>,
+        /// The value's kind.
+        found: &'static str,
+    },
+}
+
+impl ValueError {
+    fn of(field: &str, field_type: &FieldType, found: &Value) -> Self {
+        Self::Type {
+            field: field.into(),
+            field_type: field_type.to_string().into(),
+            found: found.kind(),
+        }
+    }
+}
+
+impl DynamicRecord {
+    /// Checks the values against the schema and builds the record.
+    ///
+    /// `timestamp` is when the record was logged, in nanoseconds since the Unix epoch.
+    ///
+    /// # Errors
+    ///
+    /// A [`ValueError`] that names the field whose value does not fit.
+    pub fn new(
+        schema: Arc<Schema>,
+        timestamp: Option<i64>,
+        values: impl Into<Box<[Value]>>,
+    ) -> Result<Self, ValueError> {
+        let values = values.into();
+        if values.len() != schema.fields().len() {
+            return Err(ValueError::Count {
+                record: schema.name().into(),
+                fields: schema.fields().len(),
+                values: values.len(),
+            });
+        }
+        for (value, field) in values.iter().zip(schema.fields()) {
+            if !value.fits(field.field_type()) {
+                return Err(ValueError::of(field.name(), field.field_type(), value));
+            }
+        }
+        Ok(Self {
+            schema,
+            timestamp: timestamp.unwrap_or(NO_TIMESTAMP),
+            values,
+        })
+    }
+
+    /// The record's type.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The values in the schema's order.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The record as filters and sinks see it.
+    pub fn as_ref(&self) -> RecordRef<'_> {
+        RecordRef::new(
+            self.timestamp,
+            RecordFields::owned(&self.schema, &self.values),
+        )
+    }
+}
+
+impl From<RecordRef<'_>> for DynamicRecord {
+    fn from(record: RecordRef<'_>) -> Self {
+        let values = record
+            .fields()
+            .values()
+            .map(|(_, value)| value.to_value())
+            .collect();
+        Self {
+            schema: Arc::clone(record.schema()),
+            timestamp: record.timestamp().unwrap_or(NO_TIMESTAMP),
+            values,
+        }
+    }
+}

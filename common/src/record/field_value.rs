@@ -1,0 +1,249 @@
+//! Rust types that can be a field of a record.
+
+use bytes::Bytes;
+
+use super::intern::Interned;
+use super::read::ReadError;
+use super::reference::ValueRef;
+use super::row::RowWriter;
+use super::schema::FieldType;
+
+/// A Rust type that can be a field of a record.
+///
+/// Implemented for bool, integers up to 64 bits, floats, `char`, `String`, `Box<str>`, [`Interned`],
+/// [`Bytes`], `Option` and `Vec` of such types; `#[derive(Record)]` implements it for a record
+/// (nested) and for an enum without data.
+/// `Vec<u8>` is a list of numbers; [`Bytes`] is the type for byte strings.
+pub trait FieldValue: Sized {
+    /// The field's type.
+    fn field_type() -> FieldType;
+
+    /// Appends the value to a row.
+    fn write(&self, row: &mut RowWriter<'_>);
+
+    /// Takes the value from a record, widening it where [`super::can_read`] allows it.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Value`] when the value cannot be held.
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError>;
+
+    /// The value of a field that the writer did not know, if the type has a natural one.
+    fn missing() -> Option<Self> {
+        None
+    }
+}
+
+fn refuse<T: FieldValue>(value: ValueRef<'_>) -> ReadError {
+    ReadError::Value {
+        found: value.kind().into(),
+        wanted: T::field_type().to_string().into(),
+    }
+}
+
+macro_rules! integer_field {
+    ($($type:ty: $kind:ident, $write:ident);* $(;)?) => {$(
+        impl FieldValue for $type {
+            fn field_type() -> FieldType {
+                FieldType::$kind
+            }
+
+            fn write(&self, row: &mut RowWriter<'_>) {
+                row.$write(*self);
+            }
+
+            fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+                let number = match value {
+                    ValueRef::Signed(number) => Self::try_from(number).ok(),
+                    ValueRef::Unsigned(number) => Self::try_from(number).ok(),
+                    _ => None,
+                };
+                number.ok_or_else(|| refuse::<Self>(value))
+            }
+        }
+    )*};
+}
+
+integer_field! {
+    i8: I8, i8; i16: I16, i16; i32: I32, i32; i64: I64, i64;
+    u8: U8, u8; u16: U16, u16; u32: U32, u32; u64: U64, u64;
+}
+
+impl FieldValue for bool {
+    fn field_type() -> FieldType {
+        FieldType::Bool
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        row.bool(*self);
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        match value {
+            ValueRef::Bool(value) => Ok(value),
+            _ => Err(refuse::<Self>(value)),
+        }
+    }
+}
+
+impl FieldValue for f32 {
+    fn field_type() -> FieldType {
+        FieldType::F32
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        row.f32(*self);
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        let number = match value {
+            ValueRef::F32(value) => Some(value),
+            ValueRef::Signed(value) => i16::try_from(value).ok().map(Self::from),
+            ValueRef::Unsigned(value) => u16::try_from(value).ok().map(Self::from),
+            _ => None,
+        };
+        number.ok_or_else(|| refuse::<Self>(value))
+    }
+}
+
+impl FieldValue for f64 {
+    fn field_type() -> FieldType {
+        FieldType::F64
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        row.f64(*self);
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        let number = match value {
+            ValueRef::F64(value) => Some(value),
+            ValueRef::F32(value) => Some(Self::from(value)),
+            ValueRef::Signed(value) => i32::try_from(value).ok().map(Self::from),
+            ValueRef::Unsigned(value) => u32::try_from(value).ok().map(Self::from),
+            _ => None,
+        };
+        number.ok_or_else(|| refuse::<Self>(value))
+    }
+}
+
+impl FieldValue for char {
+    fn field_type() -> FieldType {
+        FieldType::Char
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        row.char(*self);
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        match value {
+            ValueRef::Char(value) => Ok(value),
+            _ => Err(refuse::<Self>(value)),
+        }
+    }
+}
+
+macro_rules! string_field {
+    ($($type:ty),*) => {$(
+        impl FieldValue for $type {
+            fn field_type() -> FieldType {
+                FieldType::String
+            }
+
+            fn write(&self, row: &mut RowWriter<'_>) {
+                row.str(self);
+            }
+
+            fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+                match value {
+                    ValueRef::String(value) => Ok(value.into()),
+                    _ => Err(refuse::<Self>(value)),
+                }
+            }
+        }
+    )*};
+}
+
+string_field!(String, Box<str>, std::sync::Arc<str>);
+
+/// Written by its number; a reader needs another string type, for strings of dynamic records are
+/// not interned.
+impl FieldValue for Interned {
+    fn field_type() -> FieldType {
+        FieldType::String
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        row.interned(*self);
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        Err(ReadError::Value {
+            found: value.kind().into(),
+            wanted: "an interned string, which can only be written".into(),
+        })
+    }
+}
+
+impl FieldValue for Bytes {
+    fn field_type() -> FieldType {
+        FieldType::Bytes
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        row.bytes(self);
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        match value {
+            ValueRef::Bytes(value) => Ok(Self::copy_from_slice(value)),
+            _ => Err(refuse::<Self>(value)),
+        }
+    }
+}
+
+impl<T: FieldValue> FieldValue for Option<T> {
+    fn field_type() -> FieldType {
+        T::field_type().optional()
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        match self {
+            None => row.none(),
+            Some(value) => {
+                row.some();
+                value.write(row);
+            }
+        }
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        match value {
+            ValueRef::Null => Ok(None),
+            _ => T::read(value).map(Some),
+        }
+    }
+
+    fn missing() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<T: FieldValue> FieldValue for Vec<T> {
+    fn field_type() -> FieldType {
+        T::field_type().list()
+    }
+
+    fn write(&self, row: &mut RowWriter<'_>) {
+        row.list(self.len());
+        self.iter().for_each(|item| item.write(row));
+    }
+
+    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        match value {
+            ValueRef::List(list) => list.iter().map(T::read).collect(),
+            _ => Err(refuse::<Self>(value)),
+        }
+    }
+}

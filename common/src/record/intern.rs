@@ -1,0 +1,82 @@
+//! Strings that live as long as the program, written into rows as a number.
+//!
+//! A call site's strings are interned once; afterwards its rows carry four bytes instead of text,
+//! and nothing is hashed on the application's thread.
+//! Strings of dynamic values are not interned here: they would never be freed.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+/// A handle to an interned string; equal strings have equal handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Interned(u32);
+
+/// The number of bits of a handle: rows keep the top bit of four bytes for themselves.
+const MAX_ENTRIES: usize = 1 << 31;
+
+#[derive(Default)]
+struct Table {
+    strings: Vec<&'static str>,
+    numbers: HashMap<&'static str, u32>,
+}
+
+static TABLE: RwLock<Option<Table>> = RwLock::new(None);
+
+impl Interned {
+    /// Interns a string.
+    ///
+    /// Takes a lock and hashes: call it once a call site and keep the handle.
+    pub fn new(string: &'static str) -> Self {
+        let mut guard = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+        let table = guard.get_or_insert_with(Table::default);
+        if let Some(&number) = table.numbers.get(string) {
+            return Self(number);
+        }
+        // Two billion distinct statics do not fit into an executable; should they ever, the first
+        // one is a wrong string rather than a crash of the monitored application.
+        let number = u32::try_from(table.strings.len().min(MAX_ENTRIES - 1)).unwrap_or(0);
+        table.strings.push(string);
+        table.numbers.insert(string, number);
+        Self(number)
+    }
+
+    /// The string behind the handle.
+    pub fn as_str(self) -> &'static str {
+        let guard = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+        guard
+            .as_ref()
+            .zip(usize::try_from(self.0).ok())
+            .and_then(|(table, index)| table.strings.get(index).copied())
+            .unwrap_or("")
+    }
+
+    /// The handle's number, dense from 0 in order of interning.
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The handle with this number; it need not exist.
+    pub(crate) const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl From<&'static str> for Interned {
+    fn from(string: &'static str) -> Self {
+        Self::new(string)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_strings_share_a_handle() {
+        let a = Interned::new("intern::tests::a");
+        let b = Interned::new("intern::tests::b");
+        assert_eq!(a, Interned::new("intern::tests::a"));
+        assert_ne!(a, b);
+        assert_eq!(b.as_str(), "intern::tests::b");
+    }
+}

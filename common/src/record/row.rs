@@ -1,0 +1,216 @@
+//! A record as plain bytes, in the order of its schema: what travels through a queue.
+//!
+//! A row never leaves the process, so it has no version and no padding:
+//!
+//! | type | bytes |
+//! |---|---|
+//! | bool | 1 |
+//! | integers, f32, f64 | their width, little-endian |
+//! | char, enum | 4, little-endian |
+//! | string | 4: length, or `0x8000_0000` + number of an [`Interned`] string; then the length's bytes |
+//! | bytes | 4: length; then the bytes |
+//! | optional | 1: 0 or 1; then the value if 1 |
+//! | list | 4: count; then the values |
+//! | record | its fields |
+
+use super::intern::Interned;
+use super::value::Value;
+
+/// Marks a string's length as the number of an interned string.
+pub(super) const INTERNED: u32 = 0x8000_0000;
+
+/// Appends the fields of one record to a buffer.
+///
+/// The calls must follow the schema's order; [`super::batch::BatchBuilder`] refuses rows that do
+/// not.
+#[derive(Debug)]
+pub struct RowWriter<'a> {
+    out: &'a mut Vec<u8>,
+    too_large: bool,
+}
+
+macro_rules! write_number {
+    ($($name:ident: $type:ty),* $(,)?) => {$(
+        #[doc = concat!("Appends a value of type `", stringify!($type), "`.")]
+        pub fn $name(&mut self, value: $type) {
+            self.out.extend_from_slice(&value.to_le_bytes());
+        }
+    )*};
+}
+
+impl<'a> RowWriter<'a> {
+    /// A writer that appends to `out`.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        Self {
+            out,
+            too_large: false,
+        }
+    }
+
+    write_number! {
+        i8: i8, i16: i16, i32: i32, i64: i64,
+        u8: u8, u16: u16, u32: u32, u64: u64,
+        f32: f32, f64: f64,
+    }
+
+    /// Appends a bool.
+    pub fn bool(&mut self, value: bool) {
+        self.u8(u8::from(value));
+    }
+
+    /// Appends a char.
+    pub fn char(&mut self, value: char) {
+        self.u32(u32::from(value));
+    }
+
+    /// Appends the number of an enum's variant.
+    pub fn variant(&mut self, number: u32) {
+        self.u32(number);
+    }
+
+    /// Appends text.
+    pub fn str(&mut self, value: &str) {
+        if self.length(value.len()) {
+            self.out.extend_from_slice(value.as_bytes());
+        }
+    }
+
+    /// Appends text by its handle.
+    pub fn interned(&mut self, value: Interned) {
+        self.u32(INTERNED | value.number());
+    }
+
+    /// Appends bytes.
+    pub fn bytes(&mut self, value: &[u8]) {
+        if self.length(value.len()) {
+            self.out.extend_from_slice(value);
+        }
+    }
+
+    /// Says that an optional's value follows.
+    pub fn some(&mut self) {
+        self.u8(1);
+    }
+
+    /// Says that an optional has no value.
+    pub fn none(&mut self) {
+        self.u8(0);
+    }
+
+    /// Says that so many values of a list follow.
+    pub fn list(&mut self, len: usize) {
+        self.length(len);
+    }
+
+    /// Appends an owned value.
+    ///
+    /// `optional` says whether the field's type is an optional, which writes a presence byte.
+    pub fn value(&mut self, value: &Value, field_type: &super::FieldType) {
+        use super::FieldType as Type;
+        if let Type::Optional(inner) = field_type {
+            if matches!(value, Value::Null) {
+                self.none();
+            } else {
+                self.some();
+                self.value(value, inner);
+            }
+            return;
+        }
+        match value {
+            Value::Null => self.none(),
+            Value::Bool(value) => self.bool(*value),
+            Value::Signed(value) => self.integer(value.to_le_bytes(), field_type),
+            Value::Unsigned(value) => self.integer(value.to_le_bytes(), field_type),
+            Value::F32(value) => self.f32(*value),
+            Value::F64(value) => self.f64(*value),
+            Value::Char(value) => self.char(*value),
+            Value::String(value) => self.str(value),
+            Value::Bytes(value) => self.bytes(value),
+            Value::Variant(number) => self.variant(*number),
+            Value::List(values) => {
+                self.list(values.len());
+                if let Type::List(inner) = field_type {
+                    values.iter().for_each(|value| self.value(value, inner));
+                }
+            }
+            Value::Record(values) => {
+                if let Type::Record(schema) = field_type {
+                    for (value, field) in values.iter().zip(schema.fields()) {
+                        self.value(value, field.field_type());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether something was too large for a row (2 GiB); the row is then useless.
+    pub fn is_too_large(&self) -> bool {
+        self.too_large
+    }
+
+    /// The low bytes of an integer, as many as its type has.
+    fn integer(&mut self, bytes: [u8; 8], field_type: &super::FieldType) {
+        let width = field_type.integer_bits().unwrap_or(64) / 8;
+        let width = usize::try_from(width).unwrap_or(8);
+        self.out.extend(bytes.iter().take(width));
+    }
+
+    fn length(&mut self, len: usize) -> bool {
+        match u32::try_from(len) {
+            Ok(len) if len < INTERNED => {
+                self.u32(len);
+                true
+            }
+            _ => {
+                self.too_large = true;
+                false
+            }
+        }
+    }
+}
+
+/// Takes the values of a row apart again.
+#[derive(Debug)]
+pub(super) struct RowReader<'a> {
+    rest: &'a [u8],
+}
+
+/// A row does not fit its schema: a hand-written [`super::Record`] is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowEnds;
+
+macro_rules! read_number {
+    ($($name:ident: $type:ty),* $(,)?) => {$(
+        pub(super) fn $name(&mut self) -> Result<$type, RowEnds> {
+            Ok(<$type>::from_le_bytes(self.array()?))
+        }
+    )*};
+}
+
+impl<'a> RowReader<'a> {
+    pub(super) fn new(row: &'a [u8]) -> Self {
+        Self { rest: row }
+    }
+
+    read_number! {
+        i8: i8, i16: i16, i32: i32, i64: i64,
+        u8: u8, u16: u16, u32: u32, u64: u64,
+    }
+
+    pub(super) fn take(&mut self, len: u32) -> Result<&'a [u8], RowEnds> {
+        let len = usize::try_from(len).map_err(|_| RowEnds)?;
+        let (head, rest) = self.rest.split_at_checked(len).ok_or(RowEnds)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], RowEnds> {
+        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(RowEnds)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+}

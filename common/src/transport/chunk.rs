@@ -1,0 +1,202 @@
+//! A chunk on its way, and who it is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bytes::Bytes;
+
+/// One encoded container on its way to a medium.
+///
+/// Cloning it shares the bytes: retry, spool and writer hold the same memory.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// The owner's number for this chunk; confirmations name it. Strictly increasing per writer.
+    pub ticket: u64,
+    /// What a medium may carry beside the bytes.
+    pub meta: ChunkMeta,
+    /// The container, complete.
+    pub bytes: Bytes,
+}
+
+/// What is known of a chunk without decoding it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkMeta {
+    /// Which container it is.
+    pub container: ContainerKind,
+    /// How many records are in it.
+    pub records: u32,
+    /// Who it is. Media must carry it beside a container that has no room for it
+    /// ([`ContainerKind::carries_identity`]), and may carry it beside any.
+    pub identity: ChunkIdentity,
+}
+
+/// Which container a chunk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContainerKind {
+    /// Kieker's KIKA/DFLT.
+    Kieker,
+    /// Baler's own.
+    Native,
+}
+
+impl ContainerKind {
+    /// Whether the container itself says who it is.
+    pub const fn carries_identity(self) -> bool {
+        matches!(self, Self::Native)
+    }
+
+    /// The name in URIs, tables and JSON: `native` or `kieker`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kieker => "kieker",
+            Self::Native => "native",
+        }
+    }
+}
+
+impl fmt::Display for ContainerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Who a chunk is: no two chunks have the same, and a chunk that is sent again keeps it.
+///
+/// With the position of a record in its chunk it names a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChunkIdentity {
+    /// Who made it.
+    pub producer: ProducerId,
+    /// In which life.
+    pub epoch: Epoch,
+    /// In which of the producer's lanes.
+    pub lane: u32,
+    /// Its number in the lane, dense from 0 in each epoch.
+    pub sequence: u64,
+}
+
+impl ChunkIdentity {
+    /// How many bytes [`ChunkIdentity::to_bytes`] yields.
+    pub const BYTES: usize = 40;
+
+    /// The identity as little-endian bytes: producer 16, epoch start 8, epoch random 4, lane 4,
+    /// sequence 8. Frames of media carry it in this form; FORMAT.md, "Identity".
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let parts = self
+            .producer
+            .0
+            .into_iter()
+            .chain(self.epoch.start_unix_ns.to_le_bytes())
+            .chain(self.epoch.random.to_le_bytes())
+            .chain(self.lane.to_le_bytes())
+            .chain(self.sequence.to_le_bytes());
+        bytes
+            .iter_mut()
+            .zip(parts)
+            .for_each(|(byte, part)| *byte = part);
+        bytes
+    }
+
+    /// The identity in these bytes.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let (producer, rest) = bytes.split_first_chunk()?;
+        let (start, rest) = rest.split_first_chunk()?;
+        let (random, rest) = rest.split_first_chunk()?;
+        let (lane, rest) = rest.split_first_chunk()?;
+        let (sequence, _) = rest.split_first_chunk()?;
+        Some(Self {
+            producer: ProducerId(*producer),
+            epoch: Epoch {
+                start_unix_ns: u64::from_le_bytes(*start),
+                random: u32::from_le_bytes(*random),
+            },
+            lane: u32::from_le_bytes(*lane),
+            sequence: u64::from_le_bytes(*sequence),
+        })
+    }
+}
+
+impl fmt::Display for ChunkIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}/{}/{}/{}",
+            self.producer, self.epoch, self.lane, self.sequence
+        )
+    }
+}
+
+/// A producer: an application instance, for all its lives.
+// Bytes rather than a u128 keep chunks, and what hands them back, below 128 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProducerId([u8; 16]);
+
+impl ProducerId {
+    /// The producer with this number.
+    pub const fn new(number: u128) -> Self {
+        Self(number.to_le_bytes())
+    }
+
+    /// The producer's number.
+    pub const fn as_u128(self) -> u128 {
+        u128::from_le_bytes(self.0)
+    }
+}
+
+impl fmt::Display for ProducerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.as_u128())
+    }
+}
+
+impl fmt::Debug for ProducerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for ProducerId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(hex: &str) -> Result<Self, Self::Err> {
+        u128::from_str_radix(hex, 16).map(Self::new)
+    }
+}
+
+/// One life of a producer: from the start of its collector to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch {
+    /// When it began, in nanoseconds since the Unix epoch; later lives compare greater.
+    pub start_unix_ns: u64,
+    /// Tells lives apart that began in the same nanosecond.
+    pub random: u32,
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:08x}", self.start_unix_ns, self.random)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_survives_its_bytes() {
+        let identity = ChunkIdentity {
+            producer: ProducerId::new(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
+            epoch: Epoch {
+                start_unix_ns: 1_700_000_000_000_000_000,
+                random: 0xdead_beef,
+            },
+            lane: 7,
+            sequence: u64::MAX - 1,
+        };
+        assert_eq!(
+            ChunkIdentity::from_bytes(&identity.to_bytes()),
+            Some(identity)
+        );
+    }
+}

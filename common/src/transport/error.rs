@@ -1,0 +1,72 @@
+//! Why a medium failed, and whether trying again can help.
+
+use std::error::Error;
+
+/// Whether trying again can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RetryClass {
+    /// Given up after trying again.
+    Exhausted,
+    /// Trying again cannot help: too large, not authorised, unknown topic.
+    Final,
+    /// Trying again may help: connection lost, queue full.
+    Retry,
+}
+
+/// A medium failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation} {endpoint}: {message}")]
+pub struct TransportError {
+    /// What was tried, as a verb: `connect to`, `write to`.
+    pub operation: &'static str,
+    /// Where, without credentials.
+    pub endpoint: Box<str>,
+    /// What happened.
+    pub message: Box<str>,
+    /// Whether trying again can help.
+    pub class: RetryClass,
+    /// The client library's or the operating system's error.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl TransportError {
+    /// An error without a source.
+    pub fn new(
+        operation: &'static str,
+        endpoint: impl Into<Box<str>>,
+        class: RetryClass,
+        message: impl Into<Box<str>>,
+    ) -> Self {
+        Self {
+            operation,
+            endpoint: endpoint.into(),
+            message: message.into(),
+            class,
+            source: None,
+        }
+    }
+
+    /// An error caused by another, whose text becomes the message.
+    pub fn caused_by(
+        operation: &'static str,
+        endpoint: impl Into<Box<str>>,
+        class: RetryClass,
+        source: impl Error + Send + Sync + 'static,
+    ) -> Self {
+        let message = source.to_string().into();
+        let source: Option<Box<dyn Error + Send + Sync>> = Some(Box::new(source));
+        Self {
+            operation,
+            endpoint: endpoint.into(),
+            message,
+            class,
+            source,
+        }
+    }
+
+    /// Whether trying again may help.
+    pub fn is_retryable(&self) -> bool {
+        self.class == RetryClass::Retry
+    }
+}

@@ -1,0 +1,27 @@
+//! The two ends of a connector, and the contract between them.
+//!
+//! ```text
+//! collector -> ChunkWriter::offer ~~ medium ~~ ChunkReader::receive -> decode -> process
+//!           <- confirmations                   settle <- done
+//! ```
+//!
+//! Both ends are small, synchronous and object-safe: an application must not be forced into an
+//! async runtime, and a connector whose client is asynchronous keeps its runtime to itself.
+//! Every call can fail, and says whether it is worth trying again ([`RetryClass`]): whoever owns
+//! the writer owns the policy.
+//! Retry, metering and fault injection wrap a writer or reader; they are not code inside one.
+
+mod capability;
+mod chunk;
+mod error;
+mod reader;
+mod writer;
+
+pub use capability::{Capability, Durability, Order};
+pub use chunk::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
+pub use error::{RetryClass, TransportError};
+pub use reader::{
+    ChunkReader, Damaged, Delivery, LaneName, Origin, ReaderCapability, ReaderCloseReport,
+    Received, Settled, Token, Verdict,
+};
+pub use writer::{ChunkWriter, CloseReport, Confirmation, Notify, Outcome, RejectReason, Rejected};

@@ -1,0 +1,192 @@
+//! The receiving end of a connector.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::capability::Order;
+use super::chunk::ChunkMeta;
+use super::error::TransportError;
+
+/// The receiving end of a connector. Nothing is lost between `receive` and `settle`.
+///
+/// # What an implementer promises
+///
+/// 1. A delivery that was not settled with [`Verdict::Ack`] or [`Verdict::Reject`] is delivered
+///    again, to this reader or another, after a [`Verdict::Retry`], a lost connection or a
+///    restart, as far as the medium keeps chunks ([`ReaderCapability::redelivers`]).
+/// 2. Deliveries of one lane come in the order in which they were written, where the capability
+///    says so.
+/// 3. Offsets of the medium move along the contiguous watermark of a lane: never past a delivery
+///    that is not settled, in whatever order the owner settles.
+/// 4. "Nothing yet" and "never again" are states, not errors.
+/// 5. At most [`set_demand`](Self::set_demand) chunks are handed out and not settled.
+///
+/// # Why this shape
+///
+/// Pulling with a deadline, and settling after processing, makes shutdown, back-pressure and tests
+/// simple; Kieker's readers push into the processor and acknowledge on receipt, which loses what
+/// was in flight.
+pub trait ChunkReader: Send {
+    /// What the medium can do.
+    fn capability(&self) -> &ReaderCapability;
+
+    /// Bounds how many chunks are handed out and not settled; 0 pauses, keeping the connection and
+    /// membership alive.
+    fn set_demand(&mut self, chunks: usize);
+
+    /// Waits for something to happen, until `by` at most.
+    ///
+    /// # Errors
+    ///
+    /// The medium failed. With a retryable class the reader recovers by itself: call again.
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError>;
+
+    /// Says what became of a delivery.
+    ///
+    /// # Errors
+    ///
+    /// The medium failed; the delivery will come again.
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError>;
+
+    /// Gives back what was not settled and ends, before `by`.
+    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport;
+}
+
+/// What a reader's medium can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderCapability {
+    /// The medium's name, as in its URI's scheme.
+    pub medium: &'static str,
+    /// The largest chunk it hands out, in bytes.
+    pub max_chunk_bytes: NonZeroUsize,
+    /// The order within a lane.
+    pub order: Order,
+    /// Whether deliveries that were not settled come again.
+    pub redelivers: bool,
+    /// Whether it ends by itself, when everything was read.
+    pub ends: bool,
+}
+
+impl ReaderCapability {
+    /// A medium with chunks of up to 16 MiB that redelivers and never ends.
+    pub fn new(medium: &'static str, order: Order) -> Self {
+        let max_chunk_bytes = NonZeroUsize::MIN.saturating_add((16 << 20) - 1);
+        Self {
+            medium,
+            max_chunk_bytes,
+            order,
+            redelivers: true,
+            ends: false,
+        }
+    }
+}
+
+/// What happened at a reader.
+#[derive(Debug)]
+pub enum Received {
+    /// From now on this reader owns these lanes of the medium.
+    Assigned {
+        /// The lanes' names.
+        lanes: Vec<LaneName>,
+    },
+    /// A chunk.
+    Chunk(Delivery),
+    /// Bytes that cannot be a chunk: a torn or foreign piece that the medium could tell apart. It is
+    /// already out of the way; it is told so that it can be counted and kept.
+    Damaged(Damaged),
+    /// Nothing will ever come again.
+    End,
+    /// Nothing yet.
+    Idle,
+    /// These lanes go to another reader: settle or give back what is in flight before `by`.
+    Revoked {
+        /// The lanes' names.
+        lanes: Vec<LaneName>,
+        /// When the medium stops waiting.
+        by: Instant,
+    },
+}
+
+/// The medium's name for a lane: a partition, a connection, a file.
+pub type LaneName = Box<str>;
+
+/// A chunk, received.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// Settle with it.
+    pub token: Token,
+    /// The container, as sent.
+    pub bytes: Bytes,
+    /// What the medium carried beside it, if it did.
+    pub meta: Option<ChunkMeta>,
+    /// Where it was: lane and position, for messages and quarantine.
+    pub origin: Origin,
+    /// Whether the medium says that it was delivered before.
+    pub redelivered: bool,
+}
+
+/// Bytes that the medium itself could tell are no chunk.
+#[derive(Debug, Clone)]
+pub struct Damaged {
+    /// The bytes, as far as they are known.
+    pub bytes: Bytes,
+    /// Where they were.
+    pub origin: Origin,
+    /// What is wrong with them.
+    pub reason: Box<str>,
+}
+
+/// Where a chunk was: enough to find it again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The endpoint, without credentials.
+    pub endpoint: Box<str>,
+    /// The medium's name of the lane.
+    pub lane: LaneName,
+    /// The position in the lane: an offset, a byte position, a count.
+    pub position: u64,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}@{}", self.endpoint, self.lane, self.position)
+    }
+}
+
+/// Names a delivery towards its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+/// What became of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Processed; never deliver it again.
+    Ack,
+    /// Cannot be processed and was put aside; never deliver it again.
+    Reject,
+    /// Not processed; deliver it again.
+    Retry,
+}
+
+/// What became of a settlement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// Done, or as good as done.
+    Done,
+    /// The delivery is no longer this reader's: it will be, or was, delivered again elsewhere. Not
+    /// an error.
+    Stale,
+}
+
+/// How a reader ended.
+#[derive(Debug, Default)]
+pub struct ReaderCloseReport {
+    /// How many deliveries were handed out and not settled.
+    pub unsettled: usize,
+    /// What went wrong, if anything did.
+    pub error: Option<TransportError>,
+}

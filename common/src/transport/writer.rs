@@ -1,0 +1,127 @@
+//! The sending end of a connector.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::capability::Capability;
+use super::chunk::Chunk;
+use super::error::TransportError;
+
+/// The sending end of a connector. One call carries one complete, self-contained chunk.
+///
+/// # What an implementer promises
+///
+/// 1. [`offer`](Self::offer) never blocks. It takes the chunk whole or hands it back.
+/// 2. A chunk that was taken is confirmed exactly once, by its ticket, or stays unconfirmed until
+///    the writer breaks. Confirmations of one lane come in the order of its offers where
+///    [`Capability::order`] is `PerLane`.
+/// 3. `Confirmed` means what [`Capability::durability`] says, never less.
+/// 4. After [`RejectReason::Broken`], or an error of
+///    [`confirmations`](Self::confirmations), everything unconfirmed is in doubt: it may or may
+///    not arrive. The owner calls [`reopen`](Self::reopen) and offers it again, in order
+///    (go-back-N); the writer has forgotten it.
+/// 5. The one [`Notify`] is told whenever a window opens, a confirmation is there, or the writer
+///    broke; spurious calls are fine. It must not be called while a lock is held that `offer`
+///    or `confirmations` takes.
+/// 6. Nothing waits in a second unbounded queue: what was taken and not confirmed is bounded by
+///    the capability's window, the client library's own queues included.
+///
+/// # Why this shape
+///
+/// The collector owns retry and drop policy, so it must be told of failures and get chunks back.
+/// Accepting and confirming are apart because media confirm late and in batches; waiting for each
+/// chunk would cost a round trip each (lapin: 22 us of CPU a message instead of 4).
+/// The trait is synchronous and object-safe, so that neither the collector nor the application
+/// knows a runtime.
+pub trait ChunkWriter: Send {
+    /// What the medium can do; constant while the writer is open, may change in `reopen`.
+    fn capability(&self) -> &Capability;
+
+    /// Offers a chunk. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] hands the chunk back with the reason.
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected>;
+
+    /// Appends what became known of chunks since the last call. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// The writer broke; see point 4 above. What was appended before still counts.
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError>;
+
+    /// Sets whom to tell that something changed; replaces the one before.
+    fn set_notify(&mut self, notify: Arc<dyn Notify>);
+
+    /// Connects again and forgets what was unconfirmed. May block until `by`.
+    ///
+    /// A writer starts closed: the owner calls this before the first offer.
+    ///
+    /// # Errors
+    ///
+    /// The medium cannot be reached; the owner tries again later unless the class is final.
+    fn reopen(&mut self, by: Instant) -> Result<(), TransportError>;
+
+    /// Flushes until `by` at most, then gives up what is left, and accounts for it.
+    fn close(self: Box<Self>, by: Instant) -> CloseReport;
+}
+
+/// Told that something changed. Called from any thread; must not block.
+pub trait Notify: Send + Sync {
+    /// Something changed.
+    fn notify(&self);
+}
+
+/// What became of an offered chunk.
+#[derive(Debug)]
+pub struct Confirmation {
+    /// The chunk's ticket.
+    pub ticket: u64,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of an offered chunk.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The medium has it, as durably as the capability says.
+    Confirmed,
+    /// The medium refused this chunk; its class says whether to offer it again. Other chunks are
+    /// not concerned.
+    Refused(TransportError),
+}
+
+/// A chunk that was not taken.
+#[derive(Debug)]
+pub struct Rejected {
+    /// The chunk, unchanged.
+    pub chunk: Chunk,
+    /// Why.
+    pub reason: RejectReason,
+}
+
+/// Why a chunk was not taken.
+#[derive(Debug)]
+pub enum RejectReason {
+    /// The connection is gone, or was never made: reopen.
+    Broken(Box<TransportError>),
+    /// The window is full: wait for a notification.
+    Full,
+    /// The medium never takes so large a chunk: split it.
+    TooLarge {
+        /// The largest chunk it takes, in bytes.
+        max_chunk_bytes: usize,
+    },
+}
+
+/// How a writer ended.
+#[derive(Debug, Default)]
+pub struct CloseReport {
+    /// What became known while closing.
+    pub confirmations: Vec<Confirmation>,
+    /// Tickets taken and never confirmed, in order: they may or may not have arrived.
+    pub unconfirmed: Vec<u64>,
+    /// What went wrong, if anything did.
+    pub error: Option<TransportError>,
+}
