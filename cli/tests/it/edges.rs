@@ -1,0 +1,255 @@
+//! Which crate may name which: the tables below are the only list of allowed edges.
+//!
+//! A new row or name here is a new edge, the kind of change that ARCHITECTURE.md has to speak of.
+
+use std::path::Path;
+use std::process::Command;
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// What a crate of the workspace may name among the others.
+#[derive(Debug, Clone, Copy)]
+enum Allowed {
+    AllBut(&'static [&'static str]),
+    Only(&'static [&'static str]),
+}
+
+impl Allowed {
+    fn contains(self, name: &str) -> bool {
+        match self {
+            Self::AllBut(names) => !names.contains(&name),
+            Self::Only(names) => names.contains(&name),
+        }
+    }
+}
+
+/// One row a crate: what it may name in `[dependencies]` and `[build-dependencies]`.
+const INTERNAL: &[(&str, Allowed)] = &[
+    ("baler-derive", Allowed::Only(&[])),
+    ("baler-common", Allowed::Only(&["baler-derive"])),
+    ("baler-monitoring-macros", Allowed::Only(&[])),
+    (
+        "baler-monitoring",
+        Allowed::Only(&["baler-common", "baler-monitoring-macros"]),
+    ),
+    ("baler-connector-file", Allowed::Only(&["baler-common"])),
+    ("baler-connector-null", Allowed::Only(&["baler-common"])),
+    ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
+    ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
+    ("baler-analysis", Allowed::Only(&["baler-common"])),
+    ("baler-cli", Allowed::AllBut(&["baler-benches"])),
+    (
+        "baler-rig",
+        Allowed::Only(&[
+            "baler-analysis",
+            "baler-common",
+            "baler-connector-file",
+            "baler-connector-null",
+            "baler-connector-tcp",
+            "baler-monitoring",
+        ]),
+    ),
+    ("baler-benches", Allowed::AllBut(&[])),
+];
+
+/// What any crate may name in `[dev-dependencies]`, besides its row above.
+const DEV: &[&str] = &[
+    "baler-connector-file",
+    "baler-connector-null",
+    "baler-connector-tcp",
+    "baler-connector-testkit",
+];
+
+/// What one crate more may name in `[dev-dependencies]`.
+const DEV_OF: &[(&str, &str)] = &[("baler-monitoring", "baler-analysis")];
+
+/// A client library is named by its connector alone, whatever the kind of dependency.
+const CLIENTS: &[(&str, &str)] = &[
+    ("lapin", "baler-connector-amqp"),
+    ("rdkafka", "baler-connector-kafka"),
+];
+
+/// An async runtime never crosses a seam: connectors hide theirs, the program may own one.
+const RUNTIMES: &[&str] = &["async-executor", "async-std", "smol", "tokio"];
+
+/// Crates whose whole tree is free of clients and runtimes, in every combination of features.
+const SYNC: &[&str] = &["baler-analysis", "baler-common", "baler-monitoring"];
+
+/// One dependency as a manifest declares it.
+#[derive(Debug)]
+struct Edge {
+    from: String,
+    to: String,
+    kind: DependencyKind,
+    internal: bool,
+}
+
+fn is_connector(name: &str) -> bool {
+    name.starts_with("baler-connector-")
+}
+
+/// Why an edge is forbidden, or nothing when it is allowed.
+fn complaint(edge: &Edge) -> Option<&'static str> {
+    let (from, to) = (edge.from.as_str(), edge.to.as_str());
+    let dev = edge.kind == DependencyKind::Development;
+    if edge.internal {
+        let row = INTERNAL.iter().find(|(name, _)| *name == from);
+        let Some((_, allowed)) = row else {
+            return Some("the crate has no row in the table");
+        };
+        if allowed.contains(to) || (dev && (DEV.contains(&to) || DEV_OF.contains(&(from, to)))) {
+            return None;
+        }
+        return Some("the table does not have this edge");
+    }
+    if CLIENTS
+        .iter()
+        .any(|(client, owner)| *client == to && *owner != from)
+    {
+        return Some("a client library is named by its connector alone");
+    }
+    if !dev && RUNTIMES.contains(&to) && !is_connector(from) && from != "baler-cli" {
+        return Some("an async runtime belongs to a connector or to the program");
+    }
+    None
+}
+
+fn workspace() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Every crate of the workspace, and every dependency that the manifests declare.
+fn declared() -> (Vec<String>, Vec<Edge>) {
+    let metadata = MetadataCommand::new()
+        .manifest_path(workspace().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .unwrap();
+    let members: Vec<_> = metadata
+        .packages
+        .iter()
+        .map(|package| package.name.to_string())
+        .collect();
+    let mut edges = Vec::new();
+    for package in &metadata.packages {
+        for dependency in &package.dependencies {
+            edges.push(Edge {
+                from: package.name.to_string(),
+                to: dependency.name.clone(),
+                kind: dependency.kind,
+                internal: dependency.path.is_some() || members.contains(&dependency.name),
+            });
+        }
+    }
+    (members, edges)
+}
+
+#[test]
+fn edges_name_only_what_the_table_allows() {
+    let (_, edges) = declared();
+    assert!(
+        !edges.is_empty(),
+        "cargo metadata told of no dependency at all"
+    );
+    let complaints: Vec<_> = edges
+        .iter()
+        .filter_map(|edge| {
+            let why = complaint(edge)?;
+            Some(format!(
+                "{} -> {} ({}): {why}",
+                edge.from, edge.to, edge.kind
+            ))
+        })
+        .collect();
+    assert!(
+        complaints.is_empty(),
+        "forbidden edges:\n{}",
+        complaints.join("\n")
+    );
+}
+
+#[test]
+fn every_crate_has_a_row_and_every_row_a_crate() {
+    let (mut members, _) = declared();
+    let mut rows: Vec<_> = INTERNAL
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    members.sort();
+    rows.sort();
+    assert_eq!(rows, members);
+}
+
+#[test]
+fn whole_trees_below_the_seams_are_free_of_clients_and_runtimes() {
+    for package in SYNC {
+        // `cargo tree` resolves features for this crate alone, as an application would see it.
+        let tree = Command::new(env!("CARGO"))
+            .args([
+                "tree",
+                "-p",
+                package,
+                "-e",
+                "normal,build",
+                "--all-features",
+            ])
+            .args(["--prefix", "none", "--format", "{p}"])
+            .current_dir(workspace())
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&tree.stdout);
+        assert!(
+            tree.status.success(),
+            "{}",
+            String::from_utf8_lossy(&tree.stderr)
+        );
+        assert!(
+            told.contains(package),
+            "the tree of {package} does not begin with it: {told}"
+        );
+        for name in told.lines().filter_map(|line| line.split(' ').next()) {
+            let client = CLIENTS.iter().any(|(client, _)| *client == name);
+            assert!(
+                !client && !RUNTIMES.contains(&name),
+                "{package} links {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn forbidden_edges_are_found() {
+    use DependencyKind::{Build, Development, Normal};
+
+    let edge = |from: &str, to: &str, kind, internal| Edge {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        kind,
+        internal,
+    };
+    for forbidden in [
+        edge("baler-analysis", "baler-monitoring", Normal, true),
+        edge("baler-cli", "baler-benches", Normal, true),
+        edge("baler-common", "baler-connector-null", Normal, true),
+        edge("baler-common", "tokio", Normal, false),
+        edge("baler-connector-null", "baler-analysis", Development, true),
+        edge("baler-connector-null", "baler-connector-tcp", Normal, true),
+        edge("baler-connector-tcp", "lapin", Normal, false),
+        edge("baler-connector-tcp", "rdkafka", Development, false),
+        edge("baler-monitoring", "baler-analysis", Build, true),
+        edge("baler-monitoring", "baler-connector-tcp", Normal, true),
+        edge("baler-newcomer", "baler-common", Normal, true),
+    ] {
+        assert!(complaint(&forbidden).is_some(), "{forbidden:?}");
+    }
+    for allowed in [
+        edge("baler-cli", "tokio", Normal, false),
+        edge("baler-common", "baler-connector-testkit", Development, true),
+        edge("baler-connector-kafka", "rdkafka", Normal, false),
+        edge("baler-connector-tcp", "tokio", Normal, false),
+        edge("baler-monitoring", "baler-analysis", Development, true),
+        edge("baler-monitoring", "baler-common", Normal, true),
+    ] {
+        assert_eq!(complaint(&allowed), None, "{allowed:?}");
+    }
+}
