@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Lists the ignored tests with their reasons, as the test binaries themselves give them.
+
+Arguments are passed on to `cargo nextest list`. A test ignored without a reason is an error.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+
+def main() -> int:
+    listing = subprocess.run(
+        ["cargo", "nextest", "list", "--run-ignored", "all", "--message-format", "json"]
+        + sys.argv[1:],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    if listing.returncode != 0:
+        return listing.returncode
+    sysroot = subprocess.run(
+        ["rustc", "--print", "sysroot"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
+    # The tests of a proc-macro crate load the libraries of the compiler.
+    libraries = os.path.join(sysroot, "lib") + ":" + os.environ.get("LD_LIBRARY_PATH", "")
+
+    without_reason = []
+    for suite in json.loads(listing.stdout)["rust-suites"].values():
+        names = [name for name, case in suite["testcases"].items() if case["ignored"]]
+        if not names:
+            continue
+        # Asked for ignored tests by name, libtest runs nothing and prints the reasons.
+        told = subprocess.run(
+            [suite["binary-path"], "--exact", "--color", "never", "--test-threads", "1", *names],
+            cwd=suite["cwd"],
+            env={**os.environ, "LD_LIBRARY_PATH": libraries},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
+        for name in names:
+            start = f"test {name} ... ignored"
+            line = next((line for line in told.splitlines() if line.startswith(start)), start)
+            reason = line[len(start) :].lstrip(", ")
+            if not reason:
+                without_reason.append(name)
+            print(f"{suite['binary-id']} {name}: {reason or 'NO REASON GIVEN'}")
+    for name in without_reason:
+        print(f'{name}: write #[ignore = "reason"]', file=sys.stderr)
+    return 1 if without_reason else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

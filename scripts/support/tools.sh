@@ -1,0 +1,88 @@
+# Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
+#
+# Nothing is installed outside the target folder, except the components and toolchains of rustup
+# and, on Debian, the package python3.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+target_dir=${CARGO_TARGET_DIR:-$root/target}
+[[ $target_dir == /* ]] || target_dir=$root/$target_dir
+tools_dir=$target_dir/tools
+export PATH=$tools_dir/bin:$PATH
+
+say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
+
+die() {
+    say "$*"
+    exit 2
+}
+
+# The version of a tool that tools.txt pins.
+pinned_version() {
+    sed -n "s/^astral-dev-toolchain-$1==\([0-9.]*\).*/\1/p" "$root/scripts/support/tools.txt"
+}
+
+# need_cargo_command cargo-NAME: a prebuilt wheel takes seconds, a build from source minutes.
+need_cargo_command() {
+    local tool=$1 version
+    if "$tool" --version >/dev/null 2>&1 || cargo "${tool#cargo-}" --version >/dev/null 2>&1; then
+        return 0
+    fi
+    version=$(pinned_version "$tool")
+    mkdir -p "$tools_dir/bin"
+    say "$tool is missing: installing $version into $tools_dir"
+    install_wheel "$tool" || install_source "$tool" "$version" ||
+        die "$tool could not be installed: try 'cargo install --locked $tool@$version'"
+}
+
+install_wheel() {
+    local tool=$1 wanted="$tools_dir/$1.txt" unpacked="$tools_dir/wheel-$1"
+    python3 -m pip --version >/dev/null 2>&1 || return 1
+    # The lines of this one tool: its name and the hashes that follow.
+    sed -n "/^astral-dev-toolchain-$tool==/,/[^\\\\]\$/p" \
+        "$root/scripts/support/tools.txt" >"$wanted"
+    rm -rf "$unpacked"
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
+        --only-binary :all: --require-hashes --target "$unpacked" -r "$wanted" >&2 || return 1
+    mv "$unpacked/bin/$tool" "$tools_dir/bin/$tool" || return 1
+    rm -rf "$unpacked"
+    "$tool" --version >/dev/null 2>&1 || {
+        # Built for another system library, say.
+        rm -f "$tools_dir/bin/$tool"
+        return 1
+    }
+}
+
+# Unoptimised: it builds in a third of the time, and these tools wait for cargo anyway.
+install_source() {
+    local tool=$1 version=$2
+    say "no wheel of $tool fits this machine: building it from source"
+    CARGO_TARGET_DIR=$tools_dir/build CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=none \
+        cargo install --quiet --locked --root "$tools_dir" "$tool@$version" >&2 || return 1
+    rm -rf "$tools_dir/build"
+}
+
+need_component() {
+    local component=$1 probe=$2
+    cargo "$probe" --version >/dev/null 2>&1 && return 0
+    say "the component $component is missing: adding it"
+    rustup component add "$component" >&2 || die "rustup could not add $component"
+}
+
+need_nightly() {
+    cargo +nightly --version >/dev/null 2>&1 && return 0
+    say "the nightly toolchain is missing: installing it"
+    rustup toolchain install nightly --profile minimal >&2 || die "rustup could not install nightly"
+}
+
+need_python() {
+    command -v python3 >/dev/null && return 0
+    command -v apt-get >/dev/null || die "python3 is missing"
+    say "python3 is missing: installing it"
+    local as_root=()
+    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
+    { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y python3 python3-pip; } \
+        >&2 || die "python3 could not be installed"
+}
