@@ -6,8 +6,61 @@ use super::compression::Compression;
 use super::error::{DecodeError, DecodeErrorKind};
 use super::header::ChunkHeader;
 use super::limits::Limits;
+use super::{kieker, native};
 use crate::record::{Catalog, RecordBatch};
 use crate::transport::{ChunkIdentity, ContainerKind};
+
+/// The containers that can be told apart, by their first four bytes.
+///
+/// A new container is one more line here.
+const CONTAINERS: [Container; 2] = [
+    Container {
+        magic: native::MAGIC,
+        decode: native::decode,
+        summarize: native::summarize,
+    },
+    Container {
+        magic: kieker::MAGIC,
+        decode: |chunk, context| kieker::decode(chunk, context.limits, context.catalog),
+        summarize: kieker::summarize,
+    },
+];
+
+/// How chunks of one container are read.
+struct Container {
+    magic: [u8; 4],
+    decode: fn(&[u8], &mut DecodeContext<'_>) -> Result<DecodedChunk, DecodeError>,
+    summarize: fn(&[u8], &Limits) -> Result<ChunkSummary, DecodeError>,
+}
+
+impl Container {
+    /// The container whose magic the chunk begins with.
+    fn of(chunk: &[u8]) -> Result<&'static Self, DecodeError> {
+        CONTAINERS
+            .iter()
+            .find(|container| chunk.starts_with(&container.magic))
+            .ok_or_else(|| DecodeError {
+                offset: 0,
+                in_body: false,
+                reading: "the magic",
+                kind: DecodeErrorKind::UnknownContainer {
+                    found: chunk.iter().take(4).copied().collect(),
+                },
+            })
+    }
+}
+
+/// What a container's decoder works with.
+pub(super) struct DecodeContext<'a> {
+    /// What it may spend.
+    pub(super) limits: &'a Limits,
+    /// The types that a container without schemas may name.
+    pub(super) catalog: &'a Catalog,
+    /// Memory kept from chunk to chunk.
+    pub(super) scratch: &'a mut native::DecodeScratch,
+    /// Filled when somebody wants to know where the bytes went.
+    pub(super) layout: Option<&'a mut Layout>,
+}
 
 /// Decodes chunks from nothing but their bytes.
 ///
@@ -17,6 +70,7 @@ use crate::transport::{ChunkIdentity, ContainerKind};
 pub struct ChunkDecoder {
     limits: Limits,
     catalog: Arc<Catalog>,
+    scratch: native::DecodeScratch,
 }
 
 /// A chunk, decoded.
@@ -98,6 +152,7 @@ impl ChunkDecoder {
         Self {
             limits,
             catalog: Arc::new(Catalog::kieker()),
+            scratch: native::DecodeScratch::default(),
         }
     }
 
@@ -119,15 +174,7 @@ impl ChunkDecoder {
     ///
     /// A [`DecodeError`] that says where and what; no record of a broken chunk is returned.
     pub fn decode(&mut self, chunk: &[u8]) -> Result<DecodedChunk, DecodeError> {
-        let _ = &self.catalog;
-        Err(DecodeError {
-            offset: 0,
-            in_body: false,
-            reading: "the magic",
-            kind: DecodeErrorKind::UnknownContainer {
-                found: chunk.iter().take(4).copied().collect(),
-            },
-        })
+        self.decode_into(chunk, None)
     }
 
     /// Decodes the records and tells where the bytes went.
@@ -139,15 +186,35 @@ impl ChunkDecoder {
         &mut self,
         chunk: &[u8],
     ) -> Result<(DecodedChunk, Layout), DecodeError> {
-        Ok((self.decode(chunk)?, Layout::default()))
+        let mut layout = Layout::default();
+        let decoded = self.decode_into(chunk, Some(&mut layout))?;
+        Ok((decoded, layout))
     }
 
-    /// Reads what a chunk says of itself. The prefix and the header are checked, the body is not.
+    /// Reads what a chunk says of itself, without decoding a record.
+    ///
+    /// A native chunk's checksums are verified, over all of its bytes, because nothing less
+    /// protects its header; its body is neither decompressed nor read.
+    /// Kieker's container has no checksum, and says nothing of itself but its magic.
     ///
     /// # Errors
     ///
     /// As [`ChunkDecoder::decode`].
     pub fn summarize(&self, chunk: &[u8]) -> Result<ChunkSummary, DecodeError> {
-        self.clone().decode(chunk).map(|decoded| decoded.summary)
+        (Container::of(chunk)?.summarize)(chunk, &self.limits)
+    }
+
+    fn decode_into(
+        &mut self,
+        chunk: &[u8],
+        layout: Option<&mut Layout>,
+    ) -> Result<DecodedChunk, DecodeError> {
+        let mut context = DecodeContext {
+            limits: &self.limits,
+            catalog: &self.catalog,
+            scratch: &mut self.scratch,
+            layout,
+        };
+        (Container::of(chunk)?.decode)(chunk, &mut context)
     }
 }

@@ -1,7 +1,9 @@
 //! Baler's own container.
 
-use super::error::EncodeError;
+use super::decoder::{ChunkSummary, DecodeContext, DecodedChunk};
+use super::error::{DecodeError, DecodeErrorKind, EncodeError};
 use super::header::ChunkHeader;
+use super::limits::Limits;
 use super::serializer::ChunkSerializer;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
@@ -38,5 +40,37 @@ impl ChunkSerializer for NativeSerializer {
             bytes: batch.len(),
             limit: 0,
         })
+    }
+}
+
+/// The first bytes of the container.
+pub(super) const MAGIC: [u8; 4] = *b"BALR";
+
+/// Memory that a decoder keeps from chunk to chunk.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DecodeScratch {}
+
+/// Decodes the records; not there yet, so the chunk is refused as unknown.
+pub(super) fn decode(
+    chunk: &[u8],
+    context: &mut DecodeContext<'_>,
+) -> Result<DecodedChunk, DecodeError> {
+    let _ = (&context.scratch, &context.layout);
+    Err(unknown(chunk))
+}
+
+/// Says what the chunk is; not there yet, so the chunk is refused as unknown.
+pub(super) fn summarize(chunk: &[u8], _limits: &Limits) -> Result<ChunkSummary, DecodeError> {
+    Err(unknown(chunk))
+}
+
+fn unknown(chunk: &[u8]) -> DecodeError {
+    DecodeError {
+        offset: 0,
+        in_body: false,
+        reading: "the magic",
+        kind: DecodeErrorKind::UnknownContainer {
+            found: chunk.iter().take(4).copied().collect(),
+        },
     }
 }
