@@ -19,11 +19,11 @@ def main() -> int:
     )
     if listing.returncode != 0:
         return listing.returncode
-    sysroot = subprocess.run(
-        ["rustc", "--print", "sysroot"], stdout=subprocess.PIPE, text=True, check=True
+    # The tests of a proc-macro crate load the compiler's own standard library.
+    library = subprocess.run(
+        ["rustc", "--print", "target-libdir"], stdout=subprocess.PIPE, text=True, check=True
     ).stdout.strip()
-    # The tests of a proc-macro crate load the libraries of the compiler.
-    libraries = os.path.join(sysroot, "lib") + ":" + os.environ.get("LD_LIBRARY_PATH", "")
+    environment = {**os.environ, "LD_LIBRARY_PATH": library, "DYLD_LIBRARY_PATH": library}
 
     without_reason = []
     for suite in json.loads(listing.stdout)["rust-suites"].values():
@@ -34,7 +34,7 @@ def main() -> int:
         told = subprocess.run(
             [suite["binary-path"], "--exact", "--color", "never", "--test-threads", "1", *names],
             cwd=suite["cwd"],
-            env={**os.environ, "LD_LIBRARY_PATH": libraries},
+            env=environment,
             stdout=subprocess.PIPE,
             text=True,
             check=True,

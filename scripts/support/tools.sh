@@ -17,6 +17,11 @@ die() {
     exit 2
 }
 
+# The manifests of all fuzz folders, each a workspace of its own, one a line.
+fuzz_manifests() {
+    (cd "$root" && find . -path '*/fuzz/Cargo.toml' -not -path '*/target/*') | sed 's,^\./,,' | sort
+}
+
 # The version of a tool that tools.txt pins.
 pinned_version() {
     sed -n "s/^astral-dev-toolchain-$1==\([0-9.]*\).*/\1/p" "$root/scripts/support/tools.txt"
@@ -42,7 +47,7 @@ install_wheel() {
     sed -n "/^astral-dev-toolchain-$tool==/,/[^\\\\]\$/p" \
         "$root/scripts/support/tools.txt" >"$wanted"
     rm -rf "$unpacked"
-    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
         --only-binary :all: --require-hashes --target "$unpacked" -r "$wanted" >&2 || return 1
     mv "$unpacked/bin/$tool" "$tools_dir/bin/$tool" || return 1
     rm -rf "$unpacked"
