@@ -1,0 +1,134 @@
+//! Records of some types.
+
+use crate::error::AnalysisError;
+use crate::parcel::Parcel;
+use crate::stage::Stage;
+
+/// Names record types: the full name, its last part, or either with `*` for any characters.
+///
+/// `OperationExecutionRecord`, `kieker.common.record.flow.*`, `*Event`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypePattern(Box<str>);
+
+impl TypePattern {
+    /// A pattern; every text is one.
+    pub fn new(pattern: impl Into<Box<str>>) -> Self {
+        Self(pattern.into())
+    }
+
+    /// Whether the type's full name, or what follows its last `.` or `::`, matches.
+    pub fn matches(&self, type_name: &str) -> bool {
+        let short = type_name.rsplit(['.', ':']).next().unwrap_or(type_name);
+        wildcard(self.0.as_bytes(), type_name.as_bytes())
+            || wildcard(self.0.as_bytes(), short.as_bytes())
+    }
+}
+
+/// Matches `*` against any bytes, in time proportional to the product of the lengths at most.
+fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut read) = (0, 0);
+    // Where the last `*` was, and how far the text went that it stands for.
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(byte) = text.get(read) {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(wanted) if wanted == byte => {
+                at += 1;
+                read += 1;
+            }
+            _ => match &mut star {
+                Some((from, swallowed)) => {
+                    *swallowed += 1;
+                    at = *from + 1;
+                    read = *swallowed;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.iter().skip(at).all(|byte| *byte == b'*')
+}
+
+/// Passes records whose type matches one of several patterns.
+#[derive(Debug)]
+pub struct ByType<S> {
+    patterns: Vec<TypePattern>,
+    next: S,
+}
+
+impl<S: Stage> ByType<S> {
+    /// Passes what matches one of `patterns` on to `next`.
+    pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: S) -> Self {
+        Self {
+            patterns: patterns.into_iter().collect(),
+            next,
+        }
+    }
+}
+
+impl<S: Stage> Stage for ByType<S> {
+    fn name(&self) -> &'static str {
+        "by type"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let matches = |name: &str| self.patterns.iter().any(|pattern| pattern.matches(name));
+        // A type is matched once a chunk, not once a record.
+        let tables = parcel.chunk().batch.tables();
+        let wanted: Vec<_> = tables
+            .iter()
+            .map(|table| table.schema())
+            .filter(|schema| matches(schema.name()))
+            .collect();
+        let selected = parcel.select(|record| {
+            wanted
+                .iter()
+                .any(|schema| std::ptr::eq(*schema, record.schema()))
+        });
+        if selected.is_empty() {
+            return Ok(());
+        }
+        self.next.accept(selected)
+    }
+
+    fn flush(&mut self) -> Result<(), AnalysisError> {
+        self.next.flush()
+    }
+
+    fn finish(&mut self) -> Result<(), AnalysisError> {
+        self.next.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_full_and_short_names() {
+        let name = "kieker.common.record.flow.trace.TraceMetadata";
+        for (pattern, matches) in [
+            (name, true),
+            ("TraceMetadata", true),
+            ("*Metadata", true),
+            ("kieker.common.*", true),
+            ("*.flow.*.Trace*", true),
+            ("*", true),
+            ("Trace", false),
+            ("*Event", false),
+            ("kieker.*.flow", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                TypePattern::new(pattern).matches(name),
+                matches,
+                "{pattern}"
+            );
+        }
+        assert!(TypePattern::new("Order").matches("shop::Order"));
+        assert!(TypePattern::new("**a*").matches("bab"));
+    }
+}

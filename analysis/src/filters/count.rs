@@ -1,0 +1,125 @@
+//! How many records passed, by type.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::AnalysisError;
+use crate::parcel::Parcel;
+use crate::stage::Stage;
+
+/// How many types are told apart; records of further types are counted together.
+const MAX_TYPES: usize = 4_096;
+
+/// Counts records and chunks; Kieker's `CountingFilter`.
+#[derive(Debug, Default)]
+pub struct Count {
+    counts: Counts,
+}
+
+/// A handle to the figures of a [`Count`].
+#[derive(Debug, Clone, Default)]
+pub struct Counts(Arc<Mutex<Totals>>);
+
+#[derive(Debug, Default)]
+struct Totals {
+    records: u64,
+    chunks: u64,
+    by_type: BTreeMap<Box<str>, u64>,
+    other_types: u64,
+}
+
+/// How many records of a type passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeCount {
+    /// The type's name; `(other)` for the types beyond the bound.
+    pub type_name: Box<str>,
+    /// How many.
+    pub records: u64,
+}
+
+impl Count {
+    /// A counter at zero, and the handle to read it.
+    pub fn new() -> (Self, Counts) {
+        let counts = Counts::default();
+        (
+            Self {
+                counts: counts.clone(),
+            },
+            counts,
+        )
+    }
+}
+
+impl Counts {
+    /// How many records passed.
+    pub fn records(&self) -> u64 {
+        self.lock().records
+    }
+
+    /// How many parcels passed: chunks, or parts of them.
+    pub fn chunks(&self) -> u64 {
+        self.lock().chunks
+    }
+
+    /// How many records of each type passed, sorted by name.
+    pub fn by_type(&self) -> Vec<TypeCount> {
+        let totals = self.lock();
+        let mut counts: Vec<TypeCount> = totals
+            .by_type
+            .iter()
+            .map(|(name, records)| TypeCount {
+                type_name: name.clone(),
+                records: *records,
+            })
+            .collect();
+        if totals.other_types > 0 {
+            counts.push(TypeCount {
+                type_name: "(other)".into(),
+                records: totals.other_types,
+            });
+        }
+        counts
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Totals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage for Count {
+    fn name(&self) -> &'static str {
+        "count"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let mut totals = self.counts.lock();
+        totals.chunks = totals.chunks.saturating_add(1);
+        totals.records = totals
+            .records
+            .saturating_add(u64::try_from(parcel.len()).unwrap_or(u64::MAX));
+        let whole = parcel.len() == parcel.chunk().batch.len();
+        if whole {
+            for table in parcel.chunk().batch.tables() {
+                let records = u64::try_from(table.len()).unwrap_or(u64::MAX);
+                totals.add(table.schema().name(), records);
+            }
+        } else {
+            parcel
+                .records()
+                .for_each(|(_, record)| totals.add(record.type_name(), 1));
+        }
+        Ok(())
+    }
+}
+
+impl Totals {
+    fn add(&mut self, type_name: &str, records: u64) {
+        if let Some(count) = self.by_type.get_mut(type_name) {
+            *count = count.saturating_add(records);
+        } else if self.by_type.len() < MAX_TYPES {
+            self.by_type.insert(type_name.into(), records);
+        } else {
+            self.other_types = self.other_types.saturating_add(records);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! How long operations take.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baler_common::record::{Column, StringTable, Table};
+use hdrhistogram::Histogram;
+
+use crate::error::AnalysisError;
+use crate::parcel::Parcel;
+use crate::stage::Stage;
+
+/// How many operations are told apart; calls of further ones are counted together.
+const MAX_OPERATIONS: usize = 10_000;
+
+/// Two significant digits: percentiles are exact to 1 %, a histogram takes about 20 KiB.
+const SIGNIFICANT_DIGITS: u8 = 2;
+
+/// Measures the response times of operations: of every record with a string `operationSignature`
+/// and integers `tin` and `tout`, whatever its type.
+#[derive(Debug)]
+pub struct ResponseTimes {
+    times: Times,
+}
+
+/// A handle to the figures of a [`ResponseTimes`].
+#[derive(Debug, Clone, Default)]
+pub struct Times(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    operations: HashMap<Box<str>, Operation>,
+    other: Option<Operation>,
+    ended_before_start: u64,
+}
+
+#[derive(Debug)]
+struct Operation {
+    histogram: Histogram<u64>,
+    total_ns: u128,
+}
+
+/// The response times of one operation, in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationTimes {
+    /// The operation's signature; `(other)` for the operations beyond the bound.
+    pub operation: Box<str>,
+    /// How many calls.
+    pub calls: u64,
+    /// The exact mean.
+    pub mean_ns: f64,
+    /// The smallest, exact to 1 %.
+    pub min_ns: u64,
+    /// The median, exact to 1 %.
+    pub p50_ns: u64,
+    /// The 95th percentile, exact to 1 %.
+    pub p95_ns: u64,
+    /// The 99th percentile, exact to 1 %.
+    pub p99_ns: u64,
+    /// The largest, exact to 1 %.
+    pub max_ns: u64,
+}
+
+impl ResponseTimes {
+    /// A stage without figures, and the handle to read them.
+    pub fn new() -> (Self, Times) {
+        let times = Times::default();
+        (
+            Self {
+                times: times.clone(),
+            },
+            times,
+        )
+    }
+}
+
+impl Times {
+    /// The figures, operations with the most calls first.
+    pub fn operations(&self) -> Vec<OperationTimes> {
+        let state = self.lock();
+        let mut all: Vec<OperationTimes> = state
+            .operations
+            .iter()
+            .map(|(name, operation)| operation.times(name))
+            .collect();
+        all.sort_by(|a, b| {
+            b.calls
+                .cmp(&a.calls)
+                .then_with(|| a.operation.cmp(&b.operation))
+        });
+        all.extend(
+            state
+                .other
+                .iter()
+                .map(|operation| operation.times("(other)")),
+        );
+        all
+    }
+
+    /// Calls that ended before they started: their clock stepped back, and they are left out.
+    pub fn ended_before_start(&self) -> u64 {
+        self.lock().ended_before_start
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage for ResponseTimes {
+    fn name(&self) -> &'static str {
+        "response times"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let mut state = self.times.lock();
+        let batch = &parcel.chunk().batch;
+        if parcel.len() == batch.len() {
+            for table in batch.tables() {
+                state.add_table(table, batch.strings());
+            }
+            return Ok(());
+        }
+        for (_, record) in parcel.records() {
+            use baler_common::record::ValueRef as V;
+            let field = |name| record.field(name);
+            if let (Some(V::String(name)), Some(V::Signed(tin)), Some(V::Signed(tout))) =
+                (field("operationSignature"), field("tin"), field("tout"))
+            {
+                state.add(name, tin, tout);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Straight from the columns.
+    fn add_table(&mut self, table: &Table, strings: &StringTable) {
+        if let (
+            Some(Column::String(names)),
+            Some(Column::Signed(tins)),
+            Some(Column::Signed(touts)),
+        ) = (
+            table.column("operationSignature"),
+            table.column("tin"),
+            table.column("tout"),
+        ) {
+            for ((name, tin), tout) in names.iter().zip(tins).zip(touts) {
+                self.add(strings.get(*name).unwrap_or(""), *tin, *tout);
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, tin: i64, tout: i64) {
+        let Some(nanos) = tout
+            .checked_sub(tin)
+            .and_then(|nanos| u64::try_from(nanos).ok())
+        else {
+            self.ended_before_start = self.ended_before_start.saturating_add(1);
+            return;
+        };
+        if let Some(operation) = self.operations.get_mut(name) {
+            operation.add(nanos);
+            return;
+        }
+        let Some(mut operation) = Operation::new() else {
+            return;
+        };
+        if self.operations.len() < MAX_OPERATIONS {
+            operation.add(nanos);
+            self.operations.insert(name.into(), operation);
+        } else {
+            self.other.get_or_insert(operation).add(nanos);
+        }
+    }
+}
+
+impl Operation {
+    fn new() -> Option<Self> {
+        // `None` only for a number of digits above 5.
+        let histogram = Histogram::new(SIGNIFICANT_DIGITS).ok()?;
+        Some(Self {
+            histogram,
+            total_ns: 0,
+        })
+    }
+
+    fn add(&mut self, nanos: u64) {
+        // An histogram that grows by itself takes every value.
+        self.histogram.saturating_record(nanos);
+        self.total_ns = self.total_ns.saturating_add(u128::from(nanos));
+    }
+
+    fn times(&self, name: &str) -> OperationTimes {
+        let calls = self.histogram.len();
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a mean need not be exact to the last bit"
+        )]
+        let mean_ns = if calls == 0 {
+            0.0
+        } else {
+            self.total_ns as f64 / calls as f64
+        };
+        OperationTimes {
+            operation: name.into(),
+            calls,
+            mean_ns,
+            min_ns: self.histogram.min(),
+            p50_ns: self.histogram.value_at_quantile(0.50),
+            p95_ns: self.histogram.value_at_quantile(0.95),
+            p99_ns: self.histogram.value_at_quantile(0.99),
+            max_ns: self.histogram.max(),
+        }
+    }
+}

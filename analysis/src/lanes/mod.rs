@@ -1,0 +1,271 @@
+//! Duplicates and gaps, per lane of a producer's life.
+//!
+//! A chunk counts as seen when it is *settled*, never when it is received: else a chunk whose
+//! processing failed would be taken for a duplicate when it is delivered again, and be lost.
+//! While a chunk is in work, a second copy waits for the first one's verdict.
+//!
+//! What one reader can claim is limited by what it saw: chunks below the first one it settled in a
+//! lane may have gone to another reader, so no gap is claimed there unless the lane began at 0 here.
+
+mod sequences;
+
+use std::collections::{BTreeMap, HashMap};
+
+use baler_common::container::{ChunkHeader, Losses};
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId, Token, Verdict};
+use sequences::Sequences;
+
+/// How many ranges of settled sequence numbers a lane may have before the oldest are forgotten.
+const MAX_RANGES: usize = 4_096;
+
+/// How many lanes are remembered; beyond it the ones that were silent longest are forgotten.
+const MAX_LANES: usize = 65_536;
+
+/// One lane of one life of a producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey {
+    /// Who made the chunks.
+    pub producer: ProducerId,
+    /// In which life.
+    pub epoch: Epoch,
+    /// The producer's number of the lane.
+    pub lane: u32,
+}
+
+impl From<ChunkIdentity> for LaneKey {
+    fn from(identity: ChunkIdentity) -> Self {
+        Self {
+            producer: identity.producer,
+            epoch: identity.epoch,
+            lane: identity.lane,
+        }
+    }
+}
+
+/// What to do with a chunk that was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It was settled before: acknowledge it, do not process it.
+    Duplicate,
+    /// Process it.
+    New,
+    /// Another copy is in work: this one's token is kept until that one is settled.
+    Waiting,
+}
+
+/// Chunks of a lane that never came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// Where.
+    pub lane: LaneKey,
+    /// The first missing sequence number.
+    pub first_sequence: u64,
+    /// How many chunks are missing.
+    pub chunks: u64,
+    /// Whether the producer said that it gave these chunks up.
+    pub explained: bool,
+}
+
+/// Tells duplicates from new chunks and finds gaps, over all lanes of one reader.
+///
+/// Its memory is bounded: see [`LaneTracker::forgotten_lanes`].
+#[derive(Debug, Default)]
+pub struct LaneTracker {
+    lanes: HashMap<LaneKey, Lane>,
+    in_work: HashMap<ChunkIdentity, Vec<Token>>,
+    arrivals: u64,
+    duplicates: u64,
+    unverifiable: u64,
+    forgotten_lanes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    settled: Sequences,
+    given_up: Sequences,
+    losses: Losses,
+    complete: bool,
+    /// Below this number it is no longer known what was settled.
+    known_from: u64,
+    last_arrival: u64,
+}
+
+impl LaneTracker {
+    /// A tracker that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says what to do with a chunk that was received.
+    pub fn arrived(&mut self, identity: ChunkIdentity, token: Token) -> Arrival {
+        self.arrivals = self.arrivals.saturating_add(1);
+        if let Some(waiting) = self.in_work.get_mut(&identity) {
+            waiting.push(token);
+            return Arrival::Waiting;
+        }
+        if !self.lanes.contains_key(&identity.into()) {
+            self.make_room();
+        }
+        let lane = self.lanes.entry(identity.into()).or_default();
+        lane.last_arrival = self.arrivals;
+        if lane.settled.contains(identity.sequence) {
+            self.duplicates = self.duplicates.saturating_add(1);
+            return Arrival::Duplicate;
+        }
+        if identity.sequence < lane.known_from {
+            // Processing it twice is the lesser evil: losing it would be silent.
+            self.unverifiable = self.unverifiable.saturating_add(1);
+        }
+        self.in_work.insert(identity, Vec::new());
+        Arrival::New
+    }
+
+    /// Notes what a decoded chunk's header tells of its lane.
+    pub fn told(&mut self, header: &ChunkHeader) {
+        let lane = self.lanes.entry(header.identity.into()).or_default();
+        for lost in &header.lost_chunks {
+            let last = lost
+                .first_sequence
+                .saturating_add(lost.chunks.saturating_sub(1));
+            if lane.given_up.ranges() < MAX_RANGES {
+                lane.given_up.insert(lost.first_sequence, last);
+            }
+        }
+        lane.complete |= header.last_of_epoch;
+        // The counts only grow: of two headers the one with more is the later one.
+        if header.losses.total() >= lane.losses.total() {
+            lane.losses = header.losses.clone();
+        }
+    }
+
+    /// Notes the verdict on a chunk; returns the copies that waited for it, and theirs.
+    pub fn settled(&mut self, identity: ChunkIdentity, verdict: Verdict) -> Vec<(Token, Verdict)> {
+        let waiting = self.in_work.remove(&identity).unwrap_or_default();
+        let seen = matches!(verdict, Verdict::Ack | Verdict::Reject);
+        if seen {
+            let copies = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
+            self.duplicates = self.duplicates.saturating_add(copies);
+            let lane = self.lanes.entry(identity.into()).or_default();
+            lane.settled.insert(identity.sequence, identity.sequence);
+            if lane.settled.ranges() > MAX_RANGES
+                && let Some(known_from) = lane.settled.forget_lowest()
+            {
+                lane.known_from = known_from;
+            }
+        }
+        let theirs = if seen { Verdict::Ack } else { Verdict::Retry };
+        waiting.into_iter().map(|token| (token, theirs)).collect()
+    }
+
+    /// Copies of chunks that this reader had settled before; they were not processed again.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Chunks that came so late that it was no longer known whether they had been settled; they
+    /// were processed.
+    pub fn unverifiable(&self) -> u64 {
+        self.unverifiable
+    }
+
+    /// Lanes that were forgotten to stay within bounds; copies of their chunks would be processed
+    /// again.
+    pub fn forgotten_lanes(&self) -> u64 {
+        self.forgotten_lanes
+    }
+
+    /// How many lanes are known.
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// How many lanes have ended: their producer's last chunk was seen.
+    pub fn complete_lanes(&self) -> usize {
+        self.lanes.values().filter(|lane| lane.complete).count()
+    }
+
+    /// Missing chunks, lane by lane; those that the producer gave up are marked as explained.
+    ///
+    /// Exact where this reader owned the lane for its life. With competing readers a gap here may be
+    /// another reader's chunk: take the union over the group.
+    pub fn gaps(&self) -> Vec<Gap> {
+        let mut lanes: Vec<_> = self.lanes.iter().collect();
+        lanes.sort_by_key(|(key, _)| **key);
+        lanes
+            .into_iter()
+            .flat_map(|(key, lane)| lane.gaps(*key))
+            .collect()
+    }
+
+    /// Records that producers lost before they were sent, by reason, over all their lives seen here.
+    pub fn losses(&self) -> Losses {
+        // The counters are per life, not per lane: of a life's lanes the fullest counts.
+        let mut lives: BTreeMap<(ProducerId, Epoch), &Losses> = BTreeMap::new();
+        for (key, lane) in &self.lanes {
+            let fullest = lives
+                .entry((key.producer, key.epoch))
+                .or_insert(&lane.losses);
+            if lane.losses.total() > fullest.total() {
+                *fullest = &lane.losses;
+            }
+        }
+        let mut all = Losses::default();
+        for losses in lives.values() {
+            losses
+                .iter()
+                .for_each(|(code, records)| all.add_code(code, records));
+        }
+        all
+    }
+
+    fn make_room(&mut self) {
+        if self.lanes.len() < MAX_LANES {
+            return;
+        }
+        // A quarter at once, so that the search for the silent ones is rare.
+        let mut arrivals: Vec<u64> = self.lanes.values().map(|lane| lane.last_arrival).collect();
+        let quarter = MAX_LANES / 4;
+        let (_, oldest_kept, _) = arrivals.select_nth_unstable(quarter);
+        let oldest_kept = *oldest_kept;
+        let before = self.lanes.len();
+        self.lanes
+            .retain(|_, lane| lane.last_arrival >= oldest_kept);
+        let forgotten = before.saturating_sub(self.lanes.len());
+        self.forgotten_lanes = self
+            .forgotten_lanes
+            .saturating_add(u64::try_from(forgotten).unwrap_or(u64::MAX));
+    }
+}
+
+impl Lane {
+    fn gaps(&self, key: LaneKey) -> Vec<Gap> {
+        let Some(lowest) = self.settled.lowest() else {
+            return Vec::new();
+        };
+        let mut present = self.settled.clone();
+        // A chunk that was given up may have arrived after all: only what is missing is explained.
+        let explained: Vec<(u64, u64)> = self
+            .settled
+            .gaps()
+            .flat_map(|(first, last)| self.given_up.within(first, last))
+            .collect();
+        for (first, last) in &explained {
+            present.insert(*first, *last);
+        }
+        let gap = |(first, last): (u64, u64), explained| Gap {
+            lane: key,
+            first_sequence: first,
+            chunks: last.saturating_sub(first).saturating_add(1),
+            explained,
+        };
+        let mut gaps: Vec<Gap> = explained.iter().map(|range| gap(*range, true)).collect();
+        gaps.extend(present.gaps().map(|range| gap(range, false)));
+        // `lowest` above 0 is no gap: another reader may have had what is before.
+        gaps.retain(|gap| gap.first_sequence > lowest);
+        gaps.sort_by_key(|gap| gap.first_sequence);
+        gaps
+    }
+}
+
+#[cfg(test)]
+mod tests;

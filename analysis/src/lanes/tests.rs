@@ -1,0 +1,131 @@
+//! What the tracker tells of arrivals, verdicts and gaps.
+
+use baler_common::container::{LossReason, LostChunks};
+
+use super::*;
+
+fn identity(lane: u32, sequence: u64) -> ChunkIdentity {
+    ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 2,
+            random: 3,
+        },
+        lane,
+        sequence,
+    }
+}
+
+fn settle(tracker: &mut LaneTracker, sequence: u64) {
+    assert_eq!(
+        tracker.arrived(identity(0, sequence), Token(sequence)),
+        Arrival::New
+    );
+    assert!(
+        tracker
+            .settled(identity(0, sequence), Verdict::Ack)
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_chunk_that_failed_is_new_again() {
+    let mut tracker = LaneTracker::new();
+    assert_eq!(tracker.arrived(identity(0, 5), Token(1)), Arrival::New);
+    tracker.settled(identity(0, 5), Verdict::Retry);
+    assert_eq!(tracker.arrived(identity(0, 5), Token(2)), Arrival::New);
+    tracker.settled(identity(0, 5), Verdict::Ack);
+    assert_eq!(
+        tracker.arrived(identity(0, 5), Token(3)),
+        Arrival::Duplicate
+    );
+    assert_eq!(tracker.duplicates(), 1);
+}
+
+#[test]
+fn a_copy_waits_for_the_verdict_on_the_first() {
+    for (verdict, theirs, duplicates) in [
+        (Verdict::Ack, Verdict::Ack, 1),
+        (Verdict::Retry, Verdict::Retry, 0),
+    ] {
+        let mut tracker = LaneTracker::new();
+        assert_eq!(tracker.arrived(identity(0, 0), Token(1)), Arrival::New);
+        assert_eq!(tracker.arrived(identity(0, 0), Token(2)), Arrival::Waiting);
+        assert_eq!(
+            tracker.settled(identity(0, 0), verdict),
+            vec![(Token(2), theirs)]
+        );
+        assert_eq!(tracker.duplicates(), duplicates);
+    }
+}
+
+#[test]
+fn gaps_are_claimed_between_settled_chunks_only() {
+    let mut tracker = LaneTracker::new();
+    for sequence in [3, 4, 7, 8, 12] {
+        settle(&mut tracker, sequence);
+    }
+    let mut header = ChunkHeader::new(identity(0, 12));
+    header.lost_chunks = vec![LostChunks {
+        first_sequence: 10,
+        chunks: 2,
+    }];
+    tracker.told(&header);
+    let gaps: Vec<_> = tracker
+        .gaps()
+        .into_iter()
+        .map(|gap| (gap.first_sequence, gap.chunks, gap.explained))
+        .collect();
+    assert_eq!(gaps, [(5, 2, false), (9, 1, false), (10, 2, true)]);
+}
+
+#[test]
+fn a_late_chunk_closes_its_gap() {
+    let mut tracker = LaneTracker::new();
+    for sequence in [0, 2, 1] {
+        settle(&mut tracker, sequence);
+    }
+    assert!(tracker.gaps().is_empty());
+}
+
+#[test]
+fn losses_are_those_of_the_latest_header_of_each_life() {
+    let mut tracker = LaneTracker::new();
+    for (sequence, lost) in [(0, 3), (2, 9), (1, 5)] {
+        let mut header = ChunkHeader::new(identity(0, sequence));
+        header.losses.add(LossReason::QueueFullNewest, lost);
+        tracker.told(&header);
+    }
+    assert_eq!(tracker.losses().get(LossReason::QueueFullNewest), 9);
+}
+
+#[test]
+fn memory_is_bounded_and_late_chunks_are_still_processed() {
+    let mut tracker = LaneTracker::new();
+    let holes = u64::try_from(MAX_RANGES).unwrap() + 10;
+    (0..holes).for_each(|index| settle(&mut tracker, index * 2));
+    // The lowest ranges are forgotten: their holes, and they themselves, count as new.
+    assert_eq!(tracker.arrived(identity(0, 1), Token(0)), Arrival::New);
+    assert_eq!(tracker.unverifiable(), 1);
+    assert_eq!(
+        tracker.arrived(identity(0, holes), Token(0)),
+        Arrival::Duplicate
+    );
+}
+
+#[test]
+fn silent_lanes_are_forgotten_first() {
+    let mut tracker = LaneTracker::new();
+    let lanes = u32::try_from(MAX_LANES).unwrap() + 1;
+    for lane in 0..lanes {
+        assert_eq!(tracker.arrived(identity(lane, 0), Token(0)), Arrival::New);
+        tracker.settled(identity(lane, 0), Verdict::Ack);
+    }
+    assert!(tracker.lanes() <= MAX_LANES);
+    assert!(tracker.forgotten_lanes() > 0);
+    assert_eq!(
+        tracker.arrived(identity(lanes - 1, 0), Token(0)),
+        Arrival::Duplicate
+    );
+    assert_eq!(tracker.arrived(identity(0, 0), Token(0)), Arrival::New);
+}

@@ -1,0 +1,206 @@
+//! The records of one chunk on their way through the stages, and the receipt that goes with them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use baler_common::container::DecodedChunk;
+use baler_common::record::RecordRef;
+use baler_common::transport::{ChunkIdentity, Origin, Token, Verdict};
+use crossbeam_channel::Sender;
+
+/// The records of one chunk, or a selection of them. Cloning shares.
+///
+/// When the last clone is dropped the chunk is settled: acknowledged, or given back if a stage
+/// failed or panicked while it held one.
+#[derive(Debug, Clone)]
+pub struct Parcel {
+    chunk: Arc<Content>,
+    /// Positions of the selected records in ascending order, or all.
+    selection: Option<Arc<[u32]>>,
+}
+
+#[derive(Debug)]
+struct Content {
+    chunk: DecodedChunk,
+    identity: Option<ChunkIdentity>,
+    origin: Option<Origin>,
+    receipt: Option<Receipt>,
+}
+
+/// Reports the verdict on a delivery when it is dropped.
+#[derive(Debug)]
+struct Receipt {
+    token: Token,
+    failed: AtomicBool,
+    done: Sender<(Token, Verdict)>,
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        let failed = self.failed.load(Ordering::Acquire) || std::thread::panicking();
+        let verdict = if failed { Verdict::Retry } else { Verdict::Ack };
+        // Nobody listens any more when the source is gone: the medium then delivers again.
+        self.done.send((self.token, verdict)).ok();
+    }
+}
+
+impl Parcel {
+    /// A parcel that belongs to no delivery: for stages fed by hand.
+    pub fn new(chunk: DecodedChunk) -> Self {
+        let identity = chunk.summary.identity();
+        let content = Content {
+            chunk,
+            identity,
+            origin: None,
+            receipt: None,
+        };
+        Self {
+            chunk: Arc::new(content),
+            selection: None,
+        }
+    }
+
+    pub(crate) fn delivered(
+        chunk: DecodedChunk,
+        identity: Option<ChunkIdentity>,
+        origin: Origin,
+        token: Token,
+        done: Sender<(Token, Verdict)>,
+    ) -> Self {
+        let receipt = Some(Receipt {
+            token,
+            failed: AtomicBool::new(false),
+            done,
+        });
+        let content = Content {
+            chunk,
+            identity,
+            origin: Some(origin),
+            receipt,
+        };
+        Self {
+            chunk: Arc::new(content),
+            selection: None,
+        }
+    }
+
+    /// The chunk, whatever is selected of it.
+    pub fn chunk(&self) -> &DecodedChunk {
+        &self.chunk.chunk
+    }
+
+    /// Who the chunk is; with a record's position it names the record. `None` when neither the
+    /// container nor the medium said so.
+    pub fn identity(&self) -> Option<ChunkIdentity> {
+        self.chunk.identity
+    }
+
+    /// Where the chunk came from.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.chunk.origin.as_ref()
+    }
+
+    /// How many records are selected.
+    pub fn len(&self) -> usize {
+        match &self.selection {
+            Some(selection) => selection.len(),
+            None => self.chunk.chunk.batch.len(),
+        }
+    }
+
+    /// Whether no record is selected.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The selected records with their positions in the chunk, in order.
+    pub fn records(&self) -> impl Iterator<Item = (u32, RecordRef<'_>)> {
+        let mut wanted = self
+            .selection
+            .as_deref()
+            .map(|selection| selection.iter().peekable());
+        let records = (0_u32..).zip(self.chunk.chunk.batch.records());
+        records.filter(move |(position, _)| match &mut wanted {
+            None => true,
+            Some(wanted) => wanted.next_if(|next| *next == position).is_some(),
+        })
+    }
+
+    /// A parcel with those of the selected records that `keep` wants; `self` if it wants all.
+    #[must_use]
+    pub fn select(&self, mut keep: impl FnMut(RecordRef<'_>) -> bool) -> Self {
+        let kept: Vec<u32> = self
+            .records()
+            .filter(|(_, record)| keep(*record))
+            .map(|(position, _)| position)
+            .collect();
+        if kept.len() == self.len() {
+            return self.clone();
+        }
+        Self {
+            chunk: Arc::clone(&self.chunk),
+            selection: Some(kept.into()),
+        }
+    }
+
+    /// Marks the delivery as not processed: it will be given back. For errors of a stage.
+    pub fn fail(&self) {
+        if let Some(receipt) = &self.chunk.receipt {
+            receipt.failed.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Parcels that are not processed yet: output that waits in a buffer, messages in a pipe.
+///
+/// When it is dropped without [`Held::release`], its parcels go back to the medium: nothing is
+/// acknowledged because a pipeline ended early.
+#[derive(Debug, Default)]
+pub struct Held {
+    parcels: Vec<Parcel>,
+}
+
+impl Held {
+    /// Holds one parcel.
+    pub fn of(parcel: Parcel) -> Self {
+        Self {
+            parcels: vec![parcel],
+        }
+    }
+
+    /// Holds one more.
+    pub fn push(&mut self, parcel: Parcel) {
+        self.parcels.push(parcel);
+    }
+
+    /// How many parcels it holds.
+    pub fn len(&self) -> usize {
+        self.parcels.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.parcels.is_empty()
+    }
+
+    /// The parcels, oldest first.
+    pub fn parcels(&self) -> impl Iterator<Item = &Parcel> {
+        self.parcels.iter()
+    }
+
+    /// Lets go of the parcels: they are processed.
+    pub fn release(mut self) {
+        self.parcels.clear();
+    }
+
+    /// Lets go of the parcels, and goes on empty.
+    pub fn release_all(&mut self) {
+        self.parcels.clear();
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.parcels.iter().for_each(Parcel::fail);
+    }
+}

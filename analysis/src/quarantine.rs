@@ -1,0 +1,188 @@
+//! What does not decode is put aside with its bytes, its coordinates and the reason.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use baler_common::transport::{ChunkIdentity, Origin};
+use serde::Serialize;
+
+/// A chunk that cannot be processed.
+#[derive(Debug, Clone, Copy)]
+pub struct Poison<'a> {
+    /// The bytes as they were received.
+    pub bytes: &'a [u8],
+    /// Where they were.
+    pub origin: &'a Origin,
+    /// Who the chunk is, if the medium said so.
+    pub identity: Option<ChunkIdentity>,
+    /// What is wrong with it.
+    pub reason: &'a str,
+}
+
+/// Keeps what cannot be processed.
+pub trait Quarantine: Send {
+    /// Puts a chunk aside. It must be safe when this returns: it is then rejected at the medium.
+    ///
+    /// # Errors
+    ///
+    /// It could not be kept; the chunk is given back to the medium and the source ends.
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()>;
+}
+
+/// Keeps nothing: the source counts what it rejects, the bytes are gone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Discard;
+
+impl Quarantine for Discard {
+    fn put_aside(&mut self, _poison: Poison<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
+/// `<process>-<number>.json` with coordinates and reason.
+///
+/// Files are written under another name, forced to disk and renamed, so that a file that is there
+/// is complete.
+#[derive(Debug)]
+pub struct Folder {
+    folder: PathBuf,
+    next: u64,
+}
+
+#[derive(Serialize)]
+struct Description<'a> {
+    reason: &'a str,
+    endpoint: &'a str,
+    lane: &'a str,
+    position: u64,
+    bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
+}
+
+impl Folder {
+    /// Keeps chunks in this folder, which is made when the first one comes.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            next: 0,
+        }
+    }
+
+    /// A name that is free, as far as this process knows; others are told apart by `create_new`.
+    fn claim(&mut self) -> io::Result<(PathBuf, fs::File)> {
+        loop {
+            let stem = self
+                .folder
+                .join(format!("{:010}-{:010}", std::process::id(), self.next));
+            self.next = self.next.wrapping_add(1);
+            let path = stem.with_extension("chunk.part");
+            if stem.with_extension("chunk").exists() {
+                continue;
+            }
+            match fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&path)
+            {
+                Ok(file) => return Ok((stem, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Quarantine for Folder {
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let description = Description {
+            reason: poison.reason,
+            endpoint: &poison.origin.endpoint,
+            lane: &poison.origin.lane,
+            position: poison.origin.position,
+            bytes: poison.bytes.len(),
+            identity: poison.identity.map(|identity| identity.to_string()),
+        };
+        let json = serde_json::to_vec_pretty(&description)?;
+        let (stem, file) = self.claim()?;
+        // The description first: a `.chunk` file always has its `.json`.
+        let part = stem.with_extension("json.part");
+        persist(
+            &part,
+            fs::File::create(&part)?,
+            &json,
+            &stem.with_extension("json"),
+        )?;
+        let part = stem.with_extension("chunk.part");
+        persist(&part, file, poison.bytes, &stem.with_extension("chunk"))?;
+        fs::File::open(&self.folder)?.sync_all()
+    }
+}
+
+fn persist(part: &Path, mut file: fs::File, bytes: &[u8], path: &Path) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(part, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin() -> Origin {
+        Origin {
+            endpoint: "tcp://somewhere:1".into(),
+            lane: "peer-7".into(),
+            position: 42,
+        }
+    }
+
+    #[test]
+    fn bytes_and_reason_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut quarantine = Folder::new(folder.path().join("poison"));
+        let origin = origin();
+        for bytes in [b"one".as_slice(), b"two"] {
+            let poison = Poison {
+                bytes,
+                origin: &origin,
+                identity: None,
+                reason: "it is wrong",
+            };
+            quarantine.put_aside(poison).unwrap();
+        }
+        let mut files: Vec<PathBuf> = fs::read_dir(folder.path().join("poison"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        let extensions: Vec<_> = files
+            .iter()
+            .map(|path| path.extension().unwrap().to_str().unwrap())
+            .collect();
+        assert_eq!(extensions, ["chunk", "json", "chunk", "json"]);
+        assert_eq!(fs::read(&files[0]).unwrap(), b"one");
+        let json: serde_json::Value =
+            serde_json::from_slice(&fs::read(&files[1]).unwrap()).unwrap();
+        assert_eq!(json["reason"], "it is wrong");
+        assert_eq!(json["lane"], "peer-7");
+        assert_eq!(json["position"], 42);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_is_an_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut quarantine = Folder::new(file.path().join("poison"));
+        let origin = origin();
+        let poison = Poison {
+            bytes: b"x",
+            origin: &origin,
+            identity: None,
+            reason: "r",
+        };
+        assert!(quarantine.put_aside(poison).is_err());
+    }
+}

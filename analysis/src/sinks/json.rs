@@ -1,0 +1,75 @@
+//! A record as JSON.
+//!
+//! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`: integers exact at 64
+//! bits, NaN and infinities as the strings `NaN`, `Infinity`, `-Infinity`, bytes as base64, a char as
+//! a string, an enum as its variant's name, an absent optional as null.
+
+use baler_common::record::{ListRef, RecordFields, RecordRef, ValueRef};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+
+/// Serializes a record in the form of this module.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordJson<'a>(pub RecordRef<'a>);
+
+impl Serialize for RecordJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut record = serializer.serialize_struct("record", 3)?;
+        record.serialize_field("type", self.0.type_name())?;
+        record.serialize_field("timestamp", &self.0.timestamp())?;
+        record.serialize_field("fields", &Fields(self.0.fields()))?;
+        record.end()
+    }
+}
+
+struct Fields<'a>(RecordFields<'a>);
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.schema().fields().len()))?;
+        for (name, value) in self.0.values() {
+            map.serialize_entry(name, &ValueJson(value))?;
+        }
+        map.end()
+    }
+}
+
+/// Serializes a value in the form of this module.
+pub(super) struct ValueJson<'a>(pub(super) ValueRef<'a>);
+
+impl Serialize for ValueJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            ValueRef::Null => serializer.serialize_unit(),
+            ValueRef::Bool(value) => serializer.serialize_bool(value),
+            ValueRef::Signed(value) => serializer.serialize_i64(value),
+            ValueRef::Unsigned(value) => serializer.serialize_u64(value),
+            ValueRef::F32(value) if value.is_finite() => serializer.serialize_f32(value),
+            ValueRef::F32(value) => serializer.serialize_str(not_finite(f64::from(value))),
+            ValueRef::F64(value) if value.is_finite() => serializer.serialize_f64(value),
+            ValueRef::F64(value) => serializer.serialize_str(not_finite(value)),
+            ValueRef::Char(value) => serializer.serialize_char(value),
+            ValueRef::String(value) => serializer.serialize_str(value),
+            ValueRef::Bytes(value) => serializer.serialize_str(&STANDARD.encode(value)),
+            ValueRef::Enum(value) => serializer.serialize_str(value.name().unwrap_or("")),
+            ValueRef::List(list) => serialize_list(list, serializer),
+            ValueRef::Record(fields) => Fields(fields).serialize(serializer),
+        }
+    }
+}
+
+fn serialize_list<S: Serializer>(list: ListRef<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(list.iter().map(ValueJson))
+}
+
+/// The names that Java and Kieker's text log use.
+fn not_finite(value: f64) -> &'static str {
+    if value.is_nan() {
+        "NaN"
+    } else if value > 0.0 {
+        "Infinity"
+    } else {
+        "-Infinity"
+    }
+}

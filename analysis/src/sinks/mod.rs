@@ -1,0 +1,13 @@
+//! Sinks: stages that write what arrives.
+
+mod csv;
+mod json;
+mod json_lines;
+mod null;
+mod table;
+
+pub use self::csv::CsvFolder;
+pub use json::RecordJson;
+pub use json_lines::JsonLines;
+pub use null::Null;
+pub use table::TextTable;

@@ -1,0 +1,382 @@
+//! Drives a reader: decodes, drops duplicates, puts poison aside, settles after processing.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use baler_common::container::{ChunkDecoder, Losses};
+use baler_common::transport::{
+    ChunkIdentity, ChunkReader, Damaged, Delivery, Received, Settled, Token, TransportError,
+    Verdict,
+};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+
+use crate::error::AnalysisError;
+use crate::lanes::{Arrival, Gap, LaneTracker};
+use crate::parcel::Parcel;
+use crate::quarantine::{Discard, Poison, Quarantine};
+use crate::stage::Stage;
+
+/// How many chunks may be in work: received and not settled.
+const DEFAULT_DEMAND: usize = 64;
+
+/// How long [`Source::run`] waits at a time before it looks whether it should stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Drives any [`ChunkReader`].
+///
+/// It is the paper's generic reader plugin (Knoche, section 3). One thread owns it; [`crate::Pipe`]
+/// moves slow stages to others.
+pub struct Source {
+    reader: Box<dyn ChunkReader>,
+    decoder: ChunkDecoder,
+    quarantine: Box<dyn Quarantine>,
+    lanes: LaneTracker,
+    /// What is in work, by token. Bounded by the demand.
+    in_work: std::collections::HashMap<Token, Option<ChunkIdentity>>,
+    // Bounded by the demand too: each delivery sends one message at most.
+    done: Sender<(Token, Verdict)>,
+    verdicts: Receiver<(Token, Verdict)>,
+    demand: usize,
+    report: SourceReport,
+}
+
+/// What happened in one step of a source.
+#[derive(Debug)]
+pub enum Step {
+    /// A chunk with records that were not seen before.
+    Chunk(Parcel),
+    /// Nothing will come again.
+    End,
+    /// Nothing came until the deadline, or only what needed no processing.
+    Idle,
+}
+
+/// When [`Source::run`] stops.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Stop {
+    /// Stop when nothing came for so long.
+    pub idle_timeout: Option<Duration>,
+}
+
+/// What a source did.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SourceReport {
+    /// Chunks decoded and handed on.
+    pub chunks: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Bytes of them, as received.
+    pub bytes: u64,
+    /// Chunks settled as processed.
+    pub acknowledged: u64,
+    /// Chunks given back because a stage failed.
+    pub given_back: u64,
+    /// Chunks, or bytes that should have been one, that were put aside.
+    pub quarantined: u64,
+    /// Deliveries that the medium marked as repeated.
+    pub redelivered: u64,
+    /// Copies of chunks that this reader had settled before; not processed again.
+    pub duplicates: u64,
+    /// Chunks too late to tell whether they had been settled; processed.
+    pub unverifiable: u64,
+    /// Settlements that came too late: the delivery had gone to another reader.
+    pub stale: u64,
+    /// Failures of the medium from which the reader recovers by itself.
+    pub transport_errors: u64,
+    /// Lanes seen, and how many of them have ended.
+    pub lanes: usize,
+    /// Lanes whose producer's last chunk was seen.
+    pub complete_lanes: usize,
+    /// Chunks that never came, lane by lane.
+    pub gaps: Vec<Gap>,
+    /// Records that producers lost before they were sent, by reason.
+    pub producer_losses: Losses,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("report", &self.report)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// A source that decodes with default limits and discards what does not decode.
+    pub fn new(reader: Box<dyn ChunkReader>) -> Self {
+        let (done, verdicts) = unbounded();
+        let mut source = Self {
+            reader,
+            decoder: ChunkDecoder::default(),
+            quarantine: Box::new(Discard),
+            lanes: LaneTracker::new(),
+            in_work: std::collections::HashMap::new(),
+            done,
+            verdicts,
+            demand: DEFAULT_DEMAND,
+            report: SourceReport::default(),
+        };
+        source.reader.set_demand(source.demand);
+        source
+    }
+
+    /// Sets the decoder: its limits and its catalog.
+    #[must_use]
+    pub fn with_decoder(mut self, decoder: ChunkDecoder) -> Self {
+        self.decoder = decoder;
+        self
+    }
+
+    /// Sets where poison goes.
+    #[must_use]
+    pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
+        self.quarantine = Box::new(quarantine);
+        self
+    }
+
+    /// Sets how many chunks may be received and not settled; default 64, at least 1.
+    #[must_use]
+    pub fn with_demand(mut self, chunks: usize) -> Self {
+        self.demand = chunks.max(1);
+        self.reader.set_demand(self.demand);
+        self
+    }
+
+    /// Receives and decodes until there is a parcel, the end, or the deadline.
+    ///
+    /// Settles what was processed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The medium failed for good, or poison could not be put aside.
+    pub fn step(&mut self, by: Instant) -> Result<Step, AnalysisError> {
+        self.settle_done()?;
+        match self.reader.receive(by) {
+            Ok(Received::Chunk(delivery)) => self.arrived(delivery),
+            Ok(Received::Damaged(damaged)) => {
+                self.damaged(&damaged)?;
+                Ok(Step::Idle)
+            }
+            Ok(Received::End) => Ok(Step::End),
+            // What a revoked lane has in flight is settled or goes stale; nothing is lost by going on.
+            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {
+                Ok(Step::Idle)
+            }
+            Err(error) => {
+                self.recoverable(error)?;
+                Ok(Step::Idle)
+            }
+        }
+    }
+
+    /// Feeds a stage until the end, the idle timeout, or until `keep_going` says no; then finishes
+    /// the stage and settles what it processed.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the medium, the quarantine or a stage; what was not processed is given
+    /// back.
+    pub fn run(
+        &mut self,
+        stage: &mut dyn Stage,
+        stop: Stop,
+        mut keep_going: impl FnMut(&SourceReport) -> bool,
+    ) -> Result<(), AnalysisError> {
+        let mut last_chunk = Instant::now();
+        let mut dirty = false;
+        while keep_going(&self.report) {
+            match self.step(Instant::now() + TICK)? {
+                Step::Chunk(parcel) => {
+                    dirty = true;
+                    if let Err(error) = stage.accept(parcel.clone()) {
+                        parcel.fail();
+                        drop(parcel);
+                        self.settle_done()?;
+                        return Err(error);
+                    }
+                    last_chunk = Instant::now();
+                }
+                Step::End => break,
+                Step::Idle => {
+                    // A stage that holds parcels until it flushes would starve the reader.
+                    if dirty {
+                        stage.flush()?;
+                        dirty = false;
+                    }
+                    if stop
+                        .idle_timeout
+                        .is_some_and(|limit| last_chunk.elapsed() >= limit)
+                    {
+                        break;
+                    }
+                }
+            }
+            if self.in_work.len() >= self.demand && self.verdicts.is_empty() {
+                stage.flush()?;
+                dirty = false;
+            }
+        }
+        stage.finish()?;
+        self.settle_done()
+    }
+
+    /// What was done so far.
+    pub fn report(&self) -> SourceReport {
+        let mut report = self.report.clone();
+        report.duplicates = self.lanes.duplicates();
+        report.unverifiable = self.lanes.unverifiable();
+        report.lanes = self.lanes.lanes();
+        report.complete_lanes = self.lanes.complete_lanes();
+        report.gaps = self.lanes.gaps();
+        report.producer_losses = self.lanes.losses();
+        report
+    }
+
+    /// Settles what was processed, gives back the rest, and ends the reader before `by`.
+    ///
+    /// # Errors
+    ///
+    /// The medium failed while it was closed; what was not settled will come again.
+    pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
+        let settled = self.settle_done();
+        let report = self.report();
+        let closed = self.reader.close(by);
+        settled?;
+        match closed.error {
+            Some(error) => Err(error.into()),
+            None => Ok(report),
+        }
+    }
+
+    fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {
+        if delivery.redelivered {
+            self.report.redelivered = self.report.redelivered.saturating_add(1);
+        }
+        // The container's own word is checked by its checksum; the medium's may be older.
+        let own = self
+            .decoder
+            .summarize(&delivery.bytes)
+            .ok()
+            .and_then(|it| it.identity());
+        let identity = own.or_else(|| delivery.meta.map(|meta| meta.identity));
+        if let Some(identity) = identity {
+            match self.lanes.arrived(identity, delivery.token) {
+                Arrival::New => {}
+                Arrival::Waiting => return Ok(Step::Idle),
+                Arrival::Duplicate => {
+                    self.settle(delivery.token, Verdict::Ack)?;
+                    return Ok(Step::Idle);
+                }
+            }
+        }
+        self.in_work.insert(delivery.token, identity);
+        let decoded = match self.decoder.decode(&delivery.bytes) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                self.poisoned(&delivery, identity, &error.to_string())?;
+                return Ok(Step::Idle);
+            }
+        };
+        if let Some(header) = &decoded.summary.header {
+            self.lanes.told(header);
+        }
+        let count =
+            |total: u64, more: usize| total.saturating_add(u64::try_from(more).unwrap_or(u64::MAX));
+        self.report.chunks = self.report.chunks.saturating_add(1);
+        self.report.records = count(self.report.records, decoded.batch.len());
+        self.report.bytes = count(self.report.bytes, delivery.bytes.len());
+        let done = self.done.clone();
+        let Delivery { token, origin, .. } = delivery;
+        Ok(Step::Chunk(Parcel::delivered(
+            decoded, identity, origin, token, done,
+        )))
+    }
+
+    fn poisoned(
+        &mut self,
+        delivery: &Delivery,
+        identity: Option<ChunkIdentity>,
+        reason: &str,
+    ) -> Result<(), AnalysisError> {
+        let kept = self.quarantine.put_aside(Poison {
+            bytes: &delivery.bytes,
+            origin: &delivery.origin,
+            identity,
+            reason,
+        });
+        let verdict = if kept.is_ok() {
+            Verdict::Reject
+        } else {
+            Verdict::Retry
+        };
+        self.conclude(delivery.token, verdict)?;
+        kept.map_err(|source| AnalysisError::Quarantine {
+            origin: delivery.origin.to_string().into(),
+            source,
+        })
+    }
+
+    fn damaged(&mut self, damaged: &Damaged) -> Result<(), AnalysisError> {
+        self.report.quarantined = self.report.quarantined.saturating_add(1);
+        let poison = Poison {
+            bytes: &damaged.bytes,
+            origin: &damaged.origin,
+            identity: None,
+            reason: &damaged.reason,
+        };
+        self.quarantine
+            .put_aside(poison)
+            .map_err(|source| AnalysisError::Quarantine {
+                origin: damaged.origin.to_string().into(),
+                source,
+            })
+    }
+
+    fn settle_done(&mut self) -> Result<(), AnalysisError> {
+        while let Ok((token, verdict)) = self.verdicts.try_recv() {
+            self.conclude(token, verdict)?;
+        }
+        Ok(())
+    }
+
+    /// Settles a delivery that was in work, and the copies that waited for it.
+    fn conclude(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
+        let identity = self.in_work.remove(&token).flatten();
+        let copies = match identity {
+            Some(identity) => self.lanes.settled(identity, verdict),
+            None => Vec::new(),
+        };
+        let counter = match verdict {
+            Verdict::Ack => &mut self.report.acknowledged,
+            Verdict::Reject => &mut self.report.quarantined,
+            Verdict::Retry => &mut self.report.given_back,
+        };
+        *counter = counter.saturating_add(1);
+        self.settle(token, verdict)?;
+        copies
+            .into_iter()
+            .try_for_each(|(token, verdict)| self.settle(token, verdict))
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
+        match self.reader.settle(token, verdict) {
+            Ok(Settled::Done) => Ok(()),
+            Ok(Settled::Stale) => {
+                self.report.stale = self.report.stale.saturating_add(1);
+                Ok(())
+            }
+            // The delivery will come again and is then known as a duplicate.
+            Err(error) => self.recoverable(error),
+        }
+    }
+
+    fn recoverable(&mut self, error: TransportError) -> Result<(), AnalysisError> {
+        if !error.is_retryable() {
+            return Err(error.into());
+        }
+        self.report.transport_errors = self.report.transport_errors.saturating_add(1);
+        Ok(())
+    }
+}

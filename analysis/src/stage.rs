@@ -1,0 +1,67 @@
+//! A filter or a sink.
+
+use crate::error::AnalysisError;
+use crate::parcel::Parcel;
+
+/// A filter or a sink: takes parcels and passes on what it wants, to whom it wants.
+///
+/// # What an implementer promises
+///
+/// 1. It drops a parcel when it is done with it, not before: the chunk is settled when the last
+///    clone is gone. A stage that only collects figures drops at once; one that buffers its output
+///    flushes before it lets go, or keeps the parcel until it has flushed.
+/// 2. It calls [`finish`](Self::finish) of the stages behind it.
+/// 3. It holds a bounded amount of memory, however many records pass.
+///
+/// # Why this shape
+///
+/// Push with ownership needs no scheduler, no channel between stages that do not want one
+/// ([`crate::Pipe`] is one that does), and makes "settle after processing" a matter of ownership.
+pub trait Stage: Send {
+    /// The stage's name in messages.
+    fn name(&self) -> &'static str;
+
+    /// Processes a parcel.
+    ///
+    /// # Errors
+    ///
+    /// The pipeline ends with the first error; the parcel is given back to the medium.
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError>;
+
+    /// Makes what was accepted so far durable or visible: flushes buffers. Called when nothing comes
+    /// for a while, and before the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::accept`].
+    fn flush(&mut self) -> Result<(), AnalysisError> {
+        Ok(())
+    }
+
+    /// Ends: nothing will come any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::accept`].
+    fn finish(&mut self) -> Result<(), AnalysisError> {
+        self.flush()
+    }
+}
+
+impl<S: Stage + ?Sized> Stage for Box<S> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        (**self).accept(parcel)
+    }
+
+    fn flush(&mut self) -> Result<(), AnalysisError> {
+        (**self).flush()
+    }
+
+    fn finish(&mut self) -> Result<(), AnalysisError> {
+        (**self).finish()
+    }
+}
