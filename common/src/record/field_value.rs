@@ -3,10 +3,11 @@
 use bytes::Bytes;
 
 use super::intern::Interned;
-use super::read::ReadError;
+use super::read::{Projection, ReadError};
 use super::reference::ValueRef;
 use super::row::RowWriter;
 use super::schema::FieldType;
+use super::shape::Shape;
 
 /// A Rust type that can be a field of a record.
 ///
@@ -14,7 +15,17 @@ use super::schema::FieldType;
 /// [`Bytes`], `Option` and `Vec` of such types; `#[derive(Record)]` implements it for a record
 /// (nested) and for an enum without data.
 /// `Vec<u8>` is a list of numbers; [`Bytes`] is the type for byte strings.
+/// An `Option` directly inside an `Option`, and a type that contains itself, cannot be fields.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a record",
+    label = "not a type of a record's field",
+    note = "fields are bool, i8 to i64, u8 to u64, f32, f64, char, String, Bytes, Option and Vec of such types, and types that derive `Record`",
+    note = "usize and isize differ between machines: use u64 and i64"
+)]
 pub trait FieldValue: Sized {
+    /// How the type nests; whoever implements the trait by hand for more than a leaf says it here.
+    const SHAPE: Shape = Shape::LEAF;
+
     /// The field's type.
     fn field_type() -> FieldType;
 
@@ -28,15 +39,41 @@ pub trait FieldValue: Sized {
     /// [`ReadError::Value`] when the value cannot be held.
     fn read(value: ValueRef<'_>) -> Result<Self, ReadError>;
 
+    /// Takes the value from a record, records inside it by a projection that was made before.
+    ///
+    /// Types that hold other types hand the projection on; the others need none.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    fn read_projected(
+        value: ValueRef<'_>,
+        projection: Option<&Projection>,
+    ) -> Result<Self, ReadError> {
+        let _ = projection;
+        Self::read(value)
+    }
+
     /// The value of a field that the writer did not know, if the type has a natural one.
     fn missing() -> Option<Self> {
         None
     }
 }
 
-fn refuse<T: FieldValue>(value: ValueRef<'_>) -> ReadError {
+/// Says that a value is none of the type's.
+pub fn refuse<T: FieldValue>(value: ValueRef<'_>) -> ReadError {
+    let found = match value {
+        ValueRef::Signed(number) => format!("{} ({number})", value.kind()),
+        ValueRef::Unsigned(number) => format!("{} ({number})", value.kind()),
+        ValueRef::Enum(variant) => format!(
+            "the variant {} of the enum {}",
+            variant.name().unwrap_or("without a name"),
+            variant.enum_type.name()
+        ),
+        _ => value.kind().to_owned(),
+    };
     ReadError::Value {
-        found: value.kind().into(),
+        found: found.into(),
         wanted: T::field_type().to_string().into(),
     }
 }
@@ -204,6 +241,8 @@ impl FieldValue for Bytes {
 }
 
 impl<T: FieldValue> FieldValue for Option<T> {
+    const SHAPE: Shape = T::SHAPE.optional();
+
     fn field_type() -> FieldType {
         T::field_type().optional()
     }
@@ -219,9 +258,16 @@ impl<T: FieldValue> FieldValue for Option<T> {
     }
 
     fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        Self::read_projected(value, None)
+    }
+
+    fn read_projected(
+        value: ValueRef<'_>,
+        projection: Option<&Projection>,
+    ) -> Result<Self, ReadError> {
         match value {
             ValueRef::Null => Ok(None),
-            _ => T::read(value).map(Some),
+            _ => T::read_projected(value, projection).map(Some),
         }
     }
 
@@ -231,6 +277,8 @@ impl<T: FieldValue> FieldValue for Option<T> {
 }
 
 impl<T: FieldValue> FieldValue for Vec<T> {
+    const SHAPE: Shape = T::SHAPE.list();
+
     fn field_type() -> FieldType {
         T::field_type().list()
     }
@@ -241,8 +289,18 @@ impl<T: FieldValue> FieldValue for Vec<T> {
     }
 
     fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+        Self::read_projected(value, None)
+    }
+
+    fn read_projected(
+        value: ValueRef<'_>,
+        projection: Option<&Projection>,
+    ) -> Result<Self, ReadError> {
         match value {
-            ValueRef::List(list) => list.iter().map(T::read).collect(),
+            ValueRef::List(list) => list
+                .iter()
+                .map(|item| T::read_projected(item, projection))
+                .collect(),
             _ => Err(refuse::<Self>(value)),
         }
     }

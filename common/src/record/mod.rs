@@ -5,6 +5,8 @@
 
 mod batch;
 mod catalog;
+#[doc(hidden)]
+pub mod derived;
 mod dynamic;
 mod field_value;
 mod intern;
@@ -12,6 +14,7 @@ mod read;
 mod reference;
 mod row;
 mod schema;
+mod shape;
 mod value;
 
 use std::sync::Arc;
@@ -32,6 +35,7 @@ pub use schema::{
     EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_NAME_BYTES, MAX_VARIANTS,
     Role, Schema, SchemaError,
 };
+pub use shape::Shape;
 pub use value::Value;
 
 /// The timestamp of a record that has none.

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::Record;
 use super::reference::{RecordFields, ValueRef};
-use super::schema::{Field, FieldType, Schema};
+use super::schema::{Field, FieldType, Fingerprint, Schema};
+use super::{FieldValue, Record};
 
 /// Why a record could not be read into a type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +34,16 @@ pub enum ReadError {
         /// The reader's type.
         wanted: Box<str>,
     },
+    /// The value of a field could not be read.
+    #[error("{record}.{field}: {reason}")]
+    Field {
+        /// The writer's record type.
+        record: Box<str>,
+        /// The reader's field.
+        field: Box<str>,
+        /// Why; another [`ReadError::Field`] where the field is a record.
+        reason: Box<Self>,
+    },
     /// A value cannot be held by the reader's type, for instance a variant it does not know.
     #[error("{found} cannot be read as {wanted}")]
     Value {
@@ -49,8 +59,19 @@ pub enum ReadError {
 /// Made once for each pair of schemas; a consumer of many records keeps it.
 #[derive(Debug, Clone)]
 pub struct Projection {
-    /// Every reader field's position in the writer's schema.
-    positions: Vec<Option<usize>>,
+    reader: Fingerprint,
+    writer: Fingerprint,
+    /// One a field of the reader.
+    sources: Vec<Source>,
+}
+
+/// Where a reader's field comes from.
+#[derive(Debug, Clone)]
+struct Source {
+    /// The position in the writer's schema.
+    position: Option<usize>,
+    /// For a record, and for optionals and lists of it.
+    nested: Option<Box<Projection>>,
 }
 
 impl Projection {
@@ -61,43 +82,53 @@ impl Projection {
     /// [`ReadError::Type`] when a field's type cannot be read. Missing fields are an error only
     /// when a record is read, because their default is the reader's affair.
     pub fn new(reader: &Schema, writer: &Schema) -> Result<Self, ReadError> {
-        let mut positions = Vec::with_capacity(reader.fields().len());
-        for field in reader.fields() {
+        let sources = reader.fields().iter().map(|field| {
             let position = writer.position(field.name()).or_else(|| {
-                field
-                    .aliases()
-                    .iter()
-                    .find_map(|alias| writer.position(alias))
+                let mut aliases = field.aliases().iter();
+                aliases.find_map(|alias| writer.position(alias))
             });
-            if let Some(found) = position.and_then(|at| writer.fields().get(at))
-                && !can_read(found.field_type(), field.field_type())
-            {
-                return Err(ReadError::Type {
-                    record: writer.name().into(),
-                    field: field.name().into(),
-                    found: found.field_type().to_string().into(),
-                    wanted: field.field_type().to_string().into(),
-                });
-            }
-            positions.push(position);
-        }
-        Ok(Self { positions })
+            let nested = match position.and_then(|at| writer.fields().get(at)) {
+                None => None,
+                Some(found) => {
+                    project(found.field_type(), field.field_type()).map_err(|nested| {
+                        nested.unwrap_or_else(|| ReadError::Type {
+                            record: writer.name().into(),
+                            field: field.name().into(),
+                            found: found.field_type().to_string().into(),
+                            wanted: field.field_type().to_string().into(),
+                        })
+                    })?
+                }
+            };
+            Ok(Source { position, nested })
+        });
+        Ok(Self {
+            reader: reader.fingerprint(),
+            writer: writer.fingerprint(),
+            sources: sources.collect::<Result<_, _>>()?,
+        })
     }
 
-    /// Reads one record of the writer's type.
+    /// Reads one record of the writer's type; a record of another type is matched anew.
     ///
     /// # Errors
     ///
     /// See [`ReadError`].
     pub fn read<R: Record>(&self, record: RecordFields<'_>) -> Result<R, ReadError> {
         let schema: &'static Arc<Schema> = R::schema();
-        let mut source = FieldSource {
+        if self.writer != record.schema().fingerprint() || self.reader != schema.fingerprint() {
+            return Self::new(schema, record.schema())?.read_matched(record);
+        }
+        self.read_matched(record)
+    }
+
+    fn read_matched<R: Record>(&self, record: RecordFields<'_>) -> Result<R, ReadError> {
+        R::read_fields(&mut FieldSource {
             record,
-            fields: schema.fields(),
-            positions: &self.positions,
+            fields: R::schema().fields(),
+            sources: &self.sources,
             next: 0,
-        };
-        R::read_fields(&mut source)
+        })
     }
 }
 
@@ -107,7 +138,7 @@ impl Projection {
 ///
 /// See [`ReadError`].
 pub fn read<R: Record>(record: RecordFields<'_>) -> Result<R, ReadError> {
-    Projection::new(R::schema(), record.schema())?.read(record)
+    Projection::new(R::schema(), record.schema())?.read_matched(record)
 }
 
 /// Hands out the values of one record in the order of the reader's fields.
@@ -115,7 +146,7 @@ pub fn read<R: Record>(record: RecordFields<'_>) -> Result<R, ReadError> {
 pub struct FieldSource<'a> {
     record: RecordFields<'a>,
     fields: &'static [Field],
-    positions: &'a [Option<usize>],
+    sources: &'a [Source],
     next: usize,
 }
 
@@ -125,28 +156,46 @@ impl FieldSource<'_> {
     /// # Errors
     ///
     /// See [`ReadError`].
-    pub fn take<T: super::FieldValue>(&mut self) -> Result<T, ReadError> {
+    pub fn take<T: FieldValue>(&mut self) -> Result<T, ReadError> {
+        let at = self.next;
+        match self.written()? {
+            Some(value) => Ok(value),
+            None => T::missing().ok_or_else(|| ReadError::Missing {
+                record: self.record.schema().name().into(),
+                field: self.fields.get(at).map_or("", Field::name).into(),
+            }),
+        }
+    }
+
+    /// The value of the next field of the reader's schema, or `default` when the writer did not
+    /// know the field.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    pub fn take_or<T: FieldValue>(&mut self, default: impl FnOnce() -> T) -> Result<T, ReadError> {
+        Ok(self.written()?.unwrap_or_else(default))
+    }
+
+    /// The next field's value as it was written, or the schema's default.
+    fn written<T: FieldValue>(&mut self) -> Result<Option<T>, ReadError> {
         let at = self.next;
         self.next = at.saturating_add(1);
-        if let Some(value) = self
-            .positions
-            .get(at)
-            .copied()
-            .flatten()
-            .and_then(|at| self.record.get(at))
-        {
-            return T::read(value);
-        }
         let field = self.fields.get(at);
-        if let Some(field) = field
-            && let Some(default) = field.default_value()
-            && let Some(value) = ValueRef::of(default, field.field_type())
-        {
-            return T::read(value);
-        }
-        T::missing().ok_or_else(|| ReadError::Missing {
+        let source = self.sources.get(at);
+        let position = source.and_then(|source| source.position);
+        let nested = source.and_then(|source| source.nested.as_deref());
+        let value = match position {
+            Some(position) => self.record.get(position),
+            None => {
+                field.and_then(|field| ValueRef::of(field.default_value()?, field.field_type()))
+            }
+        };
+        let read = value.map(|value| T::read_projected(value, nested));
+        read.transpose().map_err(|reason| ReadError::Field {
             record: self.record.schema().name().into(),
             field: field.map_or("", Field::name).into(),
+            reason: Box::new(reason),
         })
     }
 }
@@ -164,23 +213,44 @@ impl FieldSource<'_> {
 /// | list | list whose items can be read |
 /// | record | record whose common fields can be read |
 pub fn can_read(writer: &FieldType, reader: &FieldType) -> bool {
+    project(writer, reader).is_ok()
+}
+
+/// How a reader's type is taken from a writer's: a projection if there is a record in it.
+///
+/// The error is that of a nested record, or nothing if it is the types themselves.
+fn project(
+    writer: &FieldType,
+    reader: &FieldType,
+) -> Result<Option<Box<Projection>>, Option<ReadError>> {
     use FieldType as T;
-    if writer == reader {
-        return true;
-    }
     match (writer, reader) {
-        (T::Optional(writer), T::Optional(reader)) => can_read(writer, reader),
-        (writer, T::Optional(reader)) => can_read(writer, reader),
-        (T::List(writer), T::List(reader)) => can_read(writer, reader),
-        (T::Enum(_), T::Enum(_)) => true,
-        (T::Record(writer), T::Record(reader)) => Projection::new(reader, writer).is_ok(),
-        (T::I8, T::I16 | T::I32 | T::I64 | T::F32 | T::F64)
-        | (T::I16, T::I32 | T::I64 | T::F32 | T::F64)
-        | (T::I32, T::I64 | T::F64)
-        | (T::U8, T::U16 | T::U32 | T::U64 | T::I16 | T::I32 | T::I64 | T::F32 | T::F64)
-        | (T::U16, T::U32 | T::U64 | T::I32 | T::I64 | T::F32 | T::F64)
-        | (T::U32, T::U64 | T::I64 | T::F64)
-        | (T::F32, T::F64) => true,
-        _ => false,
+        (T::Optional(writer), T::Optional(reader)) | (T::List(writer), T::List(reader)) => {
+            project(writer, reader)
+        }
+        (writer, T::Optional(reader)) => project(writer, reader),
+        (T::Record(writer), T::Record(reader)) => Projection::new(reader, writer)
+            .map(|projection| Some(Box::new(projection)))
+            .map_err(Some),
+        (writer, reader) if writer == reader || widens(writer, reader) => Ok(None),
+        _ => Err(None),
     }
+}
+
+fn widens(writer: &FieldType, reader: &FieldType) -> bool {
+    use FieldType as T;
+    matches!(
+        (writer, reader),
+        (T::Enum(_), T::Enum(_))
+            | (T::I8, T::I16 | T::I32 | T::I64 | T::F32 | T::F64)
+            | (T::I16, T::I32 | T::I64 | T::F32 | T::F64)
+            | (T::I32, T::I64 | T::F64)
+            | (
+                T::U8,
+                T::U16 | T::U32 | T::U64 | T::I16 | T::I32 | T::I64 | T::F32 | T::F64
+            )
+            | (T::U16, T::U32 | T::U64 | T::I32 | T::I64 | T::F32 | T::F64)
+            | (T::U32, T::U64 | T::I64 | T::F64)
+            | (T::F32, T::F64)
+    )
 }

@@ -82,6 +82,15 @@ impl Schema {
         })
     }
 
+    /// A type without fields; the name is one that [`Schema::new`] would take.
+    pub(super) fn without_fields(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            fields: Box::default(),
+            fingerprint: Fingerprint::of(name, &[]),
+        }
+    }
+
     /// The type's name, for instance `kieker.common.record.misc.EmptyRecord`.
     pub fn name(&self) -> &str {
         &self.name
@@ -387,6 +396,14 @@ impl EnumType {
             }
         }
         Ok(Self { name, variants })
+    }
+
+    /// Builds an enum type from names that [`EnumType::new`] would take.
+    pub(super) fn checked(name: &str, variants: &[&str]) -> Self {
+        Self {
+            name: name.into(),
+            variants: variants.iter().map(|variant| (*variant).into()).collect(),
+        }
     }
 
     /// The enum's name.

@@ -1,0 +1,107 @@
+//! An enum without data becomes the value of a field.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DataEnum, DeriveInput, Fields};
+
+use crate::attributes::{TypeAttributes, VariantAttributes};
+use crate::names::{self, Names};
+
+/// `baler_common::record::MAX_VARIANTS`.
+const MAX_VARIANTS: usize = 65_536;
+
+pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenStream> {
+    let attributes = TypeAttributes::parse(input)?;
+    let found = data.variants.len();
+    if found == 0 || found > MAX_VARIANTS {
+        return Err(syn::Error::new_spanned(
+            &input.ident,
+            format!("an enum must have 1 to {MAX_VARIANTS} variants; this one has {found}"),
+        ));
+    }
+    let mut used = Names::default();
+    let mut variant_names = Vec::with_capacity(found);
+    let mut said = Vec::with_capacity(found);
+    let mut other = None;
+    for variant in &data.variants {
+        if !matches!(variant.fields, Fields::Unit) {
+            return Err(syn::Error::new_spanned(
+                variant,
+                "a variant of a record's enum has no data; the serde bridge takes enums with data",
+            ));
+        }
+        let attributes_of_variant = VariantAttributes::parse(&variant.attrs)?;
+        let rename = attributes_of_variant.rename.as_ref();
+        let name = names::name_of(&variant.ident, rename, attributes.case);
+        let span = rename.map_or_else(|| variant.ident.span(), |name| name.span());
+        used.note(&name, "a variant", span)?;
+        variant_names.push(name);
+        if let Some(word) = &attributes_of_variant.other
+            && other.replace(&variant.ident).is_some()
+        {
+            return Err(syn::Error::new_spanned(
+                word,
+                "one variant stands for all others",
+            ));
+        }
+        said.push(attributes_of_variant);
+    }
+    for alias in said.iter().flat_map(|said| &said.aliases) {
+        used.note(&alias.value(), "an alias", alias.span())?;
+    }
+
+    let ident = &input.ident;
+    let common = &attributes.common;
+    let name = &attributes.name;
+    let idents = data.variants.iter().map(|variant| &variant.ident);
+    let writes = idents
+        .clone()
+        .zip(0_u32..)
+        .map(|(variant, number)| quote!(Self::#variant => #number));
+    let reads = idents
+        .zip(&variant_names)
+        .zip(&said)
+        .map(|((variant, name), said)| {
+            let aliases = &said.aliases;
+            quote!(::std::option::Option::Some(#name #(| #aliases)*) => Self::#variant)
+        });
+    let other = other.map(|variant| quote!(::std::option::Option::Some(_) => Self::#variant,));
+
+    Ok(quote! {
+        const _: () = {
+            use #common::record as __record;
+
+            #[automatically_derived]
+            impl __record::FieldValue for #ident {
+                fn field_type() -> __record::FieldType {
+                    static TYPE: ::std::sync::OnceLock<::std::sync::Arc<__record::EnumType>> =
+                        ::std::sync::OnceLock::new();
+                    let enum_type = TYPE.get_or_init(|| {
+                        __record::derived::enum_type(#name, &[#(#variant_names),*])
+                    });
+                    __record::FieldType::Enum(::std::sync::Arc::clone(enum_type))
+                }
+
+                fn write(&self, row: &mut __record::RowWriter<'_>) {
+                    row.variant(match self {
+                        #(#writes),*
+                    });
+                }
+
+                fn read(
+                    value: __record::ValueRef<'_>,
+                ) -> ::std::result::Result<Self, __record::ReadError> {
+                    ::std::result::Result::Ok(match __record::derived::variant_name(value) {
+                        #(#reads,)*
+                        #other
+                        _ => {
+                            return ::std::result::Result::Err(
+                                __record::derived::refuse::<Self>(value),
+                            );
+                        }
+                    })
+                }
+            }
+        };
+    })
+}

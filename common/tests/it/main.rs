@@ -1,0 +1,3 @@
+//! The crate from outside, as applications and consumers use it.
+
+mod derive;
