@@ -1,0 +1,101 @@
+//! Filters: what passes, and the figures they collect.
+
+use std::time::Duration;
+
+use baler_analysis::filters::{ByTime, ByType, Count, ResponseTimes, Tee, Throughput, TypePattern};
+use baler_analysis::{Stage, sinks};
+use baler_common::record::{DynamicRecord, FieldType, Value};
+
+use crate::support::{keep_all, numbered, parcel, schema};
+
+fn call(operation: &str, tin: i64, tout: i64) -> DynamicRecord {
+    let fields = [
+        ("operationSignature", FieldType::String),
+        ("tin", FieldType::I64),
+        ("tout", FieldType::I64),
+    ];
+    let values = vec![operation.into(), Value::Signed(tin), Value::Signed(tout)];
+    DynamicRecord::new(schema("a.Call", &fields), Some(tout), values).unwrap()
+}
+
+#[test]
+fn types_and_times_select_records_and_keep_their_order() {
+    let (stage, numbers) = keep_all();
+    let mut by_type = ByType::new([TypePattern::new("t")], ByTime::new(2..5, stage));
+    let records: Vec<_> = (0..8)
+        .flat_map(|number| [numbered(number), call("op", number, number)])
+        .collect();
+    by_type.accept(parcel(&records)).unwrap();
+    assert_eq!(*numbers.lock().unwrap(), [2, 3, 4]);
+}
+
+#[test]
+fn records_are_counted_by_type_whole_or_selected() {
+    let (count, counts) = Count::new();
+    let (selected, selected_counts) = Count::new();
+    let mut tee = Tee::new()
+        .branch(count)
+        .branch(ByType::new([TypePattern::new("Call")], selected))
+        .branch(sinks::Null);
+    tee.accept(parcel(&[numbered(1), call("op", 0, 1), numbered(2)]))
+        .unwrap();
+    tee.finish().unwrap();
+    let by_type: Vec<_> = counts
+        .by_type()
+        .into_iter()
+        .map(|it| (it.type_name.into_string(), it.records))
+        .collect();
+    assert_eq!(by_type, [("a.Call".to_owned(), 1), ("t".to_owned(), 2)]);
+    assert_eq!(
+        (selected_counts.records(), selected_counts.chunks()),
+        (1, 1)
+    );
+}
+
+#[test]
+fn response_times_are_those_of_each_operation() {
+    let (mut stage, times) = ResponseTimes::new();
+    let mut records: Vec<_> = (1..=1_000)
+        .map(|nanos| call("slow", 0, nanos * 1_000))
+        .collect();
+    records.extend((0..10).map(|_| call("fast", 5, 7)));
+    records.push(call("fast", 7, 5));
+    stage.accept(parcel(&records)).unwrap();
+    // A selection takes the way through the records rather than the columns.
+    stage
+        .accept(parcel(&records).select(|record| record.timestamp() == Some(7)))
+        .unwrap();
+    let operations = times.operations();
+    let slow = &operations[0];
+    assert_eq!((&*slow.operation, slow.calls), ("slow", 1_000));
+    assert!((slow.mean_ns - 500_500.0).abs() < 0.01);
+    for (found, expected) in [
+        (slow.p50_ns, 500_000),
+        (slow.p95_ns, 950_000),
+        (slow.p99_ns, 990_000),
+    ] {
+        assert!(
+            found.abs_diff(expected) * 100 <= expected,
+            "{found} for {expected}"
+        );
+    }
+    assert_eq!(
+        (&*operations[1].operation, operations[1].calls),
+        ("fast", 20)
+    );
+    assert_eq!(times.ended_before_start(), 1);
+}
+
+#[test]
+fn throughput_adds_up() {
+    let (mut stage, rates) = Throughput::new(Duration::from_millis(1));
+    for number in 0..20 {
+        stage.accept(parcel(&[numbered(number)])).unwrap();
+    }
+    let records: u64 = rates
+        .intervals()
+        .iter()
+        .map(|interval| interval.records)
+        .sum();
+    assert_eq!(records, 20);
+}

@@ -1,0 +1,7 @@
+//! The consuming side across its seams: readers in, settled chunks out.
+#![cfg(test)]
+
+mod filters;
+mod sinks;
+mod source;
+mod support;

@@ -1,0 +1,167 @@
+//! Sinks: what they write, and that nothing is settled before it is written.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use baler_analysis::sinks::{CsvFolder, JsonLines, TextTable};
+use baler_analysis::{Source, Stage, Stop};
+use baler_common::record::{DynamicRecord, EnumType, FieldType, Value};
+use bytes::Bytes;
+
+use crate::support::{Play, Scripted, chunk, numbered, parcel, schema};
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+fn odd() -> DynamicRecord {
+    let level = Arc::new(EnumType::new("Level", ["Low", "High"]).unwrap());
+    let inner = schema("inner", &[("x", FieldType::U64)]);
+    let fields = [
+        ("min", FieldType::I64),
+        ("max", FieldType::U64),
+        ("nan", FieldType::F64),
+        ("inf", FieldType::F32),
+        ("tenth", FieldType::F32),
+        ("c", FieldType::Char),
+        ("b", FieldType::Bytes),
+        ("level", FieldType::Enum(level)),
+        ("none", FieldType::I32.optional()),
+        ("list", FieldType::String.list()),
+        ("inner", FieldType::Record(inner)),
+    ];
+    let values = vec![
+        Value::Signed(i64::MIN),
+        Value::Unsigned(u64::MAX),
+        Value::F64(f64::NAN),
+        Value::F32(f32::NEG_INFINITY),
+        Value::F32(0.1),
+        Value::Char('ß'),
+        Value::Bytes(Bytes::from_static(&[0, 255, 1])),
+        Value::Variant(1),
+        Value::Null,
+        Value::List(vec!["a\"b".into(), "c,d".into()]),
+        Value::Record(vec![Value::Unsigned(3)]),
+    ];
+    DynamicRecord::new(schema("m::Odd", &fields), None, values).unwrap()
+}
+
+#[test]
+fn json_is_exact() {
+    let output = Shared::default();
+    let mut sink = JsonLines::new(output.clone(), "test");
+    sink.accept(parcel(&[odd()])).unwrap();
+    sink.finish().unwrap();
+    assert_eq!(
+        output.text(),
+        "{\"type\":\"m::Odd\",\"timestamp\":null,\"fields\":{\"min\":-9223372036854775808,\
+         \"max\":18446744073709551615,\"nan\":\"NaN\",\"inf\":\"-Infinity\",\"tenth\":0.1,\
+         \"c\":\"ß\",\"b\":\"AP8B\",\"level\":\"High\",\"none\":null,\
+         \"list\":[\"a\\\"b\",\"c,d\"],\"inner\":{\"x\":3}}}\n"
+    );
+}
+
+#[test]
+fn csv_has_one_file_a_type_with_a_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = CsvFolder::new(folder.path().join("out"));
+    sink.accept(parcel(&[numbered(1), odd(), numbered(2)]))
+        .unwrap();
+    sink.finish().unwrap();
+    let read = |name| std::fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    assert_eq!(read("t.csv"), "(timestamp),number\n1,1\n2,2\n");
+    let odd = read("m__Odd.csv");
+    assert_eq!(
+        odd.lines().nth(1).unwrap(),
+        ",-9223372036854775808,18446744073709551615,NaN,-Infinity,0.1,ß,AP8B,High,,\
+         \"[\"\"a\\\"\"b\"\",\"\"c,d\"\"]\",\"{\"\"x\"\":3}\""
+    );
+}
+
+#[test]
+fn csv_keeps_two_versions_of_a_type_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = CsvFolder::new(folder.path());
+    let old = numbered(1);
+    let new = DynamicRecord::new(
+        schema("t", &[("n", FieldType::I8)]),
+        None,
+        vec![Value::Signed(1)],
+    )
+    .unwrap();
+    sink.accept(parcel(&[old, new])).unwrap();
+    sink.finish().unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_type_name_does_not_lead_out_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("inside");
+    let evil = DynamicRecord::new(
+        schema("../../evil", &[("n", FieldType::I8)]),
+        None,
+        [Value::Signed(1)],
+    )
+    .unwrap();
+    let mut sink = CsvFolder::new(&inside);
+    sink.accept(parcel(&[evil])).unwrap();
+    sink.finish().unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(&inside).unwrap().count(), 1);
+}
+
+#[test]
+fn table_lines_fit_their_width() {
+    let output = Shared::default();
+    let mut sink = TextTable::new(output.clone(), "test", 100);
+    sink.accept(parcel(&[numbered(5), odd()])).unwrap();
+    sink.finish().unwrap();
+    let text = output.text();
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    assert!(text.lines().nth(1).unwrap().ends_with("number=5"), "{text}");
+}
+
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::Error::from(io::ErrorKind::StorageFull))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_could_not_be_written_is_not_acknowledged() {
+    let (reader, verdicts) = Scripted::new((0..10).map(|sequence| Play::Chunk(chunk(sequence))));
+    let mut source = Source::new(reader.endless()).with_demand(4);
+    let mut sink = JsonLines::new(Full, "a full disk");
+    let error = source
+        .run(&mut sink, Stop::default(), |_| true)
+        .unwrap_err();
+    assert!(error.to_string().contains("a full disk"), "{error}");
+    drop(sink);
+    assert!(verdicts.lock().unwrap().is_empty());
+}

@@ -1,0 +1,242 @@
+//! The source: settle after processing, duplicates, poison, errors.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use baler_analysis::quarantine::Folder;
+use baler_analysis::{AnalysisError, Pipe, Source, Step, Stop};
+use baler_common::container::{ChunkHeader, LossReason};
+use baler_common::transport::{RetryClass, TransportError, Verdict};
+use bytes::Bytes;
+
+use crate::support::{Play, Scripted, chunk, encode, identity, keep_all, keep_by, numbered};
+
+fn play(sequences: impl IntoIterator<Item = u64>) -> Vec<Play> {
+    sequences
+        .into_iter()
+        .map(|sequence| Play::Chunk(chunk(sequence)))
+        .collect()
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(5)
+}
+
+#[test]
+fn every_chunk_is_acknowledged_after_processing() {
+    let (reader, verdicts) = Scripted::new(play(0..500));
+    let mut source = Source::new(reader).with_demand(8);
+    let (mut stage, numbers) = keep_all();
+    source.run(&mut stage, Stop::default(), |_| true).unwrap();
+    let report = source.close(soon()).unwrap();
+    assert_eq!(*numbers.lock().unwrap(), (0..500).collect::<Vec<i64>>());
+    assert_eq!(
+        (report.chunks, report.records, report.acknowledged),
+        (500, 500, 500)
+    );
+    assert!(
+        verdicts
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|(_, verdict)| *verdict == Verdict::Ack)
+    );
+    assert!(report.gaps.is_empty());
+}
+
+#[test]
+fn a_parcel_that_is_held_is_not_settled() {
+    let (reader, verdicts) = Scripted::new(play([0]));
+    let mut source = Source::new(reader);
+    let Step::Chunk(parcel) = source.step(soon()).unwrap() else {
+        panic!("a chunk was played")
+    };
+    let copy = parcel.clone();
+    drop(parcel);
+    assert!(matches!(source.step(soon()).unwrap(), Step::Idle));
+    assert!(verdicts.lock().unwrap().is_empty());
+    drop(copy);
+    assert!(matches!(source.step(soon()).unwrap(), Step::End));
+    assert_eq!(verdicts.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn duplicates_are_dropped_and_counted_and_gaps_are_told() {
+    let (reader, _) = Scripted::new(play([0, 1, 1, 0, 2, 5, 2]));
+    // One at a time: otherwise a copy may wait for the first one's verdict, which is also right.
+    let mut source = Source::new(reader).with_demand(1);
+    let (mut stage, numbers) = keep_all();
+    source.run(&mut stage, Stop::default(), |_| true).unwrap();
+    let report = source.close(soon()).unwrap();
+    assert_eq!(*numbers.lock().unwrap(), [0, 1, 2, 5]);
+    assert_eq!(report.duplicates, 3);
+    let gaps: Vec<_> = report
+        .gaps
+        .iter()
+        .map(|gap| (gap.first_sequence, gap.chunks))
+        .collect();
+    assert_eq!(gaps, [(3, 2)]);
+}
+
+#[test]
+fn a_failed_chunk_comes_again_and_is_no_duplicate() {
+    let (reader, verdicts) = Scripted::new(play(0..3));
+    let mut source = Source::new(reader);
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let tries = Arc::clone(&attempts);
+    let (mut failing, numbers) = keep_by(move |number| match number {
+        1 if tries.fetch_add(1, Ordering::SeqCst) == 0 => {
+            Err(AnalysisError::stage("test", "the first time it fails"))
+        }
+        _ => Ok(()),
+    });
+    let error = source
+        .run(&mut failing, Stop::default(), |_| true)
+        .unwrap_err();
+    assert!(error.to_string().contains("the first time it fails"));
+    assert_eq!(verdicts.lock().unwrap().last().unwrap().1, Verdict::Retry);
+    source.run(&mut failing, Stop::default(), |_| true).unwrap();
+    let mut seen = numbers.lock().unwrap().clone();
+    seen.sort_unstable();
+    assert_eq!(seen, [0, 1, 2]);
+    assert_eq!(source.report().duplicates, 0);
+}
+
+#[test]
+fn poison_is_kept_byte_for_byte_and_the_stream_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut flipped = chunk(1).to_vec();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 0x10;
+    let script = vec![
+        Play::Chunk(chunk(0)),
+        Play::Chunk(flipped.clone().into()),
+        Play::Chunk(Bytes::from_static(b"GET / HTTP/1.1")),
+        Play::Damaged(Bytes::from_static(b"half a chunk")),
+        Play::Chunk(chunk(2)),
+    ];
+    let (reader, verdicts) = Scripted::new(script);
+    let mut source = Source::new(reader).with_quarantine(Folder::new(folder.path()));
+    let (mut stage, numbers) = keep_all();
+    source.run(&mut stage, Stop::default(), |_| true).unwrap();
+    assert_eq!(*numbers.lock().unwrap(), [0, 2]);
+    assert_eq!(source.report().quarantined, 3);
+    let rejected = verdicts
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|it| it.1 == Verdict::Reject)
+        .count();
+    assert_eq!(rejected, 2);
+    let mut kept: Vec<Vec<u8>> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "chunk")
+        })
+        .map(|path| std::fs::read(path).unwrap())
+        .collect();
+    kept.sort();
+    let mut expected = vec![
+        flipped,
+        b"GET / HTTP/1.1".to_vec(),
+        b"half a chunk".to_vec(),
+    ];
+    expected.sort();
+    assert_eq!(kept, expected);
+}
+
+#[test]
+fn poison_that_cannot_be_kept_is_given_back() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (reader, verdicts) = Scripted::new([Play::Chunk(Bytes::from_static(b"poison"))]);
+    let mut source = Source::new(reader).with_quarantine(Folder::new(file.path()));
+    let error = source.step(soon()).unwrap_err();
+    assert!(matches!(error, AnalysisError::Quarantine { .. }), "{error}");
+    assert_eq!(verdicts.lock().unwrap()[0].1, Verdict::Retry);
+}
+
+#[test]
+fn errors_of_the_medium_end_the_source_only_when_they_are_final() {
+    let error = |class| Play::Error(TransportError::new("read from", "script:", class, "gone"));
+    let (reader, _) = Scripted::new([
+        error(RetryClass::Retry),
+        Play::Chunk(chunk(0)),
+        error(RetryClass::Final),
+    ]);
+    let mut source = Source::new(reader);
+    let (mut stage, numbers) = keep_all();
+    let failure = source
+        .run(&mut stage, Stop::default(), |_| true)
+        .unwrap_err();
+    assert!(matches!(failure, AnalysisError::Transport(_)));
+    assert_eq!(*numbers.lock().unwrap(), [0]);
+    assert_eq!(source.report().transport_errors, 1);
+}
+
+#[test]
+fn a_pipe_settles_what_its_thread_processed() {
+    let (reader, verdicts) = Scripted::new(play(0..300));
+    let mut source = Source::new(reader).with_demand(16);
+    let (stage, numbers) = keep_all();
+    let mut pipe = Pipe::spawn(4, stage).unwrap();
+    source.run(&mut pipe, Stop::default(), |_| true).unwrap();
+    source.close(soon()).unwrap();
+    assert_eq!(numbers.lock().unwrap().len(), 300);
+    assert_eq!(verdicts.lock().unwrap().len(), 300);
+}
+
+#[test]
+fn an_error_behind_a_pipe_is_reported_and_nothing_in_it_is_acknowledged() {
+    for panics in [false, true] {
+        let (reader, verdicts) = Scripted::new(play(0..50));
+        let mut source = Source::new(reader.endless()).with_demand(16);
+        let (stage, numbers) = keep_by(move |number| match number {
+            20 if panics => panic!("twenty"),
+            20 => Err(AnalysisError::stage("test", "twenty")),
+            _ => Ok(()),
+        });
+        let mut pipe = Pipe::spawn(4, stage).unwrap();
+        let error = source
+            .run(&mut pipe, Stop::default(), |_| true)
+            .unwrap_err();
+        assert!(error.to_string().contains("twenty"), "{error}");
+        drop(pipe);
+        source.close(soon()).unwrap();
+        let acknowledged = verdicts
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|it| it.1 == Verdict::Ack)
+            .count();
+        assert!(acknowledged <= 20, "{acknowledged} acknowledged");
+        assert_eq!(numbers.lock().unwrap().len(), 20);
+    }
+}
+
+#[test]
+fn the_idle_timeout_ends_an_endless_source() {
+    let (reader, _) = Scripted::new(play(0..3));
+    let mut source = Source::new(reader.endless());
+    let (mut stage, numbers) = keep_all();
+    let mut stop = Stop::default();
+    stop.idle_timeout = Some(Duration::from_millis(20));
+    source.run(&mut stage, stop, |_| true).unwrap();
+    assert_eq!(numbers.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn losses_that_the_producer_tells_are_reported() {
+    let mut header = ChunkHeader::new(identity(0));
+    header.losses.add(LossReason::QueueFullNewest, 41);
+    header.last_of_epoch = true;
+    let (reader, _) = Scripted::new([Play::Chunk(encode(&header, &[numbered(1)]))]);
+    let mut source = Source::new(reader);
+    let (mut stage, _) = keep_all();
+    source.run(&mut stage, Stop::default(), |_| true).unwrap();
+    let report = source.report();
+    assert_eq!(report.producer_losses.get(LossReason::QueueFullNewest), 41);
+    assert_eq!((report.lanes, report.complete_lanes), (1, 1));
+}
