@@ -1,1 +1,6 @@
-//! Load, CPU, wire and latency measurement.
+//! What Baler's measurements share: the load they put on, so far.
+//!
+//! - [`workload`]: synthetic calls of operations, the same for every rival and every machine.
+
+mod random;
+pub mod workload;

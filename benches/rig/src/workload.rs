@@ -1,0 +1,348 @@
+//! Synthetic calls of operations: what a monitored service would tell.
+//!
+//! Four threads, 100 operation signatures called by Zipf's law, 50 sessions, one host; call trees of
+//! 5 to 41 calls (23 on average) and up to depth 6; self times log-normal (sigma 0.8) with medians of
+//! 0.3 to 20 us by operation; times in nanoseconds, records in order of their end, as one collector
+//! sees them. Everything follows from the seed.
+
+use std::collections::VecDeque;
+
+use crate::random::Random;
+
+/// How many operations there are.
+pub const OPERATIONS: usize = 100;
+
+/// How many sessions there are.
+pub const SESSIONS: usize = 50;
+
+/// The name of the one host.
+pub const HOSTNAME: &str = "node-17.shop.internal";
+
+/// The first trace's id; the next ones count up.
+pub const FIRST_TRACE_ID: i64 = 6_488_138_950_668_976_129;
+
+/// When the first trace begins, in nanoseconds since the Unix epoch.
+pub const START_UNIX_NS: i64 = 1_700_000_000_000_000_000;
+
+const THREADS: usize = 4;
+const MAX_DEPTH: u32 = 6;
+const SMALLEST_TRACE: usize = 5;
+const LARGEST_TRACE: usize = 41;
+const SIGMA: f64 = 0.8;
+
+/// One finished call; the strings are given by their position in [`Workload::operations`] and
+/// [`Workload::sessions`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Which operation was called.
+    pub operation: usize,
+    /// In which session.
+    pub session: usize,
+    /// In which trace.
+    pub trace_id: i64,
+    /// When it began, in nanoseconds since the Unix epoch.
+    pub tin: i64,
+    /// When it ended, in nanoseconds since the Unix epoch.
+    pub tout: i64,
+    /// Its place in the order of the trace's calls, from 0 (Kieker's execution order index).
+    pub eoi: i32,
+    /// Its depth in the call tree, from 0 (Kieker's execution stack size).
+    pub ess: i32,
+}
+
+/// Makes calls without end.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    random: Random,
+    operations: Vec<String>,
+    median_ns: Vec<f64>,
+    /// Cumulated probabilities of the operations.
+    zipf: Vec<f64>,
+    sessions: Vec<String>,
+    threads: Vec<Thread>,
+    next_trace: i64,
+}
+
+#[derive(Debug, Clone)]
+struct Thread {
+    now: i64,
+    /// The finished calls of its present trace, in order of their end.
+    calls: VecDeque<Call>,
+}
+
+impl Workload {
+    /// The workload of this seed.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let operations = (0..OPERATIONS)
+            .map(|number| signature(number, &mut random))
+            .collect();
+        let median_ns = (0..OPERATIONS).map(|_| 300.0 * (20_000.0_f64 / 300.0).powf(random.unit()));
+        let median_ns = median_ns.collect();
+        let sessions = (0..SESSIONS)
+            .map(|_| format!("{:016x}{:016x}", random.next(), random.next()))
+            .collect();
+        let threads = (0_i64..)
+            .take(THREADS)
+            .map(|thread| Thread {
+                now: START_UNIX_NS + thread * 1_711,
+                calls: VecDeque::new(),
+            })
+            .collect();
+        let zipf = zipf();
+        let next_trace = FIRST_TRACE_ID;
+        Self {
+            random,
+            operations,
+            median_ns,
+            zipf,
+            sessions,
+            threads,
+            next_trace,
+        }
+    }
+
+    /// The signatures of the operations.
+    pub fn operations(&self) -> &[String] {
+        &self.operations
+    }
+
+    /// The ids of the sessions.
+    pub fn sessions(&self) -> &[String] {
+        &self.sessions
+    }
+
+    /// A trace: a random tree, its times, and its calls in order of their end.
+    fn trace(&mut self, start: i64) -> (VecDeque<Call>, i64) {
+        let trace_id = self.next_trace;
+        self.next_trace += 1;
+        let session = self.random.below(SESSIONS);
+        let tree = self.tree();
+        let mut walk = Walk {
+            now: start,
+            eoi: 0,
+            calls: VecDeque::new(),
+        };
+        self.call(&tree, 0, 0, (trace_id, session), &mut walk);
+        (walk.calls, walk.now)
+    }
+
+    /// The children of each node; node 0 is the root, and children have larger numbers.
+    fn tree(&mut self) -> Vec<Vec<usize>> {
+        let size = SMALLEST_TRACE + self.random.below(LARGEST_TRACE - SMALLEST_TRACE + 1);
+        let mut children: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut depths = vec![0_u32];
+        while children.len() < size {
+            let parent = self.random.below(children.len());
+            let depth = depths.get(parent).copied().unwrap_or(0) + 1;
+            if depth >= MAX_DEPTH {
+                continue;
+            }
+            let node = children.len();
+            if let Some(siblings) = children.get_mut(parent) {
+                siblings.push(node);
+            }
+            children.push(Vec::new());
+            depths.push(depth);
+        }
+        children
+    }
+
+    fn call(
+        &mut self,
+        tree: &[Vec<usize>],
+        node: usize,
+        ess: i32,
+        trace: (i64, usize),
+        walk: &mut Walk,
+    ) {
+        let operation = self.operation();
+        let (tin, eoi) = (walk.now, walk.eoi);
+        walk.eoi += 1;
+        walk.now += self.self_time(operation);
+        for child in tree.get(node).into_iter().flatten() {
+            self.call(tree, *child, ess + 1, trace, walk);
+            walk.now += self.self_time(operation);
+        }
+        let (trace_id, session) = trace;
+        let call = Call {
+            operation,
+            session,
+            trace_id,
+            tin,
+            tout: walk.now,
+            eoi,
+            ess,
+        };
+        walk.calls.push_back(call);
+    }
+
+    fn operation(&mut self) -> usize {
+        let point = self.random.unit();
+        self.zipf
+            .partition_point(|cumulated| *cumulated <= point)
+            .min(OPERATIONS - 1)
+    }
+
+    fn self_time(&mut self, operation: usize) -> i64 {
+        let median = self.median_ns.get(operation).copied().unwrap_or(1_000.0);
+        let nanos = median * (SIGMA * self.random.normal()).exp();
+        #[expect(clippy::cast_possible_truncation, reason = "clamped to a second")]
+        let nanos = nanos.clamp(1.0, 1e9) as i64;
+        nanos
+    }
+}
+
+struct Walk {
+    now: i64,
+    eoi: i32,
+    calls: VecDeque<Call>,
+}
+
+/// It never ends.
+impl Iterator for Workload {
+    type Item = Call;
+
+    fn next(&mut self) -> Option<Call> {
+        for index in 0..self.threads.len() {
+            let idle = self
+                .threads
+                .get(index)
+                .filter(|thread| thread.calls.is_empty());
+            if let Some(start) = idle.map(|thread| thread.now) {
+                let (calls, end) = self.trace(start);
+                let pause = self.self_time(0);
+                if let Some(thread) = self.threads.get_mut(index) {
+                    thread.calls = calls;
+                    thread.now = end + pause;
+                }
+            }
+        }
+        let ends_first = self
+            .threads
+            .iter_mut()
+            .min_by_key(|thread| thread.calls.front().map_or(i64::MAX, |call| call.tout))?;
+        ends_first.calls.pop_front()
+    }
+}
+
+/// Zipf's law with exponent 1, cumulated.
+fn zipf() -> Vec<f64> {
+    let weights: Vec<f64> = (1_u32..)
+        .take(OPERATIONS)
+        .map(|rank| 1.0 / f64::from(rank))
+        .collect();
+    let total: f64 = weights.iter().sum();
+    weights
+        .iter()
+        .scan(0.0, |cumulated, weight| {
+            *cumulated += weight / total;
+            Some(*cumulated)
+        })
+        .collect()
+}
+
+/// A signature as a Java or Rust service would have it, about 93 bytes long.
+fn signature(number: usize, random: &mut Random) -> String {
+    const PACKAGES: [&str; 8] = [
+        "catalog",
+        "cart",
+        "checkout",
+        "payment",
+        "inventory",
+        "shipping",
+        "account",
+        "search",
+    ];
+    const LAYERS: [&str; 4] = ["service", "repository", "controller", "gateway"];
+    const NOUNS: [&str; 8] = [
+        "Order", "Product", "Customer", "Invoice", "Stock", "Session", "Address", "Discount",
+    ];
+    const VERBS: [&str; 8] = [
+        "find",
+        "update",
+        "calculate",
+        "validate",
+        "reserve",
+        "publish",
+        "load",
+        "merge",
+    ];
+    const PARAMETERS: [&str; 4] = [
+        "long",
+        "java.lang.String, int",
+        "com.example.shop.model.Request",
+        "java.lang.String",
+    ];
+    fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
+        from.get(random.below(from.len())).copied().unwrap_or("")
+    }
+    let (package, layer) = (pick(random, &PACKAGES), pick(random, &LAYERS));
+    let (class, verb, noun) = (
+        pick(random, &NOUNS),
+        pick(random, &VERBS),
+        pick(random, &NOUNS),
+    );
+    let parameters = pick(random, &PARAMETERS);
+    format!(
+        "public java.lang.Object org.shop.{package}.{layer}.{class}{number:02}.\
+         {verb}{noun}({parameters})"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    const CALLS: usize = 100_000;
+
+    #[test]
+    fn a_seed_always_makes_the_same_calls() {
+        let calls = |seed| Workload::new(seed).take(1_000).collect::<Vec<_>>();
+        assert_eq!(calls(1), calls(1));
+        assert_ne!(calls(1), calls(2));
+    }
+
+    #[test]
+    fn it_has_the_shape_that_its_description_says() {
+        let workload = Workload::new(1);
+        let lengths: usize = workload.operations().iter().map(String::len).sum();
+        assert!((88..98).contains(&(lengths / OPERATIONS)), "{lengths}");
+        let mut traces: HashMap<i64, Vec<Call>> = HashMap::new();
+        let mut last = i64::MIN;
+        for call in workload.take(CALLS) {
+            assert!(call.tin < call.tout && last <= call.tout);
+            assert!(call.ess < i32::try_from(MAX_DEPTH).unwrap());
+            last = call.tout;
+            traces.entry(call.trace_id).or_default().push(call);
+        }
+        let mean = CALLS as f64 / traces.len() as f64;
+        assert!((22.0..24.5).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn calls_nest() {
+        let mut traces: HashMap<i64, Vec<Call>> = HashMap::new();
+        Workload::new(3).take(5_000).for_each(|call| {
+            traces.entry(call.trace_id).or_default().push(call);
+        });
+        let whole = traces
+            .values_mut()
+            .filter(|calls| calls.iter().any(|call| call.eoi == 0));
+        for calls in whole {
+            calls.sort_by_key(|call| call.eoi);
+            let mut stack: Vec<Call> = Vec::new();
+            for (eoi, call) in (0_i32..).zip(calls.iter()) {
+                assert_eq!(call.eoi, eoi);
+                stack.truncate(usize::try_from(call.ess).unwrap());
+                assert_eq!(stack.len(), usize::try_from(call.ess).unwrap());
+                if let Some(caller) = stack.last() {
+                    assert!(caller.tin < call.tin && call.tout < caller.tout);
+                }
+                stack.push(*call);
+            }
+        }
+    }
+}
