@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub use baler_derive::Record;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
-    RecordColumn, Records, StringTable, Table,
+    RecordColumn, Records, StringTable, Table, TypedRecords,
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};
@@ -47,8 +47,146 @@ pub const NO_TIMESTAMP: i64 = -1;
 
 /// A record type known at compile time; derive it.
 ///
-/// `#[derive(Record)]` writes this implementation from a struct with named fields.
+/// `#[derive(Record)]` writes this implementation, and [`FieldValue`], from a struct with named
+/// fields or none.
+/// For an enum without data it writes [`FieldValue`] alone.
 /// Whoever writes it by hand must hand the fields over in the schema's order, in both directions.
+///
+/// ```
+/// use baler_common::record::{BatchBuilder, Record};
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// #[record(name = "shop.Order")]
+/// struct Order {
+///     #[record(timestamp)]
+///     placed_at: i64,
+///     customer: String,
+///     status: Status,
+///     lines: Vec<Line>,
+/// }
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// #[record(name = "shop.Line")]
+/// struct Line {
+///     article: u64,
+///     count: u32,
+/// }
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// enum Status {
+///     Open,
+///     Paid,
+/// }
+///
+/// let order = Order {
+///     placed_at: 1_700_000_000_000_000_000,
+///     customer: "Ada".into(),
+///     status: Status::Paid,
+///     lines: vec![Line { article: 4711, count: 2 }],
+/// };
+/// let mut builder = BatchBuilder::new();
+/// builder.push(&order)?;
+/// let batch = builder.take();
+/// let orders: Vec<Order> = batch.read().collect::<Result<_, _>>()?;
+/// assert_eq!(orders, [order]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Attributes
+///
+/// | on | attribute | meaning |
+/// |---|---|---|
+/// | type | `name = "shop.Order"` | the type's name; by default its identifier, without its module |
+/// | type | `rename_all = "camelCase"` | the case of field or variant names; also `PascalCase`, `snake_case`, `SCREAMING_SNAKE_CASE` |
+/// | type | `crate = "path"` | where this crate is, when it was renamed or is reached through another |
+/// | field, variant | `rename = "..."` | its name, by default its identifier |
+/// | field, variant | `alias = "..."` | a former name, found when there is none of the present one; may be repeated |
+/// | field | `default` | `Default::default()` when the writer did not know the field |
+/// | field | `default = expression` | the expression instead |
+/// | field | `timestamp` | the field is what [`Record::timestamp`] returns; at most one; implies `unix_nanos` |
+/// | field | `unix_nanos`, `nanos` | the field's [`Role`]; like `timestamp` on i64, u64, optional or not |
+/// | variant | `other` | read in place of a variant that this version does not know |
+///
+/// A type's name is its identity in every chunk and for every consumer.
+/// Give types that leave the process a name of their own, such as `shop.Order`, that survives
+/// moving and renaming the Rust type.
+///
+/// # What changes between versions
+///
+/// Versions of a type read each other's records by field name:
+///
+/// ```
+/// use baler_common::record::{BatchBuilder, Record};
+///
+/// #[derive(Record)]
+/// #[record(name = "shop.Order")]
+/// struct OrderV1 {
+///     customer: String,
+///     count: u16,
+///     note: String,
+/// }
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// #[record(name = "shop.Order")]
+/// struct OrderV2 {
+///     // Renamed: the old name still is found.
+///     #[record(alias = "customer")]
+///     buyer: String,
+///     // Widened.
+///     count: u64,
+///     // Added: missing in old records. `note` was removed and is ignored.
+///     discount: Option<f64>,
+///     #[record(default = "EUR".into())]
+///     currency: String,
+/// }
+///
+/// let mut builder = BatchBuilder::new();
+/// builder.push(&OrderV1 { customer: "Ada".into(), count: 3, note: String::new() })?;
+/// let batch = builder.take();
+/// let order = batch.read::<OrderV2>().next().ok_or("one record was pushed")??;
+/// assert_eq!(order.buyer, "Ada");
+/// assert_eq!(order.count, 3);
+/// assert_eq!((order.discount, &*order.currency), (None, "EUR"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # What is refused
+///
+/// Everything a schema could refuse is an error of the compiler: names given twice, types that
+/// cannot be a field, nesting beyond [`MAX_DEPTH`], an optional directly inside an optional,
+/// generic types and lifetimes:
+///
+/// ```compile_fail,E0277
+/// #[derive(baler_common::record::Record)]
+/// struct Counter {
+///     value: usize, // Differs between machines.
+/// }
+/// ```
+///
+/// ```compile_fail,E0080
+/// #[derive(baler_common::record::Record)]
+/// struct Maybe {
+///     value: Option<Option<u64>>, // `Some(None)` could not be told from `None`.
+/// }
+/// ```
+///
+/// ```compile_fail,E0080
+/// type Four<T> = Vec<Vec<Vec<Vec<T>>>>;
+///
+/// #[derive(baler_common::record::Record)]
+/// struct Deep {
+///     values: Four<Four<Four<Four<u8>>>>,
+/// }
+/// ```
+///
+/// A type that contains itself is a cycle for the compiler:
+///
+/// ```compile_fail,E0391
+/// #[derive(baler_common::record::Record)]
+/// struct Tree {
+///     children: Vec<Tree>,
+/// }
+/// ```
 pub trait Record: Sized {
     /// The type's schema, made once.
     fn schema() -> &'static Arc<Schema>;

@@ -1,3 +1,9 @@
 //! The crate from outside, as applications and consumers use it.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, like the tests"
+)]
 
 mod derive;
+mod derive_errors;
+mod evolution;

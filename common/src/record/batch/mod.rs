@@ -5,12 +5,14 @@
 mod builder;
 mod column;
 mod strings;
+mod typed;
 
 use std::sync::Arc;
 
 pub use builder::{BatchBuilder, PushError};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub use strings::StringTable;
+pub use typed::TypedRecords;
 
 use super::reference::{RecordFields, RecordRef};
 use super::schema::Schema;
@@ -133,10 +135,9 @@ pub struct Records<'a> {
     rows: Vec<usize>,
 }
 
-impl<'a> Iterator for Records<'a> {
-    type Item = RecordRef<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl<'a> Records<'a> {
+    /// The next record and the position of its table.
+    fn next_row(&mut self) -> Option<(usize, RecordRef<'a>)> {
         let table_index = match self.batch.order.get(self.next) {
             Some(table) => usize::try_from(*table).ok()?,
             None if self.batch.order.is_empty() => 0,
@@ -149,7 +150,15 @@ impl<'a> Iterator for Records<'a> {
             RecordFields::columnar(&table.schema, &table.columns, &self.batch.strings, *row);
         *row = row.saturating_add(1);
         self.next = self.next.saturating_add(1);
-        Some(RecordRef::new(timestamp, fields))
+        Some((table_index, RecordRef::new(timestamp, fields)))
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = RecordRef<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_row().map(|(_, record)| record)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
