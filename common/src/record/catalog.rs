@@ -3,12 +3,48 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::kieker::KIEKER_TYPES;
 use super::schema::Schema;
+
+/// Former names of Kieker's record types and what they are called now, below
+/// `kieker.common.record` (static block of `AbstractMonitoringRecord.java`).
+const KIEKER_ALIASES: [(&str, &str); 7] = [
+    (
+        "kieker.tpmon.monitoringRecord.executions.KiekerExecutionRecord",
+        "controlflow.OperationExecutionRecord",
+    ),
+    (
+        "kieker.common.record.OperationExecutionRecord",
+        "controlflow.OperationExecutionRecord",
+    ),
+    (
+        "kieker.common.record.BranchingRecord",
+        "controlflow.BranchingRecord",
+    ),
+    (
+        "kieker.common.record.CPUUtilizationRecord",
+        "system.CPUUtilizationRecord",
+    ),
+    (
+        "kieker.common.record.MemSwapUsageRecord",
+        "system.MemSwapUsageRecord",
+    ),
+    (
+        "kieker.common.record.ResourceUtilizationRecord",
+        "system.ResourceUtilizationRecord",
+    ),
+    (
+        "kieker.common.record.flow.trace.Trace",
+        "flow.trace.TraceMetadata",
+    ),
+];
 
 /// Schemas by type name: what Kieker's formats need to be understood.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     schemas: HashMap<Box<str>, Arc<Schema>>,
+    /// Former names and what they are called now.
+    aliases: HashMap<Box<str>, Box<str>>,
 }
 
 impl Catalog {
@@ -17,9 +53,16 @@ impl Catalog {
         Self::default()
     }
 
-    /// A catalog with Kieker's 72 record types.
+    /// A catalog with Kieker's 72 record types, which it knows by their former names too.
     pub fn kieker() -> Self {
-        Self::new()
+        let mut catalog = Self::new();
+        for schema in KIEKER_TYPES {
+            catalog.register(Arc::clone(schema()));
+        }
+        for (alias, name) in KIEKER_ALIASES {
+            catalog.register_alias(alias, format!("kieker.common.record.{name}"));
+        }
+        catalog
     }
 
     /// Adds a type; the one of the same name, if any, is replaced and returned.
@@ -27,9 +70,16 @@ impl Catalog {
         self.schemas.insert(schema.name().into(), schema)
     }
 
-    /// The type with this name.
+    /// Adds a former name of a type; a type of that very name goes before it.
+    pub fn register_alias(&mut self, alias: impl Into<Box<str>>, name: impl Into<Box<str>>) {
+        self.aliases.insert(alias.into(), name.into());
+    }
+
+    /// The type with this name, or that was called so formerly.
     pub fn get(&self, name: &str) -> Option<&Arc<Schema>> {
-        self.schemas.get(name)
+        self.schemas
+            .get(name)
+            .or_else(|| self.schemas.get(self.aliases.get(name)?))
     }
 
     /// The types, sorted by name.
@@ -37,5 +87,29 @@ impl Catalog {
         let mut schemas: Vec<_> = self.schemas.values().collect();
         schemas.sort_by_key(|schema| schema.name());
         schemas
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn former_names_lead_to_types_that_exist() {
+        let catalog = Catalog::kieker();
+        for (alias, name) in KIEKER_ALIASES {
+            let schema = catalog.get(alias).unwrap();
+            assert_eq!(schema.name(), format!("kieker.common.record.{name}"));
+        }
+        assert_eq!(catalog.schemas().len(), KIEKER_TYPES.len());
+    }
+
+    #[test]
+    fn a_type_goes_before_an_alias_of_its_name() {
+        let mut catalog = Catalog::kieker();
+        let (alias, _) = KIEKER_ALIASES[0];
+        let own = Arc::new(Schema::new(alias, Vec::new()).unwrap());
+        catalog.register(Arc::clone(&own));
+        assert_eq!(catalog.get(alias), Some(&own));
     }
 }

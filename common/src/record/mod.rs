@@ -10,6 +10,7 @@ pub mod derived;
 mod dynamic;
 mod field_value;
 mod intern;
+pub mod kieker;
 mod read;
 mod reference;
 mod row;

@@ -7,3 +7,4 @@
 mod derive;
 mod derive_errors;
 mod evolution;
+mod kieker_types;

@@ -1,0 +1,6 @@
+//! Traces told event by event.
+//!
+//! Kieker's package `kieker.common.record.flow`.
+
+pub mod thread;
+pub mod trace;
