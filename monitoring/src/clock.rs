@@ -1,14 +1,18 @@
 //! The time of records, and a clock that tests set by hand.
 
+mod system;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// Where a controller takes the time of records from.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Clock {
-    /// The operating system's clock.
+    /// The operating system's wall clock, read through its monotonic clock.
+    ///
+    /// It follows a wall clock that is set, also back, within a second.
     #[default]
     System,
     /// A clock that stands still until a test moves it.
@@ -19,7 +23,7 @@ impl Clock {
     /// The time in nanoseconds since the Unix epoch.
     pub fn unix_ns(&self) -> i64 {
         match self {
-            Self::System => system_unix_ns(),
+            Self::System => system::unix_ns(),
             Self::Test(clock) => clock.unix_ns(),
         }
     }
@@ -52,17 +56,6 @@ impl TestClock {
     /// Moves the time by so many nanoseconds.
     pub fn advance(&self, nanoseconds: i64) {
         self.unix_ns.fetch_add(nanoseconds, Ordering::Relaxed);
-    }
-}
-
-/// The operating system's time, in nanoseconds since the Unix epoch; a time outside of what an
-/// `i64` holds (1677 to 2262) becomes the nearest one.
-fn system_unix_ns() -> i64 {
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
-        Err(before) => {
-            i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, i64::wrapping_neg)
-        }
     }
 }
 
