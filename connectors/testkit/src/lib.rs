@@ -1,1 +1,26 @@
-//! The contract that every connector passes.
+#![doc = include_str!("../README.md")]
+// A failed expectation here is a failed test of the connector that uses this crate.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this library is made of assertions"
+)]
+
+mod cases;
+mod chunks;
+mod deadline;
+mod macros;
+mod medium;
+mod memory;
+mod proxy;
+mod pump;
+mod tap;
+
+pub use cases::{closing, failing, reading, writing};
+pub use chunks::{ChunkSource, Label, payload, read_label};
+pub use deadline::{PATIENCE, within, within_patience};
+pub use medium::{Medium, Support};
+pub use memory::{MemoryLimits, MemoryMedium, MemoryReader, MemoryWriter};
+pub use proxy::TcpProxy;
+pub use pump::{Bell, Pump};
+pub use tap::{Tap, drive};

@@ -1,0 +1,91 @@
+//! Ends have deadlines, and account for everything.
+
+use std::slice;
+use std::time::{Duration, Instant};
+
+use super::{GRACE, applies, drains, is_readable};
+use crate::chunks::ChunkSource;
+use crate::medium::Medium;
+use crate::pump::Pump;
+use crate::tap::{Tap, drive};
+
+/// Everything that was offered is confirmed, during the close if not before.
+pub fn close_flushes_what_was_offered<M: Medium>() {
+    let mut medium = M::fresh();
+    let mut taps = drains(&mut medium);
+    let mut pump = Pump::open(medium.writer());
+    let chunks = pump.writer().capability().window_chunks.get().min(8);
+    pump.push(ChunkSource::new(1).take(chunks));
+    pump.step();
+    assert_eq!(pump.pending(), 0, "the window takes {chunks} chunks");
+    // The peer may have to settle for the writer to close, so it needs a thread of its own.
+    let (pump, report) = std::thread::scope(|scope| {
+        let closing = scope.spawn(move || pump.close(Instant::now() + GRACE * 4));
+        while !closing.is_finished() {
+            for tap in &mut taps {
+                tap.poll(Duration::from_millis(1));
+            }
+        }
+        closing.join().expect("the writer closes")
+    });
+    assert!(report.error.is_none(), "{:?}", report.error);
+    assert_eq!((pump.confirmed(), report.unconfirmed.len()), (chunks, 0));
+    drive("all arrives", &mut [], &mut taps, |_, taps| {
+        taps.iter().all(|tap| tap.distinct() == chunks)
+    });
+}
+
+/// A stuck peer: the writer gives up at its deadline and names what is in doubt.
+pub fn close_accounts_for_what_a_stuck_peer_holds<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "close_accounts_for_what_a_stuck_peer_holds";
+    let stalls = medium.support().stalls;
+    if !applies::<M>(case, stalls, "its peer cannot be made to hang") {
+        return;
+    }
+    let taps = drains(&mut medium);
+    let mut pump = Pump::open(medium.writer());
+    medium.stall();
+    pump.push(ChunkSource::new(1).take(3));
+    pump.step();
+    let start = Instant::now();
+    let time = Duration::from_millis(300);
+    // The pump checks that the report names every ticket that is not confirmed.
+    let (_, report) = pump.close(start + time);
+    assert_eq!(report.unconfirmed, [0, 1, 2]);
+    assert!(start.elapsed() >= time, "it gave up early");
+    assert!(start.elapsed() < time + GRACE, "it overslept its deadline");
+    drop(taps);
+}
+
+/// A reader closes in time and says what was not settled.
+pub fn reader_closes_within_its_deadline<M: Medium>() {
+    let mut medium = M::fresh();
+    if !is_readable("reader_closes_within_its_deadline", &medium) {
+        return;
+    }
+    let mut tap = Tap::holding(medium.reader(), 3);
+    let mut pump = Pump::open(medium.writer());
+    pump.push(ChunkSource::new(1).take(3));
+    drive(
+        "three are held",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |_, taps| taps.iter().all(|tap| tap.unsettled().len() == 3),
+    );
+    let start = Instant::now();
+    let time = Duration::from_millis(500);
+    let (_, report) = tap.close(start + time);
+    assert!(start.elapsed() < time + GRACE, "it overslept its deadline");
+    assert_eq!(report.unsettled, 3);
+}
+
+/// A writer that was never opened has nothing to wait for.
+pub fn unopened_writer_closes_at_once<M: Medium>() {
+    let mut medium = M::fresh();
+    let writer = medium.writer();
+    let start = Instant::now();
+    let report = writer.close(start + GRACE * 10);
+    assert!(start.elapsed() < GRACE, "it waited for nothing");
+    assert!(report.confirmations.is_empty() && report.unconfirmed.is_empty());
+}

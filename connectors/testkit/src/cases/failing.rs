@@ -1,0 +1,222 @@
+//! What survives retries, restarts and broken connections.
+
+use std::collections::HashSet;
+use std::slice;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{Order, Settled, Token, Verdict};
+
+use super::{applies, is_readable};
+use crate::chunks::{ChunkSource, Label};
+use crate::medium::Medium;
+use crate::pump::Pump;
+use crate::tap::{Tap, drive};
+
+/// Writes chunks and receives them without settling: as many as the window takes, at most 8.
+fn held<M: Medium>(medium: &mut M) -> (Pump, Tap) {
+    let mut tap = Tap::holding(medium.reader(), 64);
+    let mut pump = Pump::open(medium.writer());
+    let chunks = pump.writer().capability().window_chunks.get().min(8);
+    assert!(chunks >= 4, "give the medium a window of at least 4 chunks");
+    pump.push(ChunkSource::new(1).take(chunks));
+    drive(
+        "all is held",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |_, taps| taps.iter().all(|tap| tap.unsettled().len() == chunks),
+    );
+    (pump, tap)
+}
+
+/// Drives until all is confirmed and nothing more comes for a moment.
+fn finish(mut pump: Pump, mut tap: Tap) -> Tap {
+    tap.acknowledge();
+    drive(
+        "all is confirmed",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, _| pumps.iter().all(Pump::is_done),
+    );
+    while tap.poll(Duration::from_millis(50)) {}
+    tap
+}
+
+/// A verdict of retry delivers again, with the same bytes; then it can be acknowledged.
+pub fn retried_chunk_is_delivered_again<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "retried_chunk_is_delivered_again";
+    let retries = medium.support().redelivers_after_retry;
+    if !is_readable(case, &medium) || !applies::<M>(case, retries, "it does not redeliver") {
+        return;
+    }
+    let (mut pump, mut tap) = held(&mut medium);
+    let (first, second) = match tap.unsettled().as_slice() {
+        [first, second, ..] => (*first, *second),
+        _ => panic!("fewer than two chunks are held"),
+    };
+    let before = tap.received().len();
+    assert_eq!(tap.settle(second, Verdict::Retry).1, Settled::Done);
+    assert_eq!(tap.settle(first, Verdict::Retry).1, Settled::Done);
+    drive(
+        "both come again",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |_, taps| taps.iter().all(|tap| tap.received().len() == before + 2),
+    );
+    let again: HashSet<Label> = tap.received().iter().skip(before).copied().collect();
+    assert_eq!(again, HashSet::from([first, second]));
+    let tap = finish(pump, tap);
+    assert_eq!(
+        tap.received().len(),
+        before + 2,
+        "acknowledged chunks came again"
+    );
+}
+
+/// A verdict of reject is final, for this reader and after a restart.
+pub fn rejected_chunk_is_not_delivered_again<M: Medium>() {
+    let mut medium = M::fresh();
+    if !is_readable("rejected_chunk_is_not_delivered_again", &medium) {
+        return;
+    }
+    let (pump, mut tap) = held(&mut medium);
+    let before = tap.received().len();
+    for label in tap.unsettled() {
+        assert_eq!(tap.settle(label, Verdict::Reject).1, Settled::Done);
+    }
+    let tap = finish(pump, tap);
+    assert_eq!(tap.received().len(), before, "a rejected chunk came again");
+    let (_, report) = tap.close(Instant::now() + Duration::from_secs(2));
+    assert_eq!(report.unsettled, 0);
+    let mut restarted = Tap::new(medium.reader());
+    while restarted.poll(Duration::from_millis(50)) {}
+    assert!(
+        restarted.received().is_empty(),
+        "a rejected chunk came again"
+    );
+}
+
+/// A token that was settled, or never given, is told to be stale; that is no error.
+pub fn stale_token_is_told<M: Medium>() {
+    let mut medium = M::fresh();
+    if !is_readable("stale_token_is_told", &medium) {
+        return;
+    }
+    let (pump, mut tap) = held(&mut medium);
+    let label = tap.unsettled().first().copied();
+    let label = label.expect("several chunks are held");
+    let (token, settled) = tap.settle(label, Verdict::Ack);
+    assert_eq!(settled, Settled::Done);
+    for token in [token, Token(u64::MAX - 7)] {
+        for verdict in [Verdict::Ack, Verdict::Retry, Verdict::Reject] {
+            let settled = tap.reader().settle(token, verdict);
+            assert!(
+                matches!(settled, Ok(Settled::Stale)),
+                "{token:?}, settled again with {verdict:?}: {settled:?}"
+            );
+        }
+    }
+    finish(pump, tap);
+}
+
+/// What a reader received and did not settle comes again when it is restarted.
+pub fn unsettled_chunks_come_again_after_restart<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "unsettled_chunks_come_again_after_restart";
+    let redelivers = medium.support().redelivers_after_restart;
+    if !is_readable(case, &medium) || !applies::<M>(case, redelivers, "it does not redeliver") {
+        return;
+    }
+    let (mut pump, tap) = held(&mut medium);
+    let unsettled = tap.unsettled();
+    // Dropped, not closed: as after a crash.
+    drop(tap);
+    let mut restarted = Tap::new(medium.reader());
+    let chunks = unsettled.len();
+    drive(
+        "all comes again",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut restarted),
+        |pumps, taps| {
+            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == chunks)
+        },
+    );
+}
+
+/// Settled out of order, then restarted: what was not settled comes again, all of it.
+pub fn watermark_never_passes_an_unsettled_chunk<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "watermark_never_passes_an_unsettled_chunk";
+    let redelivers = medium.support().redelivers_after_restart;
+    if !is_readable(case, &medium) || !applies::<M>(case, redelivers, "it does not redeliver") {
+        return;
+    }
+    let (mut pump, mut tap) = held(&mut medium);
+    // All but the second and the last but one, the later ones first.
+    let held = tap.unsettled();
+    let kept: HashSet<Label> = [held.get(1), held.get(held.len() - 2)]
+        .into_iter()
+        .flatten()
+        .copied()
+        .collect();
+    for label in held.iter().rev().filter(|label| !kept.contains(label)) {
+        assert_eq!(tap.settle(*label, Verdict::Ack).1, Settled::Done);
+    }
+    let (_, report) = tap.close(Instant::now() + Duration::from_secs(2));
+    assert_eq!(report.unsettled, kept.len());
+    let mut restarted = Tap::new(medium.reader());
+    drive(
+        "what was not settled comes again",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut restarted),
+        |pumps, taps| {
+            pumps.iter().all(Pump::is_done)
+                && taps
+                    .iter()
+                    .all(|tap| kept.iter().all(|label| tap.received().contains(label)))
+        },
+    );
+}
+
+/// The connection breaks again and again; after go-back-N every chunk arrived at least once, and
+/// the first deliveries are in order.
+pub fn broken_connection_loses_nothing<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "broken_connection_loses_nothing";
+    let breaks = medium.support().breaks;
+    if !is_readable(case, &medium) || !applies::<M>(case, breaks, "it has no connection to break") {
+        return;
+    }
+    let mut tap = Tap::new(medium.reader());
+    let mut pump = Pump::open(medium.writer());
+    let mut source = ChunkSource::new(1);
+    for round in 1..=5 {
+        pump.push(source.take(100));
+        let some = round * 100 - 60;
+        drive(
+            "some arrive",
+            slice::from_mut(&mut pump),
+            slice::from_mut(&mut tap),
+            |_, taps| taps.iter().all(|tap| tap.distinct() >= some),
+        );
+        medium.break_connections();
+        drive(
+            "the break is noticed",
+            slice::from_mut(&mut pump),
+            slice::from_mut(&mut tap),
+            |pumps, _| pumps.iter().all(|pump| pump.breaks() >= round),
+        );
+    }
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| {
+            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 500)
+        },
+    );
+    assert_eq!(pump.confirmed(), 500);
+    if tap.reader().capability().order == Order::PerLane {
+        tap.assert_ordered();
+    }
+}

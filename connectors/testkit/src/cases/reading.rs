@@ -1,0 +1,220 @@
+//! What a reader gets.
+
+use std::collections::HashSet;
+use std::slice;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{Order, Received};
+
+use super::{GRACE, applies, is_readable, pair};
+use crate::chunks::ChunkSource;
+use crate::medium::Medium;
+use crate::pump::Pump;
+use crate::tap::{Tap, drive};
+
+/// The capabilities of both ends agree with what the medium says of itself.
+pub fn capability_is_consistent<M: Medium>() {
+    let mut medium = M::fresh();
+    let support = medium.support();
+    let reader = medium.reader();
+    let mut pump = Pump::open(medium.writer());
+    let capability = pump.writer().capability();
+    assert_eq!(capability.medium, reader.capability().medium);
+    assert_eq!(capability.readable, support.readers > 0);
+    if capability.readable {
+        assert!(
+            capability.max_chunk_bytes <= reader.capability().max_chunk_bytes,
+            "a reader takes what its writer sends"
+        );
+    }
+    assert_eq!(
+        reader.capability().redelivers,
+        support.redelivers_after_restart || support.redelivers_after_retry
+    );
+}
+
+/// A reader of an empty medium waits until its deadline and is idle, or says that it ended.
+pub fn empty_medium_is_idle_or_ends<M: Medium>() {
+    let mut medium = M::fresh();
+    let mut reader = medium.reader();
+    reader.set_demand(8);
+    let start = Instant::now();
+    let time = Duration::from_millis(50);
+    match reader.receive(start + time) {
+        Ok(Received::Idle) => assert!(start.elapsed() >= time, "it did not wait"),
+        Ok(Received::End) => {
+            assert!(reader.capability().ends, "it ended though it never does");
+            let again = reader.receive(Instant::now() + time);
+            assert!(matches!(again, Ok(Received::End)), "an end is final");
+        }
+        // Told once, before the first chunk.
+        Ok(Received::Assigned { .. }) => {}
+        other => panic!("from an empty medium: {other:?}"),
+    }
+    assert!(start.elapsed() < time + GRACE, "it overslept its deadline");
+}
+
+/// Once all is confirmed, all can be read, each chunk once.
+pub fn everything_confirmed_is_readable<M: Medium>() {
+    let mut medium = M::fresh();
+    if !is_readable("everything_confirmed_is_readable", &medium) {
+        return;
+    }
+    let (mut pump, mut tap) = pair(&mut medium);
+    pump.push(ChunkSource::new(1).take(1000));
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| {
+            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 1000)
+        },
+    );
+    assert_eq!(
+        tap.received().len(),
+        1000,
+        "nothing failed, nothing comes twice"
+    );
+    assert!(tap.damaged().is_empty());
+}
+
+/// Chunks of interleaved lanes come in the order of each lane.
+pub fn order_is_kept_in_each_lane<M: Medium>() {
+    let mut medium = M::fresh();
+    if !is_readable("order_is_kept_in_each_lane", &medium) {
+        return;
+    }
+    let (mut pump, mut tap) = pair(&mut medium);
+    let ordered = tap.reader().capability().order == Order::PerLane;
+    if !applies::<M>(
+        "order_is_kept_in_each_lane",
+        ordered,
+        "it promises no order",
+    ) {
+        return;
+    }
+    let mut source = ChunkSource::new(1);
+    pump.push((0..600_usize).map(|at| {
+        let lane = u32::try_from(at * at % 5).unwrap_or_default();
+        source.next(lane, 30 + at % 400)
+    }));
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| {
+            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 600)
+        },
+    );
+    tap.assert_ordered();
+}
+
+/// The largest chunk and the smallest pass.
+pub fn chunk_at_the_limit_passes<M: Medium>() {
+    let mut medium = M::fresh();
+    if !is_readable("chunk_at_the_limit_passes", &medium) {
+        return;
+    }
+    let (mut pump, mut tap) = pair(&mut medium);
+    let limit = pump.writer().capability().max_chunk_bytes.get();
+    let mut source = ChunkSource::new(1);
+    let sizes = [limit, 20, limit - 1, limit];
+    pump.push(sizes.map(|bytes| source.next(0, bytes)));
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 4),
+    );
+    assert_eq!((pump.confirmed(), pump.breaks()), (4, 0));
+}
+
+/// Several writers at a time; the order of each one's lane is kept.
+pub fn many_writers_reach_one_reader<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "many_writers_reach_one_reader";
+    let writers = medium.support().writers;
+    if !is_readable(case, &medium) || !applies::<M>(case, writers > 1, "it has one writer") {
+        return;
+    }
+    let mut tap = Tap::new(medium.reader());
+    let mut pumps: Vec<Pump> = (1..)
+        .take(writers)
+        .map(|producer| {
+            let mut pump = Pump::open(medium.writer());
+            pump.push(ChunkSource::new(producer).take(100));
+            pump
+        })
+        .collect();
+    let chunks = 100 * writers;
+    drive(
+        "all arrives",
+        &mut pumps,
+        slice::from_mut(&mut tap),
+        |pumps, taps| {
+            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == chunks)
+        },
+    );
+    assert_eq!(tap.received().len(), chunks);
+    if tap.reader().capability().order == Order::PerLane {
+        tap.assert_ordered();
+    }
+}
+
+/// With demand 0 nothing is handed out; with demand 2, two chunks until one is settled.
+pub fn paused_reader_gets_nothing<M: Medium>() {
+    let mut medium = M::fresh();
+    if !is_readable("paused_reader_gets_nothing", &medium) {
+        return;
+    }
+    let mut tap = Tap::holding(medium.reader(), 0);
+    let mut pump = Pump::open(medium.writer());
+    pump.push(ChunkSource::new(1).take(4));
+    for _ in 0..20 {
+        pump.step();
+        tap.poll(Duration::from_millis(5));
+    }
+    assert!(tap.received().is_empty(), "a paused reader got a chunk");
+    tap.set_demand(2);
+    drive(
+        "two come",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |_, taps| taps.iter().all(|tap| tap.received().len() == 2),
+    );
+    // The tap itself fails when it gets more than it demands.
+    for _ in 0..10 {
+        pump.step();
+        tap.poll(Duration::from_millis(5));
+    }
+    tap.acknowledge();
+    drive(
+        "the rest comes",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 4),
+    );
+}
+
+/// Several readers share the chunks: each goes to one of them, and none is missing.
+pub fn readers_share_the_chunks<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "readers_share_the_chunks";
+    let readers = medium.support().readers;
+    if !applies::<M>(case, readers > 1, "readers cannot compete") {
+        return;
+    }
+    let mut taps: Vec<Tap> = (0..readers).map(|_| Tap::new(medium.reader())).collect();
+    let mut pump = Pump::open(medium.writer());
+    let mut source = ChunkSource::new(1);
+    pump.push((0..400_u32).map(|at| source.next(at % 8, 64)));
+    let received = |taps: &[Tap]| taps.iter().map(|tap| tap.received().len()).sum::<usize>();
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |pumps, taps| pumps.iter().all(Pump::is_done) && received(taps) >= 400,
+    );
+    let distinct: HashSet<_> = taps.iter().flat_map(Tap::received).collect();
+    assert_eq!((distinct.len(), received(&taps)), (400, 400));
+}

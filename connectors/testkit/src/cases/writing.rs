@@ -1,0 +1,133 @@
+//! What a writer promises before anybody reads.
+
+use std::slice;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{RejectReason, Rejected};
+
+use super::{applies, drains};
+use crate::chunks::ChunkSource;
+use crate::deadline::PATIENCE;
+use crate::medium::Medium;
+use crate::pump::Pump;
+use crate::tap::drive;
+
+/// A writer starts closed: an offer is handed back as broken, and so say the confirmations.
+pub fn offer_before_reopen_is_broken<M: Medium>() {
+    let mut medium = M::fresh();
+    let mut taps = drains(&mut medium);
+    let mut writer = medium.writer();
+    let chunk = ChunkSource::new(1).next(0, 100);
+    let Err(Rejected {
+        chunk: back,
+        reason: RejectReason::Broken(error),
+    }) = writer.offer(chunk.clone())
+    else {
+        panic!("a writer that was not opened took a chunk or gave another reason");
+    };
+    assert_eq!((back.ticket, &back.bytes), (chunk.ticket, &chunk.bytes));
+    assert!(error.is_retryable(), "reopening helps: {error}");
+    let confirmations = writer.confirmations(&mut Vec::new());
+    assert!(confirmations.is_err(), "a closed writer says that it is");
+
+    let mut pump = Pump::open(writer);
+    pump.push([chunk]);
+    drive(
+        "the chunk is confirmed",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |pumps, _| pumps.iter().all(Pump::is_done),
+    );
+}
+
+/// A chunk above the limit is handed back unchanged, and the writer goes on.
+pub fn chunk_above_the_limit_is_handed_back<M: Medium>() {
+    let mut medium = M::fresh();
+    let mut taps = drains(&mut medium);
+    let mut pump = Pump::open(medium.writer());
+    let limit = pump.writer().capability().max_chunk_bytes.get();
+    let mut source = ChunkSource::new(1);
+    let chunk = source.next(0, limit + 1);
+    let Err(Rejected {
+        chunk: back,
+        reason: RejectReason::TooLarge { max_chunk_bytes },
+    }) = pump.writer().offer(chunk.clone())
+    else {
+        panic!("a chunk above the limit was taken or another reason was given");
+    };
+    assert_eq!(max_chunk_bytes, limit);
+    assert_eq!(back.ticket, chunk.ticket);
+    assert_eq!(back.bytes, chunk.bytes);
+
+    pump.push(source.take(1));
+    drive(
+        "the next chunk is confirmed",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |pumps, _| pumps.iter().all(Pump::is_done),
+    );
+}
+
+/// Many chunks of several lanes: the pump checks that each ticket is confirmed once, and in order.
+pub fn every_ticket_is_confirmed_exactly_once<M: Medium>() {
+    let mut medium = M::fresh();
+    let mut taps = drains(&mut medium);
+    let mut pump = Pump::open(medium.writer());
+    let mut source = ChunkSource::new(1);
+    pump.push((0..500_u32).map(|at| source.next(at % 3, 100)));
+    drive(
+        "all is confirmed",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |pumps, _| pumps.iter().all(Pump::is_done),
+    );
+    assert_eq!((pump.confirmed(), pump.breaks()), (500, 0));
+    let mut late = Vec::new();
+    assert!(pump.writer().confirmations(&mut late).is_ok());
+    assert!(late.is_empty(), "confirmed again: {late:?}");
+}
+
+/// A window that fills says so, hands the chunk back, and notifies when it opens.
+pub fn full_window_hands_back_and_notifies_when_it_opens<M: Medium>() {
+    let mut medium = M::fresh();
+    let case = "full_window_hands_back_and_notifies_when_it_opens";
+    let stalls = medium.support().stalls;
+    if !applies::<M>(case, stalls, "its window cannot be made to fill") {
+        return;
+    }
+    let mut taps = drains(&mut medium);
+    let mut pump = Pump::open(medium.writer());
+    let capability = pump.writer().capability();
+    let (window_chunks, window_bytes) = (capability.window_chunks, capability.window_bytes);
+    medium.stall();
+    let chunks = window_chunks.get().min(window_bytes.get() / 100) + 1;
+    let mut source = ChunkSource::new(1);
+    pump.push((0..chunks).map(|_| source.next(0, 100)));
+    pump.step();
+    assert_eq!(
+        pump.pending(),
+        1,
+        "exactly the window of {window_chunks} chunks and {window_bytes} bytes is taken"
+    );
+    assert_eq!(pump.confirmed(), 0, "nothing is confirmed while stalled");
+    while pump.wait(Duration::from_millis(1)) {}
+
+    medium.resume();
+    let by = Instant::now() + PATIENCE;
+    while !pump.wait(Duration::from_millis(1)) {
+        assert!(
+            Instant::now() < by,
+            "no notification though the peer goes on"
+        );
+        for tap in &mut taps {
+            tap.poll(Duration::from_millis(1));
+        }
+    }
+    drive(
+        "the rest is taken",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |pumps, _| pumps.iter().all(Pump::is_done),
+    );
+    assert_eq!((pump.confirmed(), pump.breaks()), (chunks, 0));
+}

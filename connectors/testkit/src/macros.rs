@@ -1,0 +1,45 @@
+//! One test for each case of the contract.
+
+/// Makes one `#[test]` for each case of the contract, for a type that implements
+/// [`Medium`](crate::Medium).
+///
+/// Use it in a module of its own: `mod contract { baler_connector_testkit::contract_tests!(Tcp); }`.
+/// A case that the medium cannot support prints that it was skipped, and why.
+#[macro_export]
+macro_rules! contract_tests {
+    ($medium:ty) => {
+        $crate::contract_tests! {
+            @each $medium;
+            writing: chunk_above_the_limit_is_handed_back,
+            writing: every_ticket_is_confirmed_exactly_once,
+            writing: full_window_hands_back_and_notifies_when_it_opens,
+            writing: offer_before_reopen_is_broken,
+            reading: capability_is_consistent,
+            reading: chunk_at_the_limit_passes,
+            reading: empty_medium_is_idle_or_ends,
+            reading: everything_confirmed_is_readable,
+            reading: many_writers_reach_one_reader,
+            reading: order_is_kept_in_each_lane,
+            reading: paused_reader_gets_nothing,
+            reading: readers_share_the_chunks,
+            failing: broken_connection_loses_nothing,
+            failing: rejected_chunk_is_not_delivered_again,
+            failing: retried_chunk_is_delivered_again,
+            failing: stale_token_is_told,
+            failing: unsettled_chunks_come_again_after_restart,
+            failing: watermark_never_passes_an_unsettled_chunk,
+            closing: close_accounts_for_what_a_stuck_peer_holds,
+            closing: close_flushes_what_was_offered,
+            closing: reader_closes_within_its_deadline,
+            closing: unopened_writer_closes_at_once,
+        }
+    };
+    (@each $medium:ty; $($group:ident: $case:ident,)*) => {
+        $(
+            #[test]
+            fn $case() {
+                $crate::$group::$case::<$medium>();
+            }
+        )*
+    };
+}

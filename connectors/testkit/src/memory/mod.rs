@@ -1,0 +1,312 @@
+//! A medium in memory: the reference implementation of the contract, with switches for faults.
+
+mod reader;
+mod writer;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkMeta, Confirmation, Durability, Notify, Order, Outcome, RetryClass,
+    TransportError,
+};
+use bytes::Bytes;
+
+pub use reader::MemoryReader;
+pub use writer::MemoryWriter;
+
+/// The medium's name and endpoint.
+const MEDIUM: &str = "memory";
+
+/// A bounded queue of chunks in memory, shared by its clones.
+///
+/// A chunk is confirmed when the queue has room for it.
+/// Many writers and many readers may share it: readers compete, and what one does not settle comes
+/// again, to it after a retry and to any reader after it was closed or dropped.
+/// For tests, documentation and examples; it blocks nobody but a reader that waits.
+#[derive(Debug, Clone)]
+pub struct MemoryMedium {
+    shared: Arc<Shared>,
+}
+
+/// How much fits into a [`MemoryMedium`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// The largest chunk, in bytes.
+    pub max_chunk_bytes: NonZeroUsize,
+    /// How many chunks of a writer may be unconfirmed.
+    pub window_chunks: NonZeroUsize,
+    /// How many bytes of a writer may be unconfirmed.
+    pub window_bytes: NonZeroUsize,
+    /// How many chunks the queue holds, those included that are being processed.
+    pub capacity_chunks: NonZeroUsize,
+}
+
+impl Default for MemoryLimits {
+    /// The limits of [`Capability::new`], and 1,024 chunks in the queue.
+    fn default() -> Self {
+        let ample = Capability::new(MEDIUM, Order::PerLane, Durability::Received);
+        Self {
+            max_chunk_bytes: ample.max_chunk_bytes,
+            window_chunks: ample.window_chunks,
+            window_bytes: ample.window_bytes,
+            capacity_chunks: NonZeroUsize::MIN.saturating_add(1023),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: MemoryLimits,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What can be received, by arrival.
+    queue: BTreeMap<u64, Stored>,
+    /// What is being processed, by token, with the reader that has it.
+    handed_out: HashMap<u64, (u64, Stored)>,
+    writers: BTreeMap<u64, WriterState>,
+    next_arrival: u64,
+    next_token: u64,
+    next_id: u64,
+    unreachable: bool,
+    confirmations_held: bool,
+    refusals: VecDeque<RetryClass>,
+    ended: bool,
+}
+
+/// A chunk in the medium.
+#[derive(Debug)]
+struct Stored {
+    arrival: u64,
+    bytes: Bytes,
+    meta: ChunkMeta,
+    redelivered: bool,
+}
+
+#[derive(Default)]
+struct WriterState {
+    open: bool,
+    /// Taken and not yet in the queue.
+    waiting: VecDeque<Chunk>,
+    /// In the queue, with the confirmation held back.
+    held: Vec<Confirmation>,
+    confirmations: Vec<Confirmation>,
+    /// Tickets taken and not told to be confirmed, with their bytes.
+    unconfirmed: VecDeque<(u64, usize)>,
+    notify: Option<Arc<dyn Notify>>,
+}
+
+impl std::fmt::Debug for WriterState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriterState")
+            .field("open", &self.open)
+            .field("unconfirmed", &self.unconfirmed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whom to tell, once the lock is released.
+type Told = Vec<Arc<dyn Notify>>;
+
+impl Default for MemoryMedium {
+    fn default() -> Self {
+        Self::new(MemoryLimits::default())
+    }
+}
+
+impl MemoryMedium {
+    /// An empty medium.
+    pub fn new(limits: MemoryLimits) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                limits,
+                state: Mutex::default(),
+                changed: Condvar::new(),
+            }),
+        }
+    }
+
+    /// A writer into it; like every writer it starts closed.
+    pub fn writer(&self) -> MemoryWriter {
+        MemoryWriter::new(Arc::clone(&self.shared))
+    }
+
+    /// A reader of it.
+    pub fn reader(&self) -> MemoryReader {
+        MemoryReader::new(Arc::clone(&self.shared))
+    }
+
+    /// How many chunks are in it: waiting, and handed out but not settled.
+    pub fn len(&self) -> usize {
+        let state = self.shared.lock();
+        state.queue.len() + state.handed_out.len()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lets readers end once everything is settled.
+    pub fn end(&self) {
+        self.shared.update(|state| state.ended = true);
+    }
+
+    /// Breaks the connection of every writer. Chunks that wait for room are lost; chunks whose
+    /// confirmation is held stay.
+    pub fn break_connections(&self) {
+        self.shared
+            .update(|state| state.writers.values_mut().for_each(WriterState::disconnect));
+    }
+
+    /// While unreachable, writers are broken and cannot be reopened.
+    pub fn set_unreachable(&self, unreachable: bool) {
+        self.shared.update(|state| {
+            state.unreachable = unreachable;
+            if unreachable {
+                state.writers.values_mut().for_each(WriterState::disconnect);
+            }
+        });
+    }
+
+    /// While held, chunks arrive and can be read but are not confirmed.
+    pub fn hold_confirmations(&self, hold: bool) {
+        self.shared.update(|state| {
+            state.confirmations_held = hold;
+            if !hold {
+                for writer in state.writers.values_mut() {
+                    writer.confirmations.append(&mut writer.held);
+                }
+            }
+        });
+    }
+
+    /// Refuses the next chunk that arrives, with this class; several calls refuse several chunks.
+    pub fn refuse_next(&self, class: RetryClass) {
+        self.shared.update(|state| state.refusals.push_back(class));
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, moves what now has room, and tells whom it concerns.
+    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        state.admit(self.limits.capacity_chunks.get());
+        let told: Told = state
+            .writers
+            .values()
+            .filter_map(|writer| writer.notify.clone())
+            .collect();
+        drop(state);
+        self.changed.notify_all();
+        for notify in told {
+            notify.notify();
+        }
+        result
+    }
+}
+
+impl State {
+    /// Moves chunks of the writers into the queue, in turn, while it has room.
+    fn admit(&mut self, capacity_chunks: usize) {
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for writer in self.writers.values_mut() {
+                if self.queue.len() + self.handed_out.len() >= capacity_chunks {
+                    return;
+                }
+                let Some(chunk) = writer.waiting.pop_front() else {
+                    continue;
+                };
+                moved = true;
+                let outcome = match self.refusals.pop_front() {
+                    Some(class) => Outcome::Refused(refused(class)),
+                    None => {
+                        let arrival = self.next_arrival;
+                        self.next_arrival += 1;
+                        let stored = Stored {
+                            arrival,
+                            bytes: chunk.bytes,
+                            meta: chunk.meta,
+                            redelivered: false,
+                        };
+                        self.queue.insert(arrival, stored);
+                        Outcome::Confirmed
+                    }
+                };
+                let confirmation = Confirmation {
+                    ticket: chunk.ticket,
+                    outcome,
+                };
+                if self.confirmations_held {
+                    writer.held.push(confirmation);
+                } else {
+                    writer.confirmations.push(confirmation);
+                }
+            }
+        }
+    }
+
+    /// Puts back what a reader has.
+    fn give_back(&mut self, reader: u64) -> usize {
+        let tokens: Vec<u64> = self
+            .handed_out
+            .iter()
+            .filter(|(_, (holder, _))| *holder == reader)
+            .map(|(token, _)| *token)
+            .collect();
+        for token in &tokens {
+            if let Some((_, mut stored)) = self.handed_out.remove(token) {
+                stored.redelivered = true;
+                self.queue.insert(stored.arrival, stored);
+            }
+        }
+        tokens.len()
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+}
+
+impl WriterState {
+    fn disconnect(&mut self) {
+        self.open = false;
+        self.waiting.clear();
+        self.held.clear();
+    }
+}
+
+fn broken() -> TransportError {
+    TransportError::new(
+        "write to",
+        MEDIUM,
+        RetryClass::Retry,
+        "the connection is not open",
+    )
+}
+
+fn unreachable() -> TransportError {
+    TransportError::new(
+        "connect to",
+        MEDIUM,
+        RetryClass::Retry,
+        "the medium is unreachable",
+    )
+}
+
+fn refused(class: RetryClass) -> TransportError {
+    TransportError::new("write to", MEDIUM, class, "the chunk was refused on demand")
+}

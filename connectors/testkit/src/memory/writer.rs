@@ -1,0 +1,147 @@
+//! The writer of the medium in memory.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order,
+    RejectReason, Rejected, TransportError,
+};
+
+use super::{MEDIUM, Shared, WriterState, broken, unreachable};
+
+/// Writes into a [`MemoryMedium`](super::MemoryMedium).
+#[derive(Debug)]
+pub struct MemoryWriter {
+    shared: Arc<Shared>,
+    capability: Capability,
+    id: u64,
+}
+
+impl MemoryWriter {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let mut capability = Capability::new(MEDIUM, Order::PerLane, Durability::Received);
+        capability.max_chunk_bytes = shared.limits.max_chunk_bytes;
+        capability.window_chunks = shared.limits.window_chunks;
+        capability.window_bytes = shared.limits.window_bytes;
+        let id = {
+            let mut state = shared.lock();
+            let id = state.next_id();
+            state.writers.insert(id, WriterState::default());
+            id
+        };
+        Self {
+            shared,
+            capability,
+            id,
+        }
+    }
+
+    /// Why this chunk cannot be taken now.
+    fn reason_against(&self, writer: &WriterState, chunk: &Chunk) -> Option<RejectReason> {
+        let limits = &self.shared.limits;
+        if !writer.open {
+            return Some(RejectReason::Broken(Box::new(broken())));
+        }
+        if chunk.bytes.len() > limits.max_chunk_bytes.get() {
+            let max_chunk_bytes = limits.max_chunk_bytes.get();
+            return Some(RejectReason::TooLarge { max_chunk_bytes });
+        }
+        let in_flight: usize = writer.unconfirmed.iter().map(|(_, bytes)| bytes).sum();
+        let full = writer.unconfirmed.len() >= limits.window_chunks.get()
+            || (in_flight > 0 && in_flight + chunk.bytes.len() > limits.window_bytes.get());
+        full.then_some(RejectReason::Full)
+    }
+}
+
+impl ChunkWriter for MemoryWriter {
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        let mut state = self.shared.lock();
+        let Some(writer) = state.writers.get_mut(&self.id) else {
+            let reason = RejectReason::Broken(Box::new(broken()));
+            return Err(Rejected { chunk, reason });
+        };
+        if let Some(reason) = self.reason_against(writer, &chunk) {
+            return Err(Rejected { chunk, reason });
+        }
+        writer
+            .unconfirmed
+            .push_back((chunk.ticket, chunk.bytes.len()));
+        writer.waiting.push_back(chunk);
+        drop(state);
+        self.shared.update(|_| ());
+        Ok(())
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        let mut state = self.shared.lock();
+        let writer = state.writers.get_mut(&self.id).ok_or_else(broken)?;
+        for confirmation in writer.confirmations.drain(..) {
+            writer
+                .unconfirmed
+                .retain(|(ticket, _)| *ticket != confirmation.ticket);
+            out.push(confirmation);
+        }
+        if writer.open { Ok(()) } else { Err(broken()) }
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        if let Some(writer) = self.shared.lock().writers.get_mut(&self.id) {
+            writer.notify = Some(notify);
+        }
+    }
+
+    fn reopen(&mut self, _by: Instant) -> Result<(), TransportError> {
+        let mut state = self.shared.lock();
+        let reachable = !state.unreachable;
+        let writer = state.writers.get_mut(&self.id).ok_or_else(broken)?;
+        writer.disconnect();
+        writer.confirmations.clear();
+        writer.unconfirmed.clear();
+        writer.open = reachable;
+        if reachable {
+            Ok(())
+        } else {
+            Err(unreachable())
+        }
+    }
+
+    fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
+        let mut report = CloseReport::default();
+        loop {
+            report.error = self.confirmations(&mut report.confirmations).err();
+            let state = self.shared.lock();
+            let writer = state.writers.get(&self.id);
+            let unconfirmed = writer.map(|writer| &writer.unconfirmed);
+            let done = report.error.is_some() || unconfirmed.is_none_or(|left| left.is_empty());
+            let left = by.saturating_duration_since(Instant::now());
+            if done || left.is_zero() {
+                report.unconfirmed = unconfirmed
+                    .into_iter()
+                    .flatten()
+                    .map(|(ticket, _)| *ticket)
+                    .collect();
+                return report;
+            }
+            // A confirmation may have come between the two locks; wait only if none is there.
+            if writer.is_some_and(|writer| writer.confirmations.is_empty()) {
+                drop(
+                    self.shared
+                        .changed
+                        .wait_timeout(state, left)
+                        .unwrap_or_else(PoisonError::into_inner),
+                );
+            }
+        }
+    }
+}
+
+impl Drop for MemoryWriter {
+    fn drop(&mut self) {
+        self.shared.lock().writers.remove(&self.id);
+    }
+}

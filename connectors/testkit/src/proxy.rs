@@ -1,0 +1,221 @@
+//! A TCP proxy that misbehaves on demand.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Stands between two ends of TCP connections: listens on a port of the loopback and forwards both
+/// ways, until told to misbehave. Every switch concerns all its connections.
+///
+/// After an idea of toxiproxy. Its threads end with their connections and with the proxy.
+#[derive(Debug)]
+pub struct TcpProxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    switches: Mutex<Switches>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Switches {
+    target: Option<SocketAddr>,
+    closed: bool,
+    frozen: bool,
+    delay: Duration,
+    bytes_per_second: Option<u64>,
+    /// How many more bytes go from the connecting to the listening side before the cut.
+    cut_after: Option<u64>,
+    streams: Vec<TcpStream>,
+    connections: usize,
+}
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    ToTarget,
+    FromTarget,
+}
+
+impl TcpProxy {
+    /// A proxy without a target: connections are closed as soon as they are made.
+    ///
+    /// # Errors
+    ///
+    /// No port of the loopback can be listened on.
+    pub fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared::default());
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || accept(&listener, &accepting));
+        Ok(Self { address, shared })
+    }
+
+    /// Where to connect to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where new connections go from now on; without a target they are closed at once.
+    pub fn set_target(&self, target: Option<SocketAddr>) {
+        self.shared.update(|switches| switches.target = target);
+    }
+
+    /// Resets every connection.
+    pub fn cut(&self) {
+        self.shared.update(Switches::cut);
+    }
+
+    /// Cuts every connection after this many more bytes towards the target.
+    pub fn cut_after(&self, bytes: u64) {
+        self.shared
+            .update(|switches| switches.cut_after = Some(bytes));
+    }
+
+    /// While frozen, nothing is forwarded either way and nothing breaks: a half-open connection.
+    pub fn set_frozen(&self, frozen: bool) {
+        self.shared.update(|switches| switches.frozen = frozen);
+    }
+
+    /// Delays each piece that is forwarded.
+    pub fn set_delay(&self, delay: Duration) {
+        self.shared.update(|switches| switches.delay = delay);
+    }
+
+    /// Bounds the rate of each direction of each connection.
+    pub fn set_bytes_per_second(&self, rate: Option<u64>) {
+        self.shared
+            .update(|switches| switches.bytes_per_second = rate);
+    }
+
+    /// How many connections were forwarded so far.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections
+    }
+}
+
+impl Drop for TcpProxy {
+    fn drop(&mut self) {
+        self.shared.update(|switches| {
+            switches.closed = true;
+            switches.cut();
+        });
+        // Wakes the thread that accepts; if this fails it is not waiting.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Switches> {
+        self.switches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Switches)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits while the proxy is frozen; yields how many of `bytes` may be forwarded and how long
+    /// that should take, or nothing when the connections are cut.
+    fn admit(&self, way: Way, bytes: usize) -> Option<(usize, Duration)> {
+        let mut switches = self
+            .changed
+            .wait_while(self.lock(), |switches| switches.frozen && !switches.closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        if switches.closed {
+            return None;
+        }
+        let mut admitted = bytes;
+        if let (Way::ToTarget, Some(left)) = (way, &mut switches.cut_after) {
+            admitted = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes);
+            *left -= u64::try_from(admitted).unwrap_or(u64::MAX);
+        }
+        let nanos = switches.bytes_per_second.map_or(0, |rate| {
+            u64::try_from(admitted)
+                .unwrap_or(u64::MAX)
+                .saturating_mul(1_000_000_000)
+                / rate.max(1)
+        });
+        Some((admitted, switches.delay + Duration::from_nanos(nanos)))
+    }
+}
+
+impl Switches {
+    fn cut(&mut self) {
+        for stream in self.streams.drain(..) {
+            // It may be closed already.
+            stream.shutdown(Shutdown::Both).ok();
+        }
+        self.cut_after = None;
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for client in listener.incoming() {
+        let Ok(client) = client else { continue };
+        let target = {
+            let switches = shared.lock();
+            if switches.closed {
+                return;
+            }
+            switches.target
+        };
+        let Some(server) = target.and_then(|target| TcpStream::connect(target).ok()) else {
+            continue;
+        };
+        // A connection that cannot be set up is dropped, as a cut one.
+        connect(client, server, shared).ok();
+    }
+}
+
+fn connect(client: TcpStream, server: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let ends = [client.try_clone()?, server.try_clone()?];
+    let forwards = [
+        (Way::ToTarget, client.try_clone()?, server.try_clone()?),
+        (Way::FromTarget, server, client),
+    ];
+    shared.update(|switches| {
+        switches.streams.extend(ends);
+        switches.connections += 1;
+    });
+    for (way, from, to) in forwards {
+        let shared = Arc::clone(shared);
+        thread::spawn(move || forward(way, from, to, &shared));
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a slow network is what was asked for"
+)]
+fn forward(way: Way, mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        let Some((admitted, pause)) = shared.admit(way, read) else {
+            break;
+        };
+        if !pause.is_zero() {
+            thread::sleep(pause);
+        }
+        let bytes = buffer.get(..admitted).unwrap_or_default();
+        if to.write_all(bytes).is_err() {
+            break;
+        }
+        if admitted < read {
+            shared.update(Switches::cut);
+            break;
+        }
+    }
+    // The other direction ends with this one; it may have ended already.
+    from.shutdown(Shutdown::Both).ok();
+    to.shutdown(Shutdown::Both).ok();
+}

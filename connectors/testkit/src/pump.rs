@@ -1,0 +1,247 @@
+//! Drives a writer as its owner must: offers, gathers confirmations, reopens, sends again.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    Chunk, ChunkWriter, CloseReport, Confirmation, Notify, Order, Outcome, RejectReason, Rejected,
+    TransportError,
+};
+
+use crate::deadline::{PATIENCE, within_patience};
+
+/// Drives a writer as its owner must, and checks the contract on the way: each ticket is confirmed
+/// at most once, only if it was offered, and in order within its lane where the medium promises it.
+pub struct Pump {
+    writer: Option<Box<dyn ChunkWriter>>,
+    bell: Arc<Bell>,
+    pending: VecDeque<Chunk>,
+    unconfirmed: VecDeque<Chunk>,
+    confirmed: HashSet<u64>,
+    refused: Vec<(u64, TransportError)>,
+    breaks: usize,
+    last_confirmed: HashMap<u32, u64>,
+}
+
+impl fmt::Debug for Pump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pump")
+            .field("pending", &self.pending.len())
+            .field("unconfirmed", &self.unconfirmed.len())
+            .field("confirmed", &self.confirmed.len())
+            .field("breaks", &self.breaks)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pump {
+    /// Opens the writer.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be opened in time.
+    pub fn open(mut writer: Box<dyn ChunkWriter>) -> Self {
+        let bell = Arc::new(Bell::default());
+        writer.set_notify(Arc::<Bell>::clone(&bell));
+        within_patience("the writer opens", || {
+            let opened = writer.reopen(Instant::now() + PATIENCE);
+            match opened {
+                Ok(()) => Some(()),
+                Err(error) if error.is_retryable() => None,
+                Err(error) => panic!("the writer cannot be opened: {error}"),
+            }
+        });
+        Self {
+            writer: Some(writer),
+            bell,
+            pending: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
+            confirmed: HashSet::new(),
+            refused: Vec::new(),
+            breaks: 0,
+            last_confirmed: HashMap::new(),
+        }
+    }
+
+    /// Puts chunks behind those that are to be offered.
+    pub fn push(&mut self, chunks: impl IntoIterator<Item = Chunk>) {
+        self.pending.extend(chunks);
+    }
+
+    /// The writer itself.
+    pub fn writer(&mut self) -> &mut dyn ChunkWriter {
+        let writer = self.writer.as_mut().expect("the pump is open until closed");
+        writer.as_mut()
+    }
+
+    /// Whether every chunk was offered and answered.
+    pub fn is_done(&self) -> bool {
+        self.pending.is_empty() && self.unconfirmed.is_empty()
+    }
+
+    /// How many chunks wait to be offered.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Tickets that were offered and not answered, in order.
+    pub fn unconfirmed(&self) -> Vec<u64> {
+        self.unconfirmed.iter().map(|chunk| chunk.ticket).collect()
+    }
+
+    /// How many chunks were confirmed.
+    pub fn confirmed(&self) -> usize {
+        self.confirmed.len()
+    }
+
+    /// Chunks that the medium refused.
+    pub fn refused(&self) -> &[(u64, TransportError)] {
+        &self.refused
+    }
+
+    /// How often the writer broke.
+    pub fn breaks(&self) -> usize {
+        self.breaks
+    }
+
+    /// Waits for the writer's notification.
+    pub fn wait(&self, time: Duration) -> bool {
+        self.bell.wait(time)
+    }
+
+    /// Offers what the window takes and gathers confirmations; when the writer broke, reopens it
+    /// and puts what is in doubt in front again (go-back-N).
+    ///
+    /// # Panics
+    ///
+    /// The writer broke its contract, or failed for good.
+    pub fn step(&mut self) {
+        while let Some(chunk) = self.pending.pop_front() {
+            let offered = chunk.clone();
+            match self.writer().offer(chunk) {
+                Ok(()) => self.unconfirmed.push_back(offered),
+                Err(Rejected { chunk, reason }) => {
+                    assert_eq!(
+                        chunk.ticket, offered.ticket,
+                        "another chunk was handed back"
+                    );
+                    assert_eq!(chunk.bytes, offered.bytes, "the chunk was altered");
+                    self.pending.push_front(chunk);
+                    match reason {
+                        RejectReason::Full => break,
+                        RejectReason::Broken(error) => return self.recover(&error),
+                        RejectReason::TooLarge { max_chunk_bytes } => {
+                            panic!("a chunk is above the limit of {max_chunk_bytes} bytes")
+                        }
+                    }
+                }
+            }
+        }
+        let mut confirmations = Vec::new();
+        let result = self.writer().confirmations(&mut confirmations);
+        self.confirm(confirmations);
+        if let Err(error) = result {
+            self.recover(&error);
+        }
+    }
+
+    /// Closes the writer and takes what became known meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// The report does not add up.
+    pub fn close(mut self, by: Instant) -> (Self, CloseReport) {
+        let writer = self.writer.take().expect("the pump is open until closed");
+        let mut report = writer.close(by);
+        self.confirm(std::mem::take(&mut report.confirmations));
+        assert_eq!(
+            report.unconfirmed,
+            self.unconfirmed(),
+            "the writer accounts for every chunk that it took, in order"
+        );
+        (self, report)
+    }
+
+    fn confirm(&mut self, confirmations: Vec<Confirmation>) {
+        let ordered = self
+            .writer
+            .as_ref()
+            .is_none_or(|writer| writer.capability().order == Order::PerLane);
+        for Confirmation { ticket, outcome } in confirmations {
+            let place = self
+                .unconfirmed
+                .iter()
+                .position(|chunk| chunk.ticket == ticket)
+                .unwrap_or_else(|| panic!("ticket {ticket} was confirmed twice or never offered"));
+            let chunk = self.unconfirmed.remove(place).expect("it was just found");
+            let lane = chunk.meta.identity.lane;
+            if ordered {
+                let last = self.last_confirmed.insert(lane, ticket);
+                assert!(
+                    last.is_none_or(|last| last < ticket),
+                    "lane {lane}: ticket {ticket} was confirmed after {last:?}"
+                );
+            }
+            match outcome {
+                Outcome::Confirmed => {
+                    self.confirmed.insert(ticket);
+                }
+                Outcome::Refused(error) => self.refused.push((ticket, error)),
+            }
+        }
+    }
+
+    fn recover(&mut self, error: &TransportError) {
+        assert!(error.is_retryable(), "the writer failed for good: {error}");
+        self.breaks += 1;
+        // What was confirmed before the break still counts.
+        let mut confirmations = Vec::new();
+        let broken = self.writer().confirmations(&mut confirmations);
+        assert!(
+            broken.is_err(),
+            "a broken writer says so until it is reopened"
+        );
+        self.confirm(confirmations);
+        for chunk in std::mem::take(&mut self.unconfirmed).into_iter().rev() {
+            self.pending.push_front(chunk);
+        }
+        // A failed attempt leaves the writer broken: the next step comes here again.
+        if let Err(error) = self
+            .writer()
+            .reopen(Instant::now() + Duration::from_secs(2))
+        {
+            assert!(
+                error.is_retryable(),
+                "the writer cannot be reopened: {error}"
+            );
+        }
+    }
+}
+
+/// A notification that can be waited for.
+#[derive(Debug, Default)]
+pub struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    /// Waits until it was rung since the last wait; whether it was.
+    pub fn wait(&self, time: Duration) -> bool {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut rung, _) = self
+            .changed
+            .wait_timeout_while(rung, time, |rung| !*rung)
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut rung)
+    }
+}
+
+impl Notify for Bell {
+    fn notify(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+}

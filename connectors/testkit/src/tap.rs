@@ -1,0 +1,257 @@
+//! Takes chunks from a reader and checks them.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    ChunkReader, ContainerKind, Damaged, Delivery, ReaderCloseReport, Received, Settled, Token,
+    Verdict,
+};
+
+use crate::chunks::{Label, read_label};
+use crate::deadline::PATIENCE;
+use crate::pump::Pump;
+
+/// Takes chunks from a reader and checks them: bytes, identity, demand.
+pub struct Tap {
+    reader: Option<Box<dyn ChunkReader>>,
+    demand: usize,
+    acknowledges: bool,
+    received: Vec<Label>,
+    unsettled: Vec<(Label, Delivery)>,
+    damaged: Vec<Damaged>,
+    ended: bool,
+}
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tap")
+            .field("received", &self.received.len())
+            .field("unsettled", &self.unsettled.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tap {
+    /// Acknowledges everything it receives.
+    pub fn new(reader: Box<dyn ChunkReader>) -> Self {
+        Self::with(reader, 1 << 20, true)
+    }
+
+    /// Holds what it receives, up to `demand` chunks, until told what to do.
+    pub fn holding(reader: Box<dyn ChunkReader>, demand: usize) -> Self {
+        Self::with(reader, demand, false)
+    }
+
+    fn with(mut reader: Box<dyn ChunkReader>, demand: usize, acknowledges: bool) -> Self {
+        reader.set_demand(demand);
+        Self {
+            reader: Some(reader),
+            demand,
+            acknowledges,
+            received: Vec::new(),
+            unsettled: Vec::new(),
+            damaged: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// The reader itself.
+    pub fn reader(&mut self) -> &mut dyn ChunkReader {
+        let reader = self.reader.as_mut().expect("the tap is open until closed");
+        reader.as_mut()
+    }
+
+    /// Sets how many chunks may be held.
+    pub fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+        self.reader().set_demand(chunks);
+    }
+
+    /// From now on acknowledges everything, what it holds included.
+    pub fn acknowledge(&mut self) {
+        self.acknowledges = true;
+        while !self.unsettled.is_empty() {
+            self.settle_at(0, Verdict::Ack);
+        }
+    }
+
+    /// Everything received, in order, repetitions included.
+    pub fn received(&self) -> &[Label] {
+        &self.received
+    }
+
+    /// How many different chunks were received.
+    pub fn distinct(&self) -> usize {
+        self.received.iter().collect::<HashSet<_>>().len()
+    }
+
+    /// What is held.
+    pub fn unsettled(&self) -> Vec<Label> {
+        self.unsettled.iter().map(|(label, _)| *label).collect()
+    }
+
+    /// What is held, as delivered.
+    pub fn deliveries(&self) -> impl Iterator<Item = &Delivery> {
+        self.unsettled.iter().map(|(_, delivery)| delivery)
+    }
+
+    /// What the reader called damaged.
+    pub fn damaged(&self) -> &[Damaged] {
+        &self.damaged
+    }
+
+    /// Whether the reader said that nothing will ever come again.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Settles a chunk that is held; yields its token.
+    ///
+    /// # Panics
+    ///
+    /// It is not held.
+    pub fn settle(&mut self, label: Label, verdict: Verdict) -> (Token, Settled) {
+        let place = self
+            .unsettled
+            .iter()
+            .position(|(held, _)| *held == label)
+            .unwrap_or_else(|| panic!("{label:?} is not held"));
+        self.settle_at(place, verdict)
+    }
+
+    fn settle_at(&mut self, place: usize, verdict: Verdict) -> (Token, Settled) {
+        let (label, delivery) = self.unsettled.remove(place);
+        let settled = self
+            .reader()
+            .settle(delivery.token, verdict)
+            .unwrap_or_else(|error| panic!("{label:?} cannot be settled: {error}"));
+        (delivery.token, settled)
+    }
+
+    /// Receives for `time` at most; whether something came.
+    ///
+    /// # Panics
+    ///
+    /// The reader broke its contract, or failed for good.
+    pub fn poll(&mut self, time: Duration) -> bool {
+        match self.reader().receive(Instant::now() + time) {
+            Ok(Received::Chunk(delivery)) => {
+                self.take(delivery);
+                true
+            }
+            Ok(Received::Damaged(damaged)) => {
+                self.damaged.push(damaged);
+                true
+            }
+            Ok(Received::End) => {
+                self.ended = true;
+                false
+            }
+            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => false,
+            Err(error) => {
+                assert!(error.is_retryable(), "the reader failed for good: {error}");
+                false
+            }
+        }
+    }
+
+    /// Closes the reader.
+    pub fn close(mut self, by: Instant) -> (Self, ReaderCloseReport) {
+        let reader = self.reader.take().expect("the tap is open until closed");
+        let report = reader.close(by);
+        (self, report)
+    }
+
+    fn take(&mut self, delivery: Delivery) {
+        let label = read_label(&delivery.bytes);
+        let meta = delivery
+            .meta
+            .unwrap_or_else(|| panic!("{label:?}: the identity was not carried beside it"));
+        assert_eq!(meta.container, ContainerKind::Kieker);
+        let identity = meta.identity;
+        assert_eq!(
+            (
+                identity.producer.as_u128(),
+                identity.lane,
+                identity.sequence
+            ),
+            (u128::from(label.producer), label.lane, label.sequence),
+            "another chunk's identity was carried beside it"
+        );
+        assert_eq!(u64::from(meta.records), 1 + label.sequence % 100);
+        let token = delivery.token;
+        assert!(
+            self.unsettled.iter().all(|(_, held)| held.token != token),
+            "{token:?} names two deliveries"
+        );
+        self.received.push(label);
+        self.unsettled.push((label, delivery));
+        assert!(
+            self.unsettled.len() <= self.demand,
+            "{} chunks were handed out, {} demanded",
+            self.unsettled.len(),
+            self.demand
+        );
+        if self.acknowledges {
+            self.settle_at(self.unsettled.len() - 1, Verdict::Ack);
+        }
+    }
+
+    /// Checks that the first delivery of each chunk came in the order of its lane.
+    ///
+    /// # Panics
+    ///
+    /// It did not.
+    pub fn assert_ordered(&self) {
+        let mut seen = HashSet::new();
+        let mut next: HashMap<(u64, u32), u64> = HashMap::new();
+        for label in &self.received {
+            if seen.insert(*label) {
+                let next = next.entry((label.producer, label.lane)).or_default();
+                assert!(
+                    *next <= label.sequence,
+                    "{label:?} came when {next} was due"
+                );
+                *next = label.sequence + 1;
+            }
+        }
+    }
+}
+
+/// Steps the pumps and polls the taps in turn until `done`.
+///
+/// # Panics
+///
+/// It is not done within [`PATIENCE`]; the message names `what`.
+pub fn drive(
+    what: &str,
+    pumps: &mut [Pump],
+    taps: &mut [Tap],
+    done: impl Fn(&[Pump], &[Tap]) -> bool,
+) {
+    let by = Instant::now() + PATIENCE;
+    while !done(pumps, taps) {
+        assert!(
+            Instant::now() < by,
+            "not within {PATIENCE:?}: {what}\n{pumps:#?}\n{taps:#?}"
+        );
+        for pump in &mut *pumps {
+            pump.step();
+        }
+        let mut busy = false;
+        for tap in &mut *taps {
+            // Bounded, so that the pumps get their turn.
+            for _ in 0..64 {
+                if !tap.poll(Duration::from_millis(1)) {
+                    break;
+                }
+                busy = true;
+            }
+        }
+        if let (false, Some(pump)) = (busy, pumps.first()) {
+            pump.wait(Duration::from_millis(1));
+        }
+    }
+}
