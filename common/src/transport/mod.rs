@@ -15,6 +15,8 @@ mod capability;
 mod chunk;
 mod error;
 mod reader;
+#[cfg(feature = "uri")]
+pub mod uri;
 mod writer;
 
 pub use capability::{Capability, Durability, Order};

@@ -1,0 +1,112 @@
+//! What can be wrong with a URI, and where.
+
+use std::fmt;
+
+/// A URI is wrong. Its text never holds credentials.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("byte {offset} of the URI: {kind}")]
+pub struct UriError {
+    /// How many bytes into the text.
+    pub offset: usize,
+    /// What is wrong.
+    pub kind: UriErrorKind,
+}
+
+/// What is wrong with a URI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UriErrorKind {
+    /// A setting is not one of the words that it may be.
+    #[error("{name} is {found}, not one of {}{}", .choices.join(", "), Nearest(.nearest.as_deref()))]
+    Choice {
+        /// The setting.
+        name: Box<str>,
+        /// Its value; stars if the setting is secret.
+        found: Box<str>,
+        /// The words that it may be.
+        choices: Vec<Box<str>>,
+        /// The word that it resembles most.
+        nearest: Option<Box<str>>,
+    },
+    /// The text holds a character that a URI cannot.
+    #[error("{found:?} cannot stand here; write it as {encoded}")]
+    Character {
+        /// The character.
+        found: char,
+        /// What to write instead.
+        encoded: Box<str>,
+    },
+    /// A setting is given twice.
+    #[error("{name} is given a second time; it was already given at byte {first_offset}")]
+    Duplicate {
+        /// The setting.
+        name: Box<str>,
+        /// Where it stands first.
+        first_offset: usize,
+    },
+    /// There must be exactly one host.
+    #[error("exactly one host is needed here, {found} are given")]
+    Hosts {
+        /// How many there are.
+        found: usize,
+    },
+    /// A host has no name, or its brackets do not match.
+    #[error("a host is missing or malformed")]
+    Host,
+    /// A setting is missing.
+    #[error("{what} is missing")]
+    Missing {
+        /// What is missing.
+        what: Box<str>,
+    },
+    /// There is a path where none can be.
+    #[error("no path can stand here")]
+    Path,
+    /// A percent sign is not followed by two hexadecimal digits, or what it yields is not UTF-8.
+    #[error("% must be followed by two hexadecimal digits, and the text must be UTF-8")]
+    Percent,
+    /// A port is not a number from 0 to 65535.
+    #[error("the port must be a number from 0 to 65535")]
+    Port,
+    /// The text does not start with a scheme and a colon.
+    #[error("a URI starts with a scheme and a colon, such as tcp: or file:")]
+    Scheme,
+    /// Nobody knows this setting.
+    #[error("the setting {name} is unknown{}", Nearest(.nearest.as_deref()))]
+    Unknown {
+        /// The setting.
+        name: Box<str>,
+        /// The setting that it resembles most.
+        nearest: Option<Box<str>>,
+    },
+    /// A setting's value cannot be understood.
+    #[error("{name} is {found:?}, not {expected}")]
+    Value {
+        /// The setting.
+        name: Box<str>,
+        /// Its value; stars if the setting is secret.
+        found: Box<str>,
+        /// What it may be.
+        expected: &'static str,
+    },
+}
+
+impl UriError {
+    /// A connector misses something that its URI must have.
+    pub fn missing(what: impl Into<Box<str>>) -> Self {
+        Self {
+            offset: 0,
+            kind: UriErrorKind::Missing { what: what.into() },
+        }
+    }
+}
+
+/// The end of a message that proposes a word.
+struct Nearest<'a>(Option<&'a str>);
+
+impl fmt::Display for Nearest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .map_or(Ok(()), |nearest| write!(f, "; did you mean {nearest}?"))
+    }
+}

@@ -1,0 +1,248 @@
+//! Media named by URI: `scheme://user:password@host:port,host:port/path?setting=value&…`, or
+//! `scheme:path`.
+//!
+//! ```
+//! use baler_common::transport::uri::Uri;
+//!
+//! let mut uri = Uri::parse("tcp://collector.example:9400?heartbeat=5s&window=4MiB")?;
+//! assert_eq!(uri.scheme(), "tcp");
+//! let heartbeat = uri.take_duration("heartbeat")?;
+//! let window = uri.take_bytes("window")?;
+//! uri.finish()?;
+//! assert_eq!(heartbeat, Some(std::time::Duration::from_secs(5)));
+//! assert_eq!(window, Some(4 << 20));
+//! # Ok::<(), baler_common::transport::uri::UriError>(())
+//! ```
+//!
+//! A connector takes its settings out one by one and then calls [`Uri::finish`], which names what
+//! nobody took, with the nearest setting that would have been taken.
+//! Credentials never appear in `Display`, `Debug` or an error.
+//!
+//! RFC 3986 is followed with these exceptions: several hosts may stand in a row, as in Kafka's
+//! `bootstrap.servers` and MongoDB's URIs; a fragment is an error; the last `@` before the path
+//! ends the credentials.
+
+mod error;
+mod parse;
+mod settings;
+mod value;
+
+use std::fmt;
+
+pub use error::{UriError, UriErrorKind};
+use settings::Settings;
+
+/// The name of a medium, taken apart.
+#[derive(Clone)]
+pub struct Uri {
+    scheme: Box<str>,
+    authority: bool,
+    user: Option<Box<str>>,
+    password: Option<Box<str>>,
+    hosts: Vec<Host>,
+    path: Box<str>,
+    path_offset: usize,
+    settings: Settings,
+}
+
+/// A host, and its port if one is named.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Host {
+    /// A name or an address; an IPv6 address without its brackets.
+    pub name: Box<str>,
+    /// The port.
+    pub port: Option<u16>,
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.contains(':') {
+            write!(f, "[{}]", self.name)?;
+        } else {
+            f.write_str(&self.name)?;
+        }
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Uri {
+    /// Takes a URI apart.
+    ///
+    /// # Errors
+    ///
+    /// The text is no URI, or gives a setting twice; the error says at which byte.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        parse::parse(text)
+    }
+
+    /// What stands before the first colon, in lower case.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Whether `//` follows the scheme. `file:///folder` has an empty authority, `null:` has none.
+    pub fn has_authority(&self) -> bool {
+        self.authority
+    }
+
+    /// The user, decoded.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// The password, decoded. Keep it out of every output.
+    pub fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+
+    /// The hosts, as written; none for `scheme:path` and `scheme:///path`.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The only host.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or more than one.
+    pub fn host(&self) -> Result<&Host, UriError> {
+        match self.hosts.as_slice() {
+            [host] => Ok(host),
+            hosts => Err(UriError {
+                offset: self.scheme.len().saturating_add(1),
+                kind: UriErrorKind::Hosts { found: hosts.len() },
+            }),
+        }
+    }
+
+    /// The path, decoded, with its leading slash if it has one.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Checks that no path is given; a lone slash is none.
+    ///
+    /// # Errors
+    ///
+    /// There is one.
+    pub fn no_path(&self) -> Result<(), UriError> {
+        if matches!(&*self.path, "" | "/") {
+            return Ok(());
+        }
+        Err(UriError {
+            offset: self.path_offset,
+            kind: UriErrorKind::Path,
+        })
+    }
+
+    /// Takes a setting as text.
+    pub fn take_text(&mut self, name: &str) -> Option<Box<str>> {
+        self.settings.take(name).map(|setting| setting.value)
+    }
+
+    /// Takes a setting that is `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`; a setting
+    /// without a value is true.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn take_bool(&mut self, name: &str) -> Result<Option<bool>, UriError> {
+        self.settings
+            .take_parsed(name, "true or false", value::parse_bool)
+    }
+
+    /// Takes a setting that is a whole number, in the range of `T`.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn take_number<T: TryFrom<u64>>(&mut self, name: &str) -> Result<Option<T>, UriError> {
+        self.settings.take_parsed(name, "a whole number", |text| {
+            text.parse::<u64>().ok().and_then(|n| T::try_from(n).ok())
+        })
+    }
+
+    /// Takes a setting that is a number of bytes: `4096`, `64KiB`, `1MB`, `2GiB`.
+    /// `kB`, `MB` and `GB` are powers of 1,000; `KiB`, `MiB` and `GiB` of 1,024.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn take_bytes(&mut self, name: &str) -> Result<Option<u64>, UriError> {
+        self.settings
+            .take_parsed(name, "a size such as 64KiB or 1MB", value::parse_bytes)
+    }
+
+    /// Takes a setting that is a time: `200ms`, `5s`, `2m`, `1.5h`. Units are `ns`, `us`, `ms`,
+    /// `s`, `m`, `h` and `d`; only 0 may go without.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn take_duration(&mut self, name: &str) -> Result<Option<std::time::Duration>, UriError> {
+        self.settings
+            .take_parsed(name, "a time such as 200ms or 5s", value::parse_duration)
+    }
+
+    /// Takes a setting that is one of several words.
+    ///
+    /// # Errors
+    ///
+    /// It is none of them; the error names the nearest.
+    pub fn take_choice<T: Clone>(
+        &mut self,
+        name: &str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, UriError> {
+        self.settings.take_choice(name, choices)
+    }
+
+    /// Takes every setting that is left, with its name: for a client library's own settings.
+    pub fn take_rest(&mut self) -> Vec<(Box<str>, Box<str>)> {
+        self.settings.take_rest()
+    }
+
+    /// Checks that every setting was taken.
+    ///
+    /// # Errors
+    ///
+    /// One was not: nobody knows it. The error names the nearest one that was asked for.
+    pub fn finish(self) -> Result<(), UriError> {
+        self.settings.finish()
+    }
+}
+
+/// The URI, with stars in place of a password and of settings whose name speaks of a secret.
+/// Settings that were taken are left out.
+impl fmt::Display for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.scheme)?;
+        if self.authority {
+            f.write_str("//")?;
+        }
+        if let Some(user) = &self.user {
+            f.write_str(user)?;
+            if self.password.is_some() {
+                f.write_str(":***")?;
+            }
+            f.write_str("@")?;
+        }
+        for (at, host) in self.hosts.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{host}")?;
+        }
+        write!(f, "{}{}", self.path, self.settings)
+    }
+}
+
+impl fmt::Debug for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Uri({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests;

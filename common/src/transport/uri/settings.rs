@@ -1,0 +1,148 @@
+//! The settings of a URI, taken out one by one.
+
+use std::fmt;
+
+use super::{UriError, UriErrorKind};
+
+/// One `name=value`.
+#[derive(Clone)]
+pub(super) struct Setting {
+    pub(super) name: Box<str>,
+    pub(super) value: Box<str>,
+    /// Where the name starts.
+    pub(super) offset: usize,
+    /// Where the value starts.
+    pub(super) value_offset: usize,
+}
+
+/// What is left of the settings, and the names that were asked for.
+#[derive(Clone, Default)]
+pub(super) struct Settings {
+    left: Vec<Setting>,
+    known: Vec<Box<str>>,
+}
+
+impl Settings {
+    pub(super) fn push(&mut self, setting: Setting) -> Result<(), UriError> {
+        if let Some(first) = self.left.iter().find(|first| first.name == setting.name) {
+            return Err(UriError {
+                offset: setting.offset,
+                kind: UriErrorKind::Duplicate {
+                    name: setting.name,
+                    first_offset: first.offset,
+                },
+            });
+        }
+        self.left.push(setting);
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<Setting> {
+        self.known.push(name.into());
+        let at = self.left.iter().position(|left| *left.name == *name)?;
+        Some(self.left.remove(at))
+    }
+
+    pub(super) fn take_parsed<T>(
+        &mut self,
+        name: &str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, UriError> {
+        let Some(setting) = self.take(name) else {
+            return Ok(None);
+        };
+        match parse(&setting.value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(UriError {
+                offset: setting.value_offset,
+                kind: UriErrorKind::Value {
+                    found: setting.shown().into(),
+                    name: setting.name,
+                    expected,
+                },
+            }),
+        }
+    }
+
+    pub(super) fn take_choice<T: Clone>(
+        &mut self,
+        name: &str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, UriError> {
+        let Some(setting) = self.take(name) else {
+            return Ok(None);
+        };
+        let words = || choices.iter().map(|(word, _)| *word);
+        match choices.iter().find(|(word, _)| **word == *setting.value) {
+            Some((_, choice)) => Ok(Some(choice.clone())),
+            None => Err(UriError {
+                offset: setting.value_offset,
+                kind: UriErrorKind::Choice {
+                    nearest: nearest(&setting.value, words()),
+                    choices: words().map(Into::into).collect(),
+                    found: setting.shown().into(),
+                    name: setting.name,
+                },
+            }),
+        }
+    }
+
+    pub(super) fn take_rest(&mut self) -> Vec<(Box<str>, Box<str>)> {
+        self.left
+            .drain(..)
+            .map(|setting| (setting.name, setting.value))
+            .collect()
+    }
+
+    pub(super) fn finish(self) -> Result<(), UriError> {
+        let Some(unknown) = self.left.into_iter().next() else {
+            return Ok(());
+        };
+        Err(UriError {
+            offset: unknown.offset,
+            kind: UriErrorKind::Unknown {
+                nearest: nearest(&unknown.name, self.known.iter().map(|known| &**known)),
+                name: unknown.name,
+            },
+        })
+    }
+}
+
+impl Setting {
+    /// The value, or stars if the name speaks of a secret.
+    fn shown(&self) -> &str {
+        let name = self.name.to_ascii_lowercase();
+        let secret = [
+            "password",
+            "passwd",
+            "secret",
+            "token",
+            "credential",
+            "private",
+        ]
+        .into_iter()
+        .any(|word| name.contains(word));
+        if secret { "***" } else { &self.value }
+    }
+}
+
+/// The settings that are left, from the question mark on.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, setting) in self.left.iter().enumerate() {
+            let mark = if at == 0 { '?' } else { '&' };
+            write!(f, "{mark}{}={}", setting.name, setting.shown())?;
+        }
+        Ok(())
+    }
+}
+
+/// The word that resembles another most, if one does (Damerau and Levenshtein's distance).
+fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<Box<str>> {
+    words
+        .map(|known| (strsim::damerau_levenshtein(word, known), known))
+        .filter(|(distance, known)| *distance <= 1 + known.chars().count() / 3)
+        .min()
+        .map(|(_, known)| known.into())
+}
