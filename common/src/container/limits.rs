@@ -1,5 +1,8 @@
 //! What a decoder is willing to spend on a chunk.
 
+use super::error::DecodeErrorKind;
+use super::num::to_u64;
+
 /// What a decoder is willing to spend on a chunk.
 ///
 /// Lengths that a chunk declares are checked against these and against what is left of its bytes
@@ -39,5 +42,58 @@ impl Default for Limits {
             strings: 4 << 20,
             decoded_bytes: 1 << 30,
         }
+    }
+}
+
+/// Counts down the memory that a chunk may take once decoded ([`Limits::decoded_bytes`]).
+///
+/// Constant columns make many values of a few bytes, so what is left of the input bounds nothing:
+/// every allocation is charged here first.
+#[derive(Debug)]
+pub(super) struct Budget {
+    limit: usize,
+    left: usize,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, left: limit }
+    }
+
+    /// Takes `count` times `each` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeErrorKind::Limit`] when that is more than is left.
+    pub(super) fn charge(&mut self, count: usize, each: usize) -> Result<(), DecodeErrorKind> {
+        let bytes = count.saturating_mul(each);
+        let Some(left) = self.left.checked_sub(bytes) else {
+            let spent = self.limit.saturating_sub(self.left);
+            return Err(DecodeErrorKind::Limit {
+                limit: to_u64(self.limit),
+                found: to_u64(spent.saturating_add(bytes)),
+            });
+        };
+        self.left = left;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_says_how_much_would_have_been_needed() {
+        let mut budget = Budget::new(100);
+        assert_eq!(budget.charge(10, 8), Ok(()));
+        let over = DecodeErrorKind::Limit {
+            limit: 100,
+            found: 104,
+        };
+        assert_eq!(budget.charge(3, 8), Err(over));
+        assert_eq!(budget.charge(20, 1), Ok(()));
+        assert!(budget.charge(usize::MAX, 8).is_err());
     }
 }

@@ -7,14 +7,18 @@
 //! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT;
 //! [`ChunkDecoder`] tells them apart by their magic.
 
+mod codec;
 mod compression;
+mod cursor;
 mod decoder;
 mod error;
 mod header;
 mod kieker;
 mod limits;
 mod native;
+mod num;
 mod serializer;
+mod varint;
 
 pub use compression::Compression;
 pub use decoder::{ChunkDecoder, ChunkSummary, ColumnLayout, DecodedChunk, Layout};

@@ -4,7 +4,9 @@
     reason = "helpers of tests fail by panicking, like the tests"
 )]
 
+mod arbitrary;
 mod derive;
 mod derive_errors;
 mod evolution;
 mod kieker_types;
+mod native_roundtrip;

@@ -18,6 +18,14 @@ impl StringTable {
         Self::default()
     }
 
+    /// An empty table with room for so many strings of so many bytes together.
+    pub fn with_capacity(strings: usize, text_bytes: usize) -> Self {
+        Self {
+            text: String::with_capacity(text_bytes),
+            ends: Vec::with_capacity(strings),
+        }
+    }
+
     /// How many strings it has.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -1,0 +1,311 @@
+//! Compressing and decompressing one block: the only place that knows the compression libraries.
+
+use std::fmt;
+
+use super::compression::Compression;
+use super::error::{DecodeErrorKind, EncodeError};
+
+/// The numbers of the compressions in the container; FORMAT.md, "Blocks".
+pub(super) const CODE_NONE: u8 = 0;
+pub(super) const CODE_LZ4: u8 = 1;
+pub(super) const CODE_ZSTD: u8 = 2;
+
+/// The compression with this number; the level of zstd does not travel and is given as 0.
+pub(super) fn from_code(code: u8) -> Option<Compression> {
+    match code {
+        CODE_NONE => Some(Compression::None),
+        CODE_LZ4 => Some(Compression::Lz4),
+        CODE_ZSTD => Some(Compression::Zstd { level: 0 }),
+        _ => None,
+    }
+}
+
+/// Compresses blocks one way; keeps its tables and its buffer from block to block.
+#[derive(Default)]
+pub(super) struct Compressor {
+    method: Method,
+    #[cfg_attr(
+        not(any(feature = "lz4", feature = "zstd")),
+        expect(dead_code, reason = "only a compression writes to it")
+    )]
+    out: Vec<u8>,
+}
+
+#[derive(Default)]
+enum Method {
+    #[default]
+    None,
+    #[cfg(feature = "lz4")]
+    Lz4(lz4_flex::block::CompressTable),
+    #[cfg(feature = "zstd")]
+    Zstd(zstd::bulk::Compressor<'static>, i32),
+}
+
+impl Compressor {
+    /// A compressor of this kind.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::CompressionMissing`] when it was left out of this build,
+    /// [`EncodeError::Compression`] when the library refuses.
+    pub(super) fn new(compression: Compression) -> Result<Self, EncodeError> {
+        let method = match compression {
+            Compression::None => Method::None,
+            #[cfg(feature = "lz4")]
+            Compression::Lz4 => Method::Lz4(lz4_flex::block::CompressTable::default()),
+            #[cfg(feature = "zstd")]
+            Compression::Zstd { level } => {
+                let compressor = zstd::bulk::Compressor::new(level)
+                    .map_err(|error| failed(compression, &error))?;
+                Method::Zstd(compressor, level)
+            }
+            #[cfg(not(all(feature = "lz4", feature = "zstd")))]
+            missing => {
+                return Err(EncodeError::CompressionMissing {
+                    compression: missing.name(),
+                });
+            }
+        };
+        Ok(Self {
+            method,
+            out: Vec::new(),
+        })
+    }
+
+    /// How it compresses.
+    fn compression(&self) -> Compression {
+        match self.method {
+            Method::None => Compression::None,
+            #[cfg(feature = "lz4")]
+            Method::Lz4(_) => Compression::Lz4,
+            #[cfg(feature = "zstd")]
+            Method::Zstd(_, level) => Compression::Zstd { level },
+        }
+    }
+
+    /// Compresses a block; `None` when it is to be stored as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Compression`] when the library fails.
+    #[cfg_attr(
+        not(any(feature = "lz4", feature = "zstd")),
+        expect(
+            clippy::unnecessary_wraps,
+            clippy::needless_pass_by_ref_mut,
+            reason = "a build with a compression needs both"
+        )
+    )]
+    pub(super) fn compress(&mut self, raw: &[u8]) -> Result<Option<(u8, &[u8])>, EncodeError> {
+        #[cfg(any(feature = "lz4", feature = "zstd"))]
+        let compression = self.compression();
+        match &mut self.method {
+            Method::None => {
+                let _: &[u8] = raw;
+                Ok(None)
+            }
+            #[cfg(feature = "lz4")]
+            Method::Lz4(table) => {
+                let room = lz4_flex::block::get_maximum_output_size(raw.len());
+                if self.out.len() < room {
+                    self.out.resize(room, 0);
+                }
+                let bytes = lz4_flex::block::compress_into_with_table(raw, &mut self.out, table)
+                    .map_err(|error| failed(compression, &error))?;
+                Ok(self.out.get(..bytes).map(|stored| (CODE_LZ4, stored)))
+            }
+            #[cfg(feature = "zstd")]
+            Method::Zstd(compressor, _) => {
+                self.out.clear();
+                self.out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+                let bytes = compressor
+                    .compress_to_buffer(raw, &mut self.out)
+                    .map_err(|error| failed(compression, &error))?;
+                Ok(self.out.get(..bytes).map(|stored| (CODE_ZSTD, stored)))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Compressor({})", self.compression())
+    }
+}
+
+#[cfg(any(feature = "lz4", feature = "zstd"))]
+fn failed(compression: Compression, error: &dyn fmt::Display) -> EncodeError {
+    EncodeError::Compression {
+        compression: compression.name(),
+        message: error.to_string().into(),
+    }
+}
+
+/// Decompresses blocks of any kind; keeps its context from block to block.
+#[derive(Default)]
+pub(super) struct Decompressor {
+    #[cfg(feature = "zstd")]
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+impl Decompressor {
+    /// Decompresses a block into exactly the memory it declared.
+    ///
+    /// # Errors
+    ///
+    /// When the data is broken, yields more or less than `raw`, or asks for a larger window than
+    /// 2 to the power of `window_log`.
+    #[cfg_attr(
+        not(feature = "zstd"),
+        expect(clippy::needless_pass_by_ref_mut, reason = "zstd keeps a context")
+    )]
+    pub(super) fn decompress(
+        &mut self,
+        code: u8,
+        stored: &[u8],
+        raw: &mut [u8],
+        window_log: u32,
+    ) -> Result<(), DecodeErrorKind> {
+        let _ = (&raw, window_log);
+        let found = match code {
+            CODE_NONE if stored.len() == raw.len() => {
+                raw.copy_from_slice(stored);
+                stored.len()
+            }
+            CODE_NONE => stored.len(),
+            #[cfg(feature = "lz4")]
+            CODE_LZ4 => {
+                lz4_flex::block::decompress_into(stored, raw).map_err(|error| broken(&error))?
+            }
+            #[cfg(feature = "zstd")]
+            CODE_ZSTD => {
+                check_frame(stored, window_log)?;
+                self.zstd
+                    .get_or_insert_default()
+                    .decompress_to_buffer(stored, raw)
+                    .map_err(|error| broken(&error))?
+            }
+            _ => {
+                return Err(match from_code(code) {
+                    Some(missing) => DecodeErrorKind::CompressionMissing {
+                        compression: missing.name(),
+                    },
+                    None => DecodeErrorKind::Unknown {
+                        what: "compression",
+                        number: code.into(),
+                    },
+                });
+            }
+        };
+        if found == raw.len() {
+            Ok(())
+        } else {
+            Err(DecodeErrorKind::Length {
+                declared: super::num::to_u64(raw.len()),
+                found: super::num::to_u64(found),
+            })
+        }
+    }
+}
+
+impl fmt::Debug for Decompressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Decompressor")
+    }
+}
+
+#[cfg(any(feature = "lz4", feature = "zstd"))]
+fn broken(error: &dyn fmt::Display) -> DecodeErrorKind {
+    DecodeErrorKind::Compression {
+        message: error.to_string().into(),
+    }
+}
+
+/// Checks what libzstd does not when it decompresses in one go: that there is one frame and
+/// nothing behind it, and that its window is within the limit (RFC 8878, section 3.1.1.1).
+#[cfg(feature = "zstd")]
+fn check_frame(stored: &[u8], window_log: u32) -> Result<(), DecodeErrorKind> {
+    const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    const SINGLE_SEGMENT: u8 = 0x20;
+    let mut head = super::cursor::Cursor::new(stored);
+    let ends = |error: super::DecodeError| error.kind;
+    if head.array("the frame's magic").map_err(ends)? != MAGIC {
+        return Err(broken(&"not a zstd frame"));
+    }
+    let descriptor = head.u8("the frame's descriptor").map_err(ends)?;
+    if descriptor & SINGLE_SEGMENT == 0 {
+        let window = head.u8("the frame's window").map_err(ends)?;
+        let base = 1_u64 << (10 + u32::from(window >> 3));
+        let window_bytes = base + base / 8 * u64::from(window & 7);
+        let limit = 1_u64.checked_shl(window_log).unwrap_or(u64::MAX);
+        if window_bytes > limit {
+            return Err(DecodeErrorKind::Limit {
+                limit,
+                found: window_bytes,
+            });
+        }
+    }
+    let frame = zstd::zstd_safe::find_frame_compressed_size(stored)
+        .map_err(|code| broken(&zstd::zstd_safe::get_error_name(code)))?;
+    match stored.len().saturating_sub(frame) {
+        0 => Ok(()),
+        bytes => Err(DecodeErrorKind::Trailing { bytes }),
+    }
+}
+
+#[cfg(all(test, feature = "lz4", feature = "zstd"))]
+mod tests {
+    use super::*;
+
+    fn stored(compression: Compression, raw: &[u8]) -> (u8, Vec<u8>) {
+        let mut compressor = Compressor::new(compression).unwrap();
+        let (code, bytes) = compressor.compress(raw).unwrap().unwrap();
+        (code, bytes.to_vec())
+    }
+
+    #[test]
+    fn more_or_less_than_declared_is_refused() {
+        let raw = vec![7; 1_000];
+        for compression in [Compression::Lz4, Compression::Zstd { level: 3 }] {
+            let (code, bytes) = stored(compression, &raw);
+            for declared in [1, 999, 1_001, 4_000] {
+                let mut out = vec![0; declared];
+                let result = Decompressor::default().decompress(code, &bytes, &mut out, 27);
+                assert!(result.is_err(), "{compression} {declared}");
+            }
+            let mut out = vec![0; 1_000];
+            Decompressor::default()
+                .decompress(code, &bytes, &mut out, 27)
+                .unwrap();
+            assert_eq!(out, raw);
+        }
+    }
+
+    #[test]
+    fn two_frames_are_not_one() {
+        let (code, mut bytes) = stored(Compression::Zstd { level: 1 }, &[7; 500]);
+        let once = bytes.clone();
+        bytes.extend_from_slice(&once);
+        let error = Decompressor::default()
+            .decompress(code, &bytes, &mut [0; 1_000], 27)
+            .unwrap_err();
+        assert_eq!(error, DecodeErrorKind::Trailing { bytes: once.len() });
+    }
+
+    #[test]
+    fn a_window_above_the_limit_is_refused() {
+        // Magic, a descriptor without a single segment, a window of 2^(10 + 18) bytes, then an
+        // empty last block.
+        let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 18 << 3, 0x01, 0x00, 0x00];
+        let error = Decompressor::default()
+            .decompress(CODE_ZSTD, &frame, &mut [0; 1], 27)
+            .unwrap_err();
+        assert_eq!(
+            error,
+            DecodeErrorKind::Limit {
+                limit: 1 << 27,
+                found: 1 << 28
+            }
+        );
+    }
+}

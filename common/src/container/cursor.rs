@@ -1,0 +1,238 @@
+//! The only place where bytes from outside are cut.
+
+use super::error::{DecodeError, DecodeErrorKind};
+use super::num::{to_u64, to_usize};
+use super::varint::{self, Broken};
+
+/// Walks over a chunk, or over its decompressed body, and knows where it is.
+///
+/// A read that fails leaves the cursor where it was, so that the error points at the thing itself.
+#[derive(Debug, Clone)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+    offset: usize,
+    in_body: bool,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at the start of a chunk.
+    pub(super) fn new(chunk: &'a [u8]) -> Self {
+        Self {
+            rest: chunk,
+            offset: 0,
+            in_body: false,
+        }
+    }
+
+    /// A cursor at the start of a decompressed body.
+    pub(super) fn in_body(body: &'a [u8]) -> Self {
+        Self {
+            rest: body,
+            offset: 0,
+            in_body: true,
+        }
+    }
+
+    /// How far into the chunk or the body it is, in bytes.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// How many bytes are left.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Whether no byte is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The error that something is wrong here.
+    pub(super) fn error(&self, reading: &'static str, kind: DecodeErrorKind) -> DecodeError {
+        DecodeError {
+            offset: self.offset,
+            in_body: self.in_body,
+            reading,
+            kind,
+        }
+    }
+
+    /// The error that `found` is above `limit`.
+    pub(super) fn over_limit(
+        &self,
+        reading: &'static str,
+        found: u64,
+        limit: usize,
+    ) -> DecodeError {
+        let limit = to_u64(limit);
+        self.error(reading, DecodeErrorKind::Limit { limit, found })
+    }
+
+    /// The next bytes, so many.
+    pub(super) fn take(
+        &mut self,
+        bytes: usize,
+        reading: &'static str,
+    ) -> Result<&'a [u8], DecodeError> {
+        let Some((head, rest)) = self.rest.split_at_checked(bytes) else {
+            return Err(self.error(
+                reading,
+                DecodeErrorKind::Ends {
+                    needed: bytes,
+                    left: self.rest.len(),
+                },
+            ));
+        };
+        self.rest = rest;
+        self.offset += bytes;
+        Ok(head)
+    }
+
+    /// A cursor over the next bytes, so many; this one goes on behind them.
+    pub(super) fn split(
+        &mut self,
+        bytes: usize,
+        reading: &'static str,
+    ) -> Result<Self, DecodeError> {
+        let offset = self.offset;
+        Ok(Self {
+            rest: self.take(bytes, reading)?,
+            offset,
+            in_body: self.in_body,
+        })
+    }
+
+    /// All that is left.
+    pub(super) fn take_rest(&mut self) -> &'a [u8] {
+        self.offset += self.rest.len();
+        std::mem::take(&mut self.rest)
+    }
+
+    /// The next `N` bytes.
+    pub(super) fn array<const N: usize>(
+        &mut self,
+        reading: &'static str,
+    ) -> Result<[u8; N], DecodeError> {
+        match self.take(N, reading)?.first_chunk() {
+            Some(array) => Ok(*array),
+            None => Err(self.error(reading, DecodeErrorKind::Ends { needed: N, left: 0 })),
+        }
+    }
+
+    /// One byte.
+    pub(super) fn u8(&mut self, reading: &'static str) -> Result<u8, DecodeError> {
+        Ok(u8::from_le_bytes(self.array(reading)?))
+    }
+
+    /// Two bytes, little-endian.
+    pub(super) fn u16(&mut self, reading: &'static str) -> Result<u16, DecodeError> {
+        Ok(u16::from_le_bytes(self.array(reading)?))
+    }
+
+    /// Four bytes, little-endian.
+    pub(super) fn u32(&mut self, reading: &'static str) -> Result<u32, DecodeError> {
+        Ok(u32::from_le_bytes(self.array(reading)?))
+    }
+
+    /// Eight bytes, little-endian.
+    pub(super) fn u64(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
+        Ok(u64::from_le_bytes(self.array(reading)?))
+    }
+
+    /// A variable-length number.
+    pub(super) fn varint(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
+        match varint::read(self.rest) {
+            Ok((number, bytes)) => {
+                self.take(bytes, reading)?;
+                Ok(number)
+            }
+            Err(Broken::Malformed) => Err(self.error(reading, DecodeErrorKind::Varint)),
+            Err(Broken::Ends) => Err(self.error(
+                reading,
+                DecodeErrorKind::Ends {
+                    needed: self.left() + 1,
+                    left: self.left(),
+                },
+            )),
+        }
+    }
+
+    /// A variable-length signed number.
+    pub(super) fn signed(&mut self, reading: &'static str) -> Result<i64, DecodeError> {
+        self.varint(reading).map(varint::unzigzag)
+    }
+
+    /// A variable-length count, refused above `limit`.
+    pub(super) fn count(
+        &mut self,
+        limit: usize,
+        reading: &'static str,
+    ) -> Result<usize, DecodeError> {
+        let before = self.clone();
+        let count = self.varint(reading)?;
+        if count > to_u64(limit) {
+            return Err(before.over_limit(reading, count, limit));
+        }
+        Ok(to_usize(count))
+    }
+
+    /// A variable-length length, and a cursor over that many bytes.
+    pub(super) fn section(&mut self, reading: &'static str) -> Result<Self, DecodeError> {
+        let before = self.clone();
+        let bytes = to_usize(self.varint(reading)?);
+        self.split(bytes, reading).inspect_err(|_| *self = before)
+    }
+
+    /// A variable-length length, and that many bytes of UTF-8.
+    pub(super) fn text(&mut self, reading: &'static str) -> Result<&'a str, DecodeError> {
+        let mut section = self.section(reading)?;
+        let at = section.clone();
+        std::str::from_utf8(section.take_rest())
+            .map_err(|_| at.error(reading, DecodeErrorKind::Utf8))
+    }
+
+    /// Says that nothing may be left.
+    pub(super) fn finish(&self, reading: &'static str) -> Result<(), DecodeError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.left();
+        Err(self.error(reading, DecodeErrorKind::Trailing { bytes }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_points_at_what_could_not_be_read() {
+        let mut cursor = Cursor::new(&[1, 2, 3, 4]);
+        cursor.u8("a byte").unwrap();
+        let error = cursor.u32("a word").unwrap_err();
+        assert_eq!(error.offset, 1);
+        assert_eq!(error.reading, "a word");
+        assert_eq!(error.kind, DecodeErrorKind::Ends { needed: 4, left: 3 });
+        assert_eq!(cursor.u16("two bytes").unwrap(), 0x0302);
+    }
+
+    #[test]
+    fn a_section_keeps_the_offsets_of_the_whole() {
+        let mut cursor = Cursor::in_body(&[2, 7, 8, 9]);
+        let mut section = cursor.section("a section").unwrap();
+        assert_eq!(section.u8("a byte").unwrap(), 7);
+        let error = section.finish("a section").unwrap_err();
+        assert_eq!((error.offset, error.in_body), (2, true));
+        assert_eq!(error.kind, DecodeErrorKind::Trailing { bytes: 1 });
+        assert_eq!(cursor.u8("the rest").unwrap(), 9);
+    }
+
+    #[test]
+    fn a_section_longer_than_what_is_left_is_refused_where_its_length_stands() {
+        let mut cursor = Cursor::new(&[5, 1, 2]);
+        let error = cursor.section("a section").unwrap_err();
+        assert_eq!(error.kind, DecodeErrorKind::Ends { needed: 5, left: 2 });
+        assert_eq!(cursor.offset(), 0);
+    }
+}

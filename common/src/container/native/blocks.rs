@@ -1,0 +1,162 @@
+//! The body, cut into blocks that are compressed each on its own; FORMAT.md, "Blocks".
+
+use crate::container::codec::{self, CODE_NONE, Compressor, Decompressor};
+use crate::container::compression::Compression;
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::container::limits::Limits;
+use crate::container::num::to_u64;
+use crate::container::varint;
+
+/// The most blocks that a body may have.
+const MAX_BLOCKS: usize = 16;
+
+/// Bodies up to this size are not held to the ratio: a small one cannot do harm.
+const RATIO_EXEMPT_BYTES: usize = 1 << 20;
+
+/// Appends the body as one block, compressed if that makes it smaller; an empty body has no block.
+pub(super) fn write(
+    body: &[u8],
+    compressor: &mut Compressor,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    let (code, stored) = match compressor.compress(body)? {
+        Some((code, stored)) if stored.len() + varint::size(to_u64(stored.len())) < body.len() => {
+            (code, stored)
+        }
+        _ => (CODE_NONE, body),
+    };
+    out.push(code);
+    varint::write(out, to_u64(body.len()));
+    if code != CODE_NONE {
+        varint::write(out, to_u64(stored.len()));
+    }
+    out.extend_from_slice(stored);
+    Ok(())
+}
+
+/// The blocks of a chunk, not yet decompressed, their declared sizes checked.
+#[derive(Debug)]
+pub(super) struct Blocks<'a> {
+    blocks: Vec<Block<'a>>,
+    /// How many bytes the body has once decompressed.
+    pub(super) raw_bytes: usize,
+    /// How many bytes the blocks have as sent, without what says their sizes.
+    pub(super) stored_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Block<'a> {
+    at: Cursor<'a>,
+    code: u8,
+    raw_bytes: usize,
+    stored: &'a [u8],
+}
+
+impl<'a> Blocks<'a> {
+    /// Reads the blocks' sizes up to the end of `cursor`.
+    pub(super) fn read(cursor: &mut Cursor<'a>, limits: &Limits) -> Result<Self, DecodeError> {
+        let start = cursor.clone();
+        let mut blocks = Vec::new();
+        let (mut raw_total, mut stored_total) = (0_usize, 0_usize);
+        while !cursor.is_empty() {
+            let at = cursor.clone();
+            if blocks.len() == MAX_BLOCKS {
+                let found = to_u64(MAX_BLOCKS + 1);
+                return Err(at.over_limit("the number of blocks", found, MAX_BLOCKS));
+            }
+            let code = cursor.u8("a block's compression")?;
+            let left = limits.body_bytes - raw_total;
+            let size_at = cursor.clone();
+            let raw_bytes =
+                cursor
+                    .count(left, "a block's size")
+                    .map_err(|error| match error.kind {
+                        DecodeErrorKind::Limit { found, .. } => size_at.over_limit(
+                            "a block's size",
+                            found.saturating_add(to_u64(raw_total)),
+                            limits.body_bytes,
+                        ),
+                        _ => error,
+                    })?;
+            if raw_bytes == 0 {
+                let kind = DecodeErrorKind::Invalid { found: 0 };
+                return Err(size_at.error("a block's size", kind));
+            }
+            let stored = match code {
+                CODE_NONE => cursor.take(raw_bytes, "a block")?,
+                _ => cursor.section("a block")?.take_rest(),
+            };
+            raw_total += raw_bytes;
+            stored_total += stored.len();
+            blocks.push(Block {
+                at,
+                code,
+                raw_bytes,
+                stored,
+            });
+        }
+        let most = stored_total.saturating_mul(limits.ratio);
+        if raw_total > RATIO_EXEMPT_BYTES && raw_total > most {
+            return Err(start.over_limit("the body's size", to_u64(raw_total), most));
+        }
+        Ok(Self {
+            blocks,
+            raw_bytes: raw_total,
+            stored_bytes: stored_total,
+        })
+    }
+
+    /// How the body is compressed: the first compression of a block that is.
+    pub(super) fn compression(&self) -> Result<Compression, DecodeError> {
+        let compressed = self.blocks.iter().find(|block| block.code != CODE_NONE);
+        let Some(block) = compressed else {
+            return Ok(Compression::None);
+        };
+        codec::from_code(block.code).ok_or_else(|| {
+            let kind = DecodeErrorKind::Unknown {
+                what: "compression",
+                number: block.code.into(),
+            };
+            block.at.error("a block's compression", kind)
+        })
+    }
+
+    /// The body: the blocks decompressed and laid end to end, in `buffer` unless it is one block
+    /// without compression.
+    pub(super) fn body<'b>(
+        &self,
+        decompressor: &mut Decompressor,
+        buffer: &'b mut Vec<u8>,
+        limits: &Limits,
+    ) -> Result<&'b [u8], DecodeError>
+    where
+        'a: 'b,
+    {
+        if let [only] = self.blocks.as_slice()
+            && only.code == CODE_NONE
+        {
+            return Ok(only.stored);
+        }
+        buffer.clear();
+        buffer.resize(self.raw_bytes, 0);
+        let mut rest = buffer.as_mut_slice();
+        for block in &self.blocks {
+            let ends = || DecodeErrorKind::Ends {
+                needed: block.raw_bytes,
+                left: 0,
+            };
+            let (raw, behind) = rest
+                .split_at_mut_checked(block.raw_bytes)
+                .ok_or_else(|| block.at.error("a block", ends()))?;
+            decompressor
+                .decompress(block.code, block.stored, raw, limits.window_log)
+                .map_err(|kind| block.at.error("a block", kind))?;
+            rest = behind;
+        }
+        Ok(buffer)
+    }
+}

@@ -1,0 +1,147 @@
+//! Batches to columnar bodies.
+
+use super::ints::{IntEncoder, Sign};
+use super::{BYTES_PLAIN, strings, types};
+use crate::container::native::write::prefixed_by_length;
+use crate::container::num::to_u64;
+use crate::container::varint;
+use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
+
+/// Encodes batches; keeps its buffers from chunk to chunk.
+#[derive(Debug, Default)]
+pub(in crate::container::native) struct Encoder {
+    ints: IntEncoder,
+}
+
+/// The tables that are written: those that are not empty, with their position in the batch.
+pub(in crate::container::native) fn types_of(
+    batch: &RecordBatch,
+) -> impl Iterator<Item = (usize, &Table)> {
+    let tables = batch.tables().iter().enumerate();
+    tables.filter(|(_, table)| !table.is_empty())
+}
+
+impl Encoder {
+    /// Appends the body of a batch.
+    pub(in crate::container::native) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
+        for (_, table) in types_of(batch) {
+            types::write(table.schema(), out);
+        }
+        strings::write(batch.strings(), &mut self.ints, out);
+        self.order(batch, out);
+        for (_, table) in types_of(batch) {
+            prefixed_by_length(out, |out| self.table(table, out));
+        }
+    }
+
+    fn order(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
+        if types_of(batch).nth(1).is_none() {
+            return;
+        }
+        // Empty tables are left out, so that positions behind them move up.
+        let mut next = 0;
+        let numbers: Vec<u64> = batch
+            .tables()
+            .iter()
+            .map(|table| {
+                let number = next;
+                next += u64::from(!table.is_empty());
+                number
+            })
+            .collect();
+        let order = batch.order.iter().map(|table| {
+            let index = usize::try_from(*table).ok();
+            index
+                .and_then(|index| numbers.get(index))
+                .copied()
+                .unwrap_or(0)
+        });
+        self.ints.write(order, Sign::Unsigned, out);
+    }
+
+    fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
+        varint::write(out, to_u64(table.len()));
+        for column in table.columns() {
+            self.column(column, out);
+        }
+        // The timestamps come last, so that they may refer to a field: Kieker's records often
+        // hold the time at which they were logged a second time.
+        match equal_to_timestamps(table) {
+            Some(field) => self.ints.write_reference(field, out),
+            None => {
+                let times = table.timestamps().iter().map(|time| time.cast_unsigned());
+                self.ints.write(times, Sign::Signed, out);
+            }
+        }
+    }
+
+    /// Appends a column; one without a value takes no byte.
+    fn column(&mut self, column: &Column, out: &mut Vec<u8>) {
+        let ints = &mut self.ints;
+        match column {
+            Column::Bool(values) => {
+                ints.write(values.iter().map(|v| u64::from(*v)), Sign::Unsigned, out);
+            }
+            Column::Char(values) => {
+                let codes = values.iter().map(|v| u64::from(u32::from(*v)));
+                ints.write(codes, Sign::Unsigned, out);
+            }
+            Column::Enum(values) | Column::F32(values) | Column::String(values) => {
+                ints.write(values.iter().map(|v| u64::from(*v)), Sign::Unsigned, out);
+            }
+            Column::F64(values) | Column::Unsigned(values) => {
+                ints.write(values.iter().copied(), Sign::Unsigned, out);
+            }
+            Column::Signed(values) => {
+                ints.write(values.iter().map(|v| v.cast_unsigned()), Sign::Signed, out);
+            }
+            Column::Bytes(column) => {
+                ints.write(lengths(&column.ends), Sign::Unsigned, out);
+                if !column.data.is_empty() {
+                    out.push(BYTES_PLAIN);
+                    prefixed_by_length(out, |out| out.extend_from_slice(&column.data));
+                }
+            }
+            Column::Optional(column) => {
+                let valid = column.positions.iter();
+                let valid = valid.map(|at| u64::from(*at != OptionalColumn::ABSENT));
+                ints.write(valid, Sign::Unsigned, out);
+                self.column(&column.present, out);
+            }
+            Column::List(column) => {
+                ints.write(lengths(&column.ends), Sign::Unsigned, out);
+                self.column(&column.items, out);
+            }
+            Column::Record(column) => {
+                for field in &column.fields {
+                    self.column(field, out);
+                }
+            }
+        }
+    }
+}
+
+/// Ends to lengths.
+fn lengths(ends: &[u32]) -> impl Iterator<Item = u64> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    ends.iter()
+        .zip(starts)
+        .map(|(end, start)| u64::from(end.wrapping_sub(start)))
+}
+
+/// The first field of 64 bits whose values are the timestamps.
+fn equal_to_timestamps(table: &Table) -> Option<u64> {
+    let times = table.timestamps();
+    let fields = table.schema().fields().iter().zip(table.columns());
+    let position = fields
+        .map(|(field, column)| match (field.field_type(), column) {
+            (FieldType::I64, Column::Signed(values)) => values == times,
+            (FieldType::U64, Column::Unsigned(values)) => {
+                let lanes = times.iter().map(|time| time.cast_unsigned());
+                values.iter().copied().eq(lanes)
+            }
+            _ => false,
+        })
+        .position(|equal| equal)?;
+    Some(to_u64(position))
+}

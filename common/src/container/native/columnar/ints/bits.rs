@@ -1,0 +1,96 @@
+//! Packing numbers of the same number of bits, the least significant bit first.
+
+use crate::container::num::to_usize;
+
+/// How many bits a number takes; 0 takes none.
+pub(super) const fn width(number: u64) -> u32 {
+    64 - number.leading_zeros()
+}
+
+/// How many bytes so many numbers of this width take.
+pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
+    let width = to_usize(width.into());
+    // Eight numbers take exactly `width` bytes; so nothing overflows that did not before.
+    (count / 8).saturating_mul(width) + (count % 8 * width).div_ceil(8)
+}
+
+/// Appends the numbers; each must fit into `width` bits.
+pub(super) fn pack(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
+    let mut pending = 0_u128;
+    let mut pending_bits = 0;
+    for number in numbers {
+        pending |= u128::from(number) << pending_bits;
+        pending_bits += width;
+        if pending_bits >= 64 {
+            if let Some(word) = pending.to_le_bytes().first_chunk::<8>() {
+                out.extend_from_slice(word);
+            }
+            pending >>= 64;
+            pending_bits -= 64;
+        }
+    }
+    let bytes = to_usize(pending_bits.div_ceil(8).into());
+    out.extend(pending.to_le_bytes().into_iter().take(bytes));
+}
+
+/// Hands so many numbers to `take`. Numbers that are not there are 0: callers check that `packed`
+/// has [`packed_bytes`].
+pub(super) fn unpack(packed: &[u8], count: usize, width: u32, mut take: impl FnMut(u64)) {
+    let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
+    let mut words = packed.chunks(8);
+    let mut pending = 0_u128;
+    let mut pending_bits = 0;
+    for _ in 0..count {
+        if pending_bits < width {
+            let mut word = [0; 8];
+            let bytes = words.next().unwrap_or_default();
+            word.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, from)| *to = *from);
+            pending |= u128::from(u64::from_le_bytes(word)) << pending_bits;
+            pending_bits += 64;
+        }
+        let [low, _] = halves(pending);
+        take(low & mask);
+        pending >>= width;
+        pending_bits -= width;
+    }
+}
+
+/// The lower and the upper 64 bits.
+fn halves(number: u128) -> [u64; 2] {
+    let bytes = number.to_le_bytes();
+    let low = bytes.first_chunk().copied().unwrap_or_default();
+    let high = bytes.last_chunk().copied().unwrap_or_default();
+    [u64::from_le_bytes(low), u64::from_le_bytes(high)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_at_every_width_and_count() {
+        for bits in 0..=64 {
+            for count in 0..20_u64 {
+                let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+                let numbers: Vec<u64> = (0..count)
+                    .map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask)
+                    .collect();
+                let mut packed = Vec::new();
+                pack(numbers.iter().copied(), bits, &mut packed);
+                assert_eq!(packed.len(), packed_bytes(numbers.len(), bits), "{bits}");
+                let mut found = Vec::new();
+                unpack(&packed, numbers.len(), bits, |number| found.push(number));
+                assert_eq!(found, numbers, "{bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_number_stands_in_the_lowest_bits() {
+        let mut packed = Vec::new();
+        pack([0b101, 0b011, 0b110].into_iter(), 3, &mut packed);
+        assert_eq!(packed, [0b1001_1101, 0b1]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Columns of integers; FORMAT.md, "Columns of integers".
+//!
+//! Everything but text and bytes becomes 64-bit *lanes*: signed numbers are extended by their
+//! sign, unsigned ones by zeros, floats are their bits, strings their ids.
+//!
+//! - `stats`: one pass over the lanes, which yields the exact size of every simple encoding.
+//! - `simple`: the encodings that are one stream: constant, fixed, packed, varint, and deltas.
+//! - `runs`, `dictionary`: the encodings that are made of simple ones.
+//! - `encode`: takes the cheapest; `decode`: reads any.
+
+mod bits;
+mod decode;
+mod dictionary;
+mod encode;
+mod runs;
+mod simple;
+mod stats;
+
+pub(super) use decode::{IntDecoder, Scope};
+pub(super) use encode::IntEncoder;
+
+use crate::container::cursor::Cursor;
+use crate::container::error::DecodeError;
+use crate::container::varint;
+
+/// The numbers of the encodings. 0x09 to 0x3f are free for later ones, 0x40 and above are those of
+/// bytes.
+const CONSTANT: u8 = 0x00;
+const VARINT: u8 = 0x01;
+const PACKED: u8 = 0x02;
+const RUN_LENGTH: u8 = 0x03;
+const DICTIONARY: u8 = 0x04;
+const DELTA_VARINT: u8 = 0x05;
+const DELTA_PACKED: u8 = 0x06;
+const FIXED: u8 = 0x07;
+const REFERENCE: u8 = 0x08;
+
+/// The flag of the encoding byte that says that the values are ticks.
+const TICKS: u8 = 0x80;
+
+/// Whether lanes are signed numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::container::native) enum Sign {
+    /// They are: small magnitudes are written short.
+    Signed,
+    /// They are not.
+    Unsigned,
+}
+
+impl Sign {
+    /// The lane as it is written in a variable length.
+    fn code(self, lane: u64) -> u64 {
+        match self {
+            Self::Signed => varint::zigzag(lane.cast_signed()),
+            Self::Unsigned => lane,
+        }
+    }
+
+    /// Flips what must be flipped so that lanes compare as the numbers they are.
+    const fn bias(self) -> u64 {
+        match self {
+            Self::Signed => 1 << 63,
+            Self::Unsigned => 0,
+        }
+    }
+
+    fn write(self, lane: u64, out: &mut Vec<u8>) {
+        varint::write(out, self.code(lane));
+    }
+
+    fn read(self, cursor: &mut Cursor<'_>, reading: &'static str) -> Result<u64, DecodeError> {
+        let code = cursor.varint(reading)?;
+        Ok(match self {
+            Self::Signed => varint::unzigzag(code).cast_unsigned(),
+            Self::Unsigned => code,
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Run length: the lane of each run, and how long it is.
+
+use super::simple::read_part;
+use super::stats::{Stats, column_bytes};
+use super::{RUN_LENGTH, Sign};
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::native::write::prefixed_by_length;
+use crate::container::num::{to_u64, to_usize};
+use crate::container::varint;
+
+/// The runs of a column; keeps its memory from column to column.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    lanes: Vec<u64>,
+    /// How many more lanes a run has beyond its first.
+    repeats: Vec<u64>,
+}
+
+impl Runs {
+    /// Finds the runs, if they can be worth it; returns how many bytes the column would have.
+    pub(super) fn find(&mut self, lanes: &[u64], stats: &Stats) -> Option<usize> {
+        if stats.runs > stats.count / 2 {
+            return None;
+        }
+        self.lanes.clear();
+        self.repeats.clear();
+        for run in lanes.chunk_by(|a, b| a == b) {
+            self.lanes.extend(run.first());
+            self.repeats.push(to_u64(run.len() - 1));
+        }
+        let (lanes, repeats) = self.stats(stats.sign);
+        Some(column_bytes(
+            varint::size(to_u64(self.lanes.len()))
+                + lanes.cheapest_column()
+                + repeats.cheapest_column(),
+        ))
+    }
+
+    /// Appends the column that was found last.
+    pub(super) fn write(&self, sign: Sign, out: &mut Vec<u8>) {
+        let (lanes, repeats) = self.stats(sign);
+        out.push(RUN_LENGTH);
+        prefixed_by_length(out, |out| {
+            varint::write(out, to_u64(self.lanes.len()));
+            lanes.cheapest().0.write(&self.lanes, &lanes, out);
+            repeats.cheapest().0.write(&self.repeats, &repeats, out);
+        });
+    }
+
+    fn stats(&self, sign: Sign) -> (Stats, Stats) {
+        let lanes = Stats::of(&self.lanes, sign);
+        (lanes, Stats::of(&self.repeats, Sign::Unsigned))
+    }
+}
+
+/// Reads the payload; `charge` is told how many lanes it needs beside those of the column.
+pub(super) fn read(
+    payload: &mut Cursor<'_>,
+    count: usize,
+    sign: Sign,
+    lanes: &mut Vec<u64>,
+    trace: &mut Option<Vec<&'static str>>,
+    reading: &'static str,
+    charge: impl FnOnce(usize) -> Result<(), DecodeErrorKind>,
+) -> Result<(), DecodeError> {
+    let at = payload.clone();
+    let runs = payload.count(count, reading)?;
+    charge(runs.saturating_mul(2)).map_err(|kind| at.error(reading, kind))?;
+    let values = read_part(payload, runs, sign, trace, reading)?;
+    let repeats = read_part(payload, runs, Sign::Unsigned, trace, reading)?;
+    for (lane, repeat) in values.into_iter().zip(repeats) {
+        let left = count - lanes.len();
+        let run = to_usize(repeat).saturating_add(1);
+        if run > left {
+            let kind = DecodeErrorKind::Length {
+                declared: to_u64(count),
+                found: to_u64(lanes.len().saturating_add(run)),
+            };
+            return Err(at.error(reading, kind));
+        }
+        lanes.resize(lanes.len() + run, lane);
+    }
+    payload.finish(reading)
+}

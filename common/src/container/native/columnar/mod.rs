@@ -1,0 +1,26 @@
+//! The body format `columnar`: one table a type, one column a field; FORMAT.md, "Columnar".
+//!
+//! ```text
+//! types | strings | order of types | tables: rows, columns of the fields, timestamps
+//! ```
+//!
+//! - `types`: schemas, in full or by the numbers of `well_known`.
+//! - `strings`: the string table.
+//! - `encode`, `decode`: tables and columns.
+//! - `ints`: how a column of integers is written; everything but text and bytes becomes one.
+
+mod decode;
+mod encode;
+mod ints;
+mod strings;
+mod types;
+mod well_known;
+
+pub(super) use decode::decode;
+pub(super) use encode::{Encoder, types_of};
+
+/// The format's number in the prefix.
+pub(super) const NUMBER: u8 = 1;
+
+/// Encodings of columns of bytes; the numbers are disjoint from those of integers.
+const BYTES_PLAIN: u8 = 0x40;

@@ -1,0 +1,72 @@
+//! The string table in a body; FORMAT.md, "Strings".
+
+use super::ints::{self, IntDecoder, IntEncoder, Sign};
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::num::{to_u64, to_usize};
+use crate::record::StringTable;
+
+/// The lengths as a column, then the text.
+const PLAIN: u8 = 0x00;
+
+/// Appends the table; an empty one takes no byte.
+pub(super) fn write(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) {
+    if strings.is_empty() {
+        return;
+    }
+    out.push(PLAIN);
+    let lengths = strings.iter().map(|string| to_u64(string.len()));
+    ints.write(lengths, Sign::Unsigned, out);
+    for string in strings.iter() {
+        out.extend_from_slice(string.as_bytes());
+    }
+}
+
+/// Reads a table of so many strings.
+pub(super) fn read(
+    cursor: &mut Cursor<'_>,
+    count: usize,
+    ints: &mut IntDecoder<'_>,
+) -> Result<StringTable, DecodeError> {
+    if count == 0 {
+        return Ok(StringTable::new());
+    }
+    let at = cursor.clone();
+    let encoding = cursor.u8("the strings' encoding")?;
+    if encoding != PLAIN {
+        let kind = DecodeErrorKind::Unknown {
+            what: "encoding of strings",
+            number: encoding.into(),
+        };
+        return Err(at.error("the strings' encoding", kind));
+    }
+    ints.charge(&at, count, size_of::<u32>(), "the strings")?;
+    let scope = ints::Scope::plain(Sign::Unsigned);
+    let lengths = ints.read(cursor, count, scope, "the lengths of the strings")?;
+    let bytes = lengths
+        .iter()
+        .fold(0_u64, |sum, length| sum.saturating_add(*length));
+    let at = cursor.clone();
+    let reading = "the text of the strings";
+    if bytes > u32::MAX.into() {
+        return Err(at.over_limit(reading, bytes, to_usize(u32::MAX.into())));
+    }
+    let text = cursor.take(to_usize(bytes), reading)?;
+    ints.charge(&at, text.len(), 1, reading)?;
+    let mut strings = StringTable::with_capacity(count, text.len());
+    std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| fill(&mut strings, ints.lanes(), text))
+        .ok_or_else(|| at.error(reading, DecodeErrorKind::Utf8))?;
+    Ok(strings)
+}
+
+/// Cuts the text; `None` where a cut would split a character.
+fn fill(strings: &mut StringTable, lengths: &[u64], mut text: &str) -> Option<()> {
+    for length in lengths {
+        let (string, rest) = text.split_at_checked(to_usize(*length))?;
+        strings.push(string)?;
+        text = rest;
+    }
+    Some(())
+}

@@ -1,0 +1,167 @@
+//! Schemas in a body; FORMAT.md, "Types".
+
+use std::sync::Arc;
+
+use super::well_known;
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::limits::Budget;
+use crate::container::native::write::text;
+use crate::container::num::to_u64;
+use crate::container::varint;
+use crate::record::{
+    EnumType, Field, FieldType, MAX_DEPTH, MAX_FIELDS, MAX_VARIANTS, Role, Schema, SchemaError,
+};
+
+/// The number that says that a schema follows.
+const INLINE: u64 = 0;
+
+/// What a field of a schema, with its empty column, takes in memory, roughly.
+const FIELD_MEMORY_BYTES: usize = 256;
+
+/// What a variant's name takes in memory beside its text: the name and its entry in the set that
+/// checks for duplicates.
+const VARIANT_MEMORY_BYTES: usize = 64;
+
+/// Appends a schema: by number if it is well-known, in full otherwise.
+pub(super) fn write(schema: &Schema, out: &mut Vec<u8>) {
+    match well_known::number(schema) {
+        Some(number) => varint::write(out, number),
+        None => {
+            varint::write(out, INLINE);
+            write_schema(schema, out);
+        }
+    }
+}
+
+fn write_schema(schema: &Schema, out: &mut Vec<u8>) {
+    text(out, schema.name());
+    varint::write(out, to_u64(schema.fields().len()));
+    for field in schema.fields() {
+        text(out, field.name());
+        write_type(field.field_type(), out);
+        out.push(field.role().code());
+    }
+}
+
+fn write_type(field_type: &FieldType, out: &mut Vec<u8>) {
+    out.push(field_type.code());
+    match field_type {
+        FieldType::Enum(enum_type) => {
+            text(out, enum_type.name());
+            varint::write(out, to_u64(enum_type.variants().len()));
+            for variant in enum_type.variants() {
+                text(out, variant);
+            }
+        }
+        FieldType::Optional(inner) | FieldType::List(inner) => write_type(inner, out),
+        FieldType::Record(schema) => write_schema(schema, out),
+        _ => {}
+    }
+}
+
+/// Reads a schema.
+pub(super) fn read(
+    cursor: &mut Cursor<'_>,
+    budget: &mut Budget,
+) -> Result<Arc<Schema>, DecodeError> {
+    let at = cursor.clone();
+    let number = cursor.varint("a type's number")?;
+    if number == INLINE {
+        return read_schema(cursor, 0, budget).map(Arc::new);
+    }
+    let schema = well_known::schema(number).ok_or_else(|| {
+        let what = "well-known type";
+        at.error("a type's number", DecodeErrorKind::Unknown { what, number })
+    })?;
+    budget
+        .charge(schema.fields().len(), FIELD_MEMORY_BYTES)
+        .map_err(|kind| at.error("a type", kind))?;
+    Ok(Arc::clone(schema))
+}
+
+fn read_schema(
+    cursor: &mut Cursor<'_>,
+    depth: usize,
+    budget: &mut Budget,
+) -> Result<Schema, DecodeError> {
+    let at = cursor.clone();
+    let name = cursor.text("a type's name")?;
+    let count = cursor.count(MAX_FIELDS, "the number of fields")?;
+    budget
+        .charge(count, FIELD_MEMORY_BYTES)
+        .map_err(|kind| at.error("a type", kind))?;
+    let mut fields = Vec::with_capacity(count);
+    for _ in 0..count {
+        let name = cursor.text("a field's name")?;
+        let field_type = read_type(cursor, depth + 1, budget)?;
+        let at = cursor.clone();
+        let code = cursor.u8("a field's role")?;
+        let role = Role::from_code(code).ok_or_else(|| {
+            let kind = DecodeErrorKind::Unknown {
+                what: "role",
+                number: code.into(),
+            };
+            at.error("a field's role", kind)
+        })?;
+        fields.push(Field::new(name, field_type).with_role(role));
+    }
+    Schema::new(name, fields).map_err(|error| wrong(&at, error))
+}
+
+fn read_type(
+    cursor: &mut Cursor<'_>,
+    depth: usize,
+    budget: &mut Budget,
+) -> Result<FieldType, DecodeError> {
+    let at = cursor.clone();
+    if depth > MAX_DEPTH {
+        return Err(at.over_limit("a field's type", to_u64(depth), MAX_DEPTH));
+    }
+    let code = cursor.u8("a field's type")?;
+    Ok(match code {
+        0x01 => FieldType::Bool,
+        0x02 => FieldType::I8,
+        0x03 => FieldType::I16,
+        0x04 => FieldType::I32,
+        0x05 => FieldType::I64,
+        0x06 => FieldType::U8,
+        0x07 => FieldType::U16,
+        0x08 => FieldType::U32,
+        0x09 => FieldType::U64,
+        0x0a => FieldType::F32,
+        0x0b => FieldType::F64,
+        0x0c => FieldType::Char,
+        0x0d => FieldType::String,
+        0x0e => FieldType::Bytes,
+        0x0f => FieldType::Enum(Arc::new(read_enum(cursor, budget)?)),
+        0x10 => read_type(cursor, depth + 1, budget)?.optional(),
+        0x11 => read_type(cursor, depth + 1, budget)?.list(),
+        0x12 => FieldType::Record(Arc::new(read_schema(cursor, depth, budget)?)),
+        _ => {
+            let kind = DecodeErrorKind::Unknown {
+                what: "field type",
+                number: code.into(),
+            };
+            return Err(at.error("a field's type", kind));
+        }
+    })
+}
+
+fn read_enum(cursor: &mut Cursor<'_>, budget: &mut Budget) -> Result<EnumType, DecodeError> {
+    let at = cursor.clone();
+    let name = cursor.text("an enum's name")?;
+    let count = cursor.count(MAX_VARIANTS, "the number of variants")?;
+    budget
+        .charge(count, VARIANT_MEMORY_BYTES)
+        .map_err(|kind| at.error("an enum", kind))?;
+    let mut variants = Vec::with_capacity(count);
+    for _ in 0..count {
+        variants.push(cursor.text("a variant's name")?);
+    }
+    EnumType::new(name, variants).map_err(|error| wrong(&at, error))
+}
+
+fn wrong(at: &Cursor<'_>, error: SchemaError) -> DecodeError {
+    at.error("a type", DecodeErrorKind::Schema(error))
+}

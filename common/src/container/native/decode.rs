@@ -1,0 +1,107 @@
+//! Native chunks to batches.
+
+use super::blocks::Blocks;
+use super::formats::{BodyContext, BodyFormat};
+use super::head::Head;
+use super::prefix::{self, unknown};
+use crate::container::codec::Decompressor;
+use crate::container::cursor::Cursor;
+use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk};
+use crate::container::error::DecodeError;
+use crate::container::limits::Limits;
+use crate::transport::ContainerKind;
+
+/// How much of its buffers a decoder keeps: one large chunk is not paid for until the end.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// Memory that a decoder keeps from chunk to chunk.
+#[derive(Debug, Default)]
+pub(in crate::container) struct DecodeScratch {
+    decompressor: Decompressor,
+    body: Vec<u8>,
+    lanes: Vec<u64>,
+}
+
+/// A copy starts with memory of its own: there is no knowledge to copy.
+impl Clone for DecodeScratch {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// A chunk whose prefix, checksum and header were found in order.
+struct Opened<'a> {
+    format: &'static BodyFormat,
+    head: Head,
+    blocks: Blocks<'a>,
+    summary: ChunkSummary,
+}
+
+impl<'a> Opened<'a> {
+    fn new(chunk: &'a [u8], limits: &Limits) -> Result<Self, DecodeError> {
+        let (number, mut content) = prefix::open(chunk, limits)?;
+        let format = BodyFormat::by_number(number).ok_or_else(|| {
+            let reading = "the body's format";
+            unknown(&Cursor::new(chunk), reading, "body format", number.into())
+        })?;
+        let head = Head::read(&mut content, limits)?;
+        let blocks = Blocks::read(&mut content, limits)?;
+        let summary = ChunkSummary {
+            container: ContainerKind::Native,
+            format: format.name,
+            compression: blocks.compression()?,
+            bytes: chunk.len(),
+            records: Some(head.records),
+            time_span: head.time_span,
+            header: Some(head.header.clone()),
+        };
+        Ok(Self {
+            format,
+            head,
+            blocks,
+            summary,
+        })
+    }
+}
+
+/// Checks the chunk and decodes its records.
+pub(in crate::container) fn decode(
+    chunk: &[u8],
+    context: &mut DecodeContext<'_>,
+) -> Result<DecodedChunk, DecodeError> {
+    let opened = Opened::new(chunk, context.limits)?;
+    let DecodeScratch {
+        decompressor,
+        body,
+        lanes,
+    } = &mut *context.scratch;
+    let body_bytes = opened.blocks.body(decompressor, body, context.limits)?;
+    if let Some(layout) = &mut context.layout {
+        layout.stored_body_bytes = opened.blocks.stored_bytes;
+        layout.body_bytes = opened.blocks.raw_bytes;
+        layout.header_bytes = chunk.len().saturating_sub(opened.blocks.stored_bytes);
+    }
+    let mut body_context = BodyContext {
+        head: &opened.head,
+        limits: context.limits,
+        lanes,
+        layout: context.layout.as_deref_mut(),
+    };
+    let batch = (opened.format.decode)(body_bytes, &mut body_context)?;
+    body.clear();
+    body.shrink_to(KEPT_BYTES);
+    lanes.clear();
+    lanes.shrink_to(KEPT_BYTES / size_of::<u64>());
+    Ok(DecodedChunk {
+        summary: opened.summary,
+        batch,
+    })
+}
+
+/// Says what the chunk is, its checksums verified and its body left alone.
+pub(in crate::container) fn summarize(
+    chunk: &[u8],
+    limits: &Limits,
+) -> Result<ChunkSummary, DecodeError> {
+    Opened::new(chunk, limits).map(|opened| opened.summary)
+}

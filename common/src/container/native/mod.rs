@@ -1,0 +1,23 @@
+//! Baler's own container; FORMAT.md, "The native container".
+//!
+//! ```text
+//! prefix | header | blocks = compressed body | checksum
+//! ```
+//!
+//! - `prefix`: magic, version, length and the two checksums.
+//! - `head`: what a chunk says about itself.
+//! - `blocks`: the body cut into compressed blocks.
+//! - `formats`: the formats of a body by number; `columnar` is the only one so far.
+
+mod blocks;
+mod columnar;
+mod decode;
+mod formats;
+mod head;
+mod prefix;
+mod serializer;
+mod write;
+
+pub(super) use decode::{DecodeScratch, decode, summarize};
+pub(super) use prefix::MAGIC;
+pub use serializer::NativeSerializer;

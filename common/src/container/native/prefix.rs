@@ -1,0 +1,122 @@
+//! The first 16 bytes, and the checksum at the end; FORMAT.md, "Prefix".
+
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::container::limits::Limits;
+use crate::container::num::{to_u64, to_usize};
+
+/// The first bytes of the container.
+pub(in crate::container) const MAGIC: [u8; 4] = *b"BALR";
+
+/// The version that this code writes and reads.
+const VERSION: u8 = 1;
+
+/// How many bytes the prefix has.
+pub(super) const PREFIX_BYTES: usize = 16;
+
+/// How many bytes of the prefix its own checksum covers.
+const CHECKED_BYTES: usize = 12;
+
+/// How many bytes the checksum at the end has.
+pub(super) const CHECKSUM_BYTES: usize = 4;
+
+/// Fills the prefix at `start` and appends the checksum: the last step of writing a chunk.
+pub(super) fn seal(out: &mut Vec<u8>, start: usize, format: u8) -> Result<usize, EncodeError> {
+    let bytes = out.len().saturating_sub(start) + CHECKSUM_BYTES;
+    let total = u32::try_from(bytes).map_err(|_| EncodeError::TooLarge {
+        bytes,
+        limit: to_usize(u32::MAX.into()),
+    })?;
+    let [m0, m1, m2, m3] = MAGIC;
+    let [t0, t1, t2, t3] = total.to_le_bytes();
+    let checked: [u8; CHECKED_BYTES] = [m0, m1, m2, m3, VERSION, format, 0, 0, t0, t1, t2, t3];
+    let checksum = crc32c::crc32c(&checked).to_le_bytes();
+    if let Some(prefix) = out.get_mut(start..start + PREFIX_BYTES) {
+        let filled = checked.iter().chain(&checksum);
+        prefix
+            .iter_mut()
+            .zip(filled)
+            .for_each(|(to, from)| *to = *from);
+    }
+    let checksum = out.get(start..).map_or(0, crc32c::crc32c);
+    out.extend_from_slice(&checksum.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Checks prefix, length and checksum; returns the body's format and a cursor over what stands
+/// between prefix and checksum.
+pub(super) fn open<'a>(chunk: &'a [u8], limits: &Limits) -> Result<(u8, Cursor<'a>), DecodeError> {
+    let mut cursor = Cursor::new(chunk);
+    if chunk.len() > limits.chunk_bytes {
+        return Err(cursor.over_limit("the chunk", to_u64(chunk.len()), limits.chunk_bytes));
+    }
+    let mut checked = cursor.split(CHECKED_BYTES, "the prefix")?;
+    check(
+        crc32c::crc32c(checked.clone().take_rest()),
+        &mut cursor,
+        "the prefix's checksum",
+    )?;
+
+    checked.take(MAGIC.len(), "the magic")?;
+    let at = checked.clone();
+    let version = checked.u8("the version")?;
+    if version != VERSION {
+        return Err(unknown(&at, "the version", "version", version.into()));
+    }
+    let format = checked.u8("the body's format")?;
+    let at = checked.clone();
+    let reserved = checked.u16("the reserved bytes")?;
+    if reserved != 0 {
+        return Err(unknown(
+            &at,
+            "the reserved bytes",
+            "value of the reserved bytes",
+            reserved.into(),
+        ));
+    }
+    let at = checked.clone();
+    let declared = to_usize(checked.u32("the chunk's length")?.into());
+    let found = chunk.len();
+    let least = PREFIX_BYTES + CHECKSUM_BYTES;
+    if declared > found {
+        let kind = DecodeErrorKind::Ends {
+            needed: declared,
+            left: found,
+        };
+        return Err(at.error("the chunk", kind));
+    }
+    if declared < least {
+        let kind = DecodeErrorKind::Invalid {
+            found: to_u64(declared),
+        };
+        return Err(at.error("the chunk's length", kind));
+    }
+
+    let content = cursor.split(declared - least, "the chunk")?;
+    let computed = chunk
+        .get(..declared - CHECKSUM_BYTES)
+        .map_or(0, crc32c::crc32c);
+    check(computed, &mut cursor, "the chunk's checksum")?;
+    cursor.finish("the chunk")?;
+    Ok((format, content))
+}
+
+fn check(computed: u32, cursor: &mut Cursor<'_>, reading: &'static str) -> Result<(), DecodeError> {
+    let at = cursor.clone();
+    let found = cursor.u32(reading)?;
+    if found == computed {
+        Ok(())
+    } else {
+        Err(at.error(reading, DecodeErrorKind::Checksum { found, computed }))
+    }
+}
+
+/// The error that this version does not know something.
+pub(super) fn unknown(
+    at: &Cursor<'_>,
+    reading: &'static str,
+    what: &'static str,
+    number: u64,
+) -> DecodeError {
+    at.error(reading, DecodeErrorKind::Unknown { what, number })
+}

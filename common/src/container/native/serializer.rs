@@ -1,0 +1,77 @@
+//! Batches to native chunks.
+
+use super::head::Head;
+use super::prefix::{self, PREFIX_BYTES};
+use super::{blocks, columnar};
+use crate::container::codec::Compressor;
+use crate::container::compression::Compression;
+use crate::container::error::EncodeError;
+use crate::container::header::ChunkHeader;
+use crate::container::serializer::ChunkSerializer;
+use crate::record::RecordBatch;
+use crate::transport::ContainerKind;
+
+/// Writes Baler's own container.
+///
+/// Equal batches and headers yield equal bytes.
+/// Buffers and the compressor's tables are kept from chunk to chunk.
+#[derive(Debug, Default)]
+pub struct NativeSerializer {
+    compressor: Compressor,
+    encoder: columnar::Encoder,
+    body: Vec<u8>,
+}
+
+impl NativeSerializer {
+    /// A serializer that compresses bodies this way.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::CompressionMissing`] when the compression was left out of this build.
+    pub fn new(compression: Compression) -> Result<Self, EncodeError> {
+        Ok(Self {
+            compressor: Compressor::new(compression)?,
+            encoder: columnar::Encoder::default(),
+            body: Vec::new(),
+        })
+    }
+
+    fn write(
+        &mut self,
+        batch: &RecordBatch,
+        header: &ChunkHeader,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, EncodeError> {
+        self.body.clear();
+        self.encoder.encode(batch, &mut self.body);
+        let head = Head {
+            header: header.clone(),
+            records: batch.len(),
+            types: columnar::types_of(batch).count(),
+            strings: batch.strings().len(),
+            time_span: batch.time_span(),
+        };
+        let start = out.len();
+        out.resize(start + PREFIX_BYTES, 0);
+        head.write(out);
+        blocks::write(&self.body, &mut self.compressor, out)?;
+        prefix::seal(out, start, columnar::NUMBER)
+    }
+}
+
+impl ChunkSerializer for NativeSerializer {
+    fn container(&self) -> ContainerKind {
+        ContainerKind::Native
+    }
+
+    fn serialize(
+        &mut self,
+        batch: &RecordBatch,
+        header: &ChunkHeader,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, EncodeError> {
+        let start = out.len();
+        self.write(batch, header, out)
+            .inspect_err(|_| out.truncate(start))
+    }
+}

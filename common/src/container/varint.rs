@@ -1,0 +1,115 @@
+//! Variable-length numbers: unsigned LEB128 of at most ten bytes, and zigzag for signed ones.
+//!
+//! FORMAT.md, "Numbers". Protocol Buffers has the same two, but takes overlong forms too; here a
+//! number has one form, so that equal contents have equal bytes.
+
+/// The most bytes that a number takes.
+pub(super) const MAX_BYTES: usize = 10;
+
+/// Why no number could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// The bytes end within the number.
+    Ends,
+    /// The number is overlong or above 64 bits.
+    Malformed,
+}
+
+/// Appends a number.
+pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        let [low, ..] = number.to_le_bytes();
+        out.push(low | 0x80);
+        number >>= 7;
+    }
+    let [low, ..] = number.to_le_bytes();
+    out.push(low);
+}
+
+/// Appends a signed number.
+pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
+    write(out, zigzag(number));
+}
+
+/// How many bytes a number takes.
+pub(super) const fn size(number: u64) -> usize {
+    // 1 to 64 significant bits, seven a byte; a multiplication is cheaper than a division.
+    let bits = 64 - (number | 1).leading_zeros();
+    (bits as usize * 9 + 64) / 64
+}
+
+/// Reads a number from the front of `bytes`; also says how many bytes it took.
+pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
+    let mut number = 0;
+    let mut shift = 0;
+    for (index, byte) in bytes.iter().take(MAX_BYTES).enumerate() {
+        let bits = u64::from(byte & 0x7f);
+        if shift == 63 && bits > 1 {
+            return Err(Broken::Malformed);
+        }
+        number |= bits << shift;
+        if byte & 0x80 == 0 {
+            let overlong = bits == 0 && index > 0;
+            return if overlong {
+                Err(Broken::Malformed)
+            } else {
+                Ok((number, index + 1))
+            };
+        }
+        shift += 7;
+    }
+    if bytes.len() < MAX_BYTES {
+        Err(Broken::Ends)
+    } else {
+        Err(Broken::Malformed)
+    }
+}
+
+/// Small magnitudes to small numbers: 0, -1, 1, -2 to 0, 1, 2, 3.
+pub(super) const fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)).cast_unsigned()
+}
+
+/// The reverse of [`zigzag`].
+pub(super) const fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_at_every_length() {
+        for shift in 0..64 {
+            for number in [1_u64 << shift, (1_u64 << shift) - 1, u64::MAX >> shift] {
+                let mut bytes = Vec::new();
+                write(&mut bytes, number);
+                assert_eq!(bytes.len(), size(number), "{number}");
+                assert_eq!(read(&bytes), Ok((number, bytes.len())));
+                for end in 0..bytes.len() {
+                    assert_eq!(read(&bytes[..end]), Err(Broken::Ends));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn overlong_and_oversized_numbers_are_refused() {
+        assert_eq!(read(&[0x80, 0x00]), Err(Broken::Malformed));
+        assert_eq!(read(&[0xff; 10]), Err(Broken::Malformed));
+        let mut largest = vec![0xff; 9];
+        largest.push(0x01);
+        assert_eq!(read(&largest), Ok((u64::MAX, 10)));
+        largest[9] = 0x02;
+        assert_eq!(read(&largest), Err(Broken::Malformed));
+    }
+
+    #[test]
+    fn zigzag_keeps_small_magnitudes_small() {
+        for (signed, unsigned) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MIN, u64::MAX)] {
+            assert_eq!(zigzag(signed), unsigned);
+            assert_eq!(unzigzag(unsigned), signed);
+        }
+    }
+}
