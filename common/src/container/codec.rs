@@ -92,18 +92,17 @@ impl Compressor {
         not(any(feature = "lz4", feature = "zstd")),
         expect(
             clippy::unnecessary_wraps,
-            clippy::needless_pass_by_ref_mut,
-            reason = "a build with a compression needs both"
+            reason = "a build with a compression can fail"
         )
     )]
     pub(super) fn compress(&mut self, raw: &[u8]) -> Result<Option<(u8, &[u8])>, EncodeError> {
+        if raw.is_empty() {
+            return Ok(None);
+        }
         #[cfg(any(feature = "lz4", feature = "zstd"))]
         let compression = self.compression();
         match &mut self.method {
-            Method::None => {
-                let _: &[u8] = raw;
-                Ok(None)
-            }
+            Method::None => Ok(None),
             #[cfg(feature = "lz4")]
             Method::Lz4(table) => {
                 let room = lz4_flex::block::get_maximum_output_size(raw.len());
@@ -157,7 +156,11 @@ impl Decompressor {
     /// 2 to the power of `window_log`.
     #[cfg_attr(
         not(feature = "zstd"),
-        expect(clippy::needless_pass_by_ref_mut, reason = "zstd keeps a context")
+        expect(
+            clippy::needless_pass_by_ref_mut,
+            unused_variables,
+            reason = "zstd keeps a context, and only zstd has a window"
+        )
     )]
     pub(super) fn decompress(
         &mut self,
@@ -166,7 +169,6 @@ impl Decompressor {
         raw: &mut [u8],
         window_log: u32,
     ) -> Result<(), DecodeErrorKind> {
-        let _ = (&raw, window_log);
         let found = match code {
             CODE_NONE if stored.len() == raw.len() => {
                 raw.copy_from_slice(stored);
@@ -257,6 +259,7 @@ fn check_frame(stored: &[u8], window_log: u32) -> Result<(), DecodeErrorKind> {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unwrap_used, reason = "a helper of tests")]
     fn stored(compression: Compression, raw: &[u8]) -> (u8, Vec<u8>) {
         let mut compressor = Compressor::new(compression).unwrap();
         let (code, bytes) = compressor.compress(raw).unwrap().unwrap();

@@ -50,7 +50,8 @@ fn schema_of(name: &str, types: Vec<FieldType>) -> Schema {
     let fields: Vec<Field> = types
         .into_iter()
         .enumerate()
-        .map(|(index, kind)| Field::new(format!("f{index}"), kind).with_role(roles[index % 3]))
+        .zip(roles.into_iter().cycle())
+        .map(|((index, kind), role)| Field::new(format!("f{index}"), kind).with_role(role))
         .collect();
     Schema::new(name, fields).unwrap()
 }
