@@ -53,7 +53,10 @@ pub enum UriErrorKind {
     /// A host has no name, or its brackets do not match.
     #[error("a host is missing or malformed")]
     Host,
-    /// A setting is missing.
+    /// There is a host where none can be.
+    #[error("no host can stand here")]
+    HostGiven,
+    /// Something that the medium needs is missing.
     #[error("{what} is missing")]
     Missing {
         /// What is missing.

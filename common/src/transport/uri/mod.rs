@@ -111,11 +111,25 @@ impl Uri {
     pub fn host(&self) -> Result<&Host, UriError> {
         match self.hosts.as_slice() {
             [host] => Ok(host),
-            hosts => Err(UriError {
-                offset: self.scheme.len().saturating_add(1),
-                kind: UriErrorKind::Hosts { found: hosts.len() },
-            }),
+            hosts => Err(self.hosts_error(UriErrorKind::Hosts { found: hosts.len() })),
         }
+    }
+
+    /// Checks that no host is given.
+    ///
+    /// # Errors
+    ///
+    /// There is one.
+    pub fn no_host(&self) -> Result<(), UriError> {
+        if self.hosts.is_empty() {
+            return Ok(());
+        }
+        Err(self.hosts_error(UriErrorKind::HostGiven))
+    }
+
+    fn hosts_error(&self, kind: UriErrorKind) -> UriError {
+        let offset = self.scheme.len().saturating_add(1);
+        UriError { offset, kind }
     }
 
     /// The path, decoded, with its leading slash if it has one.

@@ -1,0 +1,144 @@
+//! A writer that counts and discards.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Outcome,
+    RejectReason, Rejected, RetryClass, TransportError,
+};
+
+use crate::{NullConfig, SCHEME};
+
+/// Counts what it is given and discards it. Never blocks.
+pub struct NullWriter {
+    capability: Capability,
+    counts: Arc<NullCounts>,
+    open: bool,
+    /// Tickets whose confirmation the owner has not fetched.
+    confirmed: Vec<u64>,
+    notify: Option<Arc<dyn Notify>>,
+}
+
+/// How much was discarded. Shared with the writer; readable from any thread.
+#[derive(Debug, Default)]
+pub struct NullCounts {
+    chunks: AtomicU64,
+    records: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl NullCounts {
+    /// How many chunks.
+    pub fn chunks(&self) -> u64 {
+        self.chunks.load(Ordering::Relaxed)
+    }
+
+    /// How many records, as their chunks say.
+    pub fn records(&self) -> u64 {
+        self.records.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for NullWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NullWriter")
+            .field("open", &self.open)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl NullWriter {
+    /// A writer; like every writer it starts closed.
+    pub fn new(_config: NullConfig) -> Self {
+        let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::None);
+        capability.readable = false;
+        Self {
+            capability,
+            counts: Arc::default(),
+            open: false,
+            confirmed: Vec::new(),
+            notify: None,
+        }
+    }
+
+    /// How much was discarded so far, and will be.
+    pub fn counts(&self) -> Arc<NullCounts> {
+        Arc::clone(&self.counts)
+    }
+
+    fn reason_against(&self, chunk: &Chunk) -> Option<RejectReason> {
+        let max_chunk_bytes = self.capability.max_chunk_bytes.get();
+        if !self.open {
+            Some(RejectReason::Broken(Box::new(closed())))
+        } else if chunk.bytes.len() > max_chunk_bytes {
+            Some(RejectReason::TooLarge { max_chunk_bytes })
+        } else if self.confirmed.len() >= self.capability.window_chunks.get() {
+            // The owner does not fetch its confirmations; they must not pile up.
+            Some(RejectReason::Full)
+        } else {
+            None
+        }
+    }
+}
+
+impl ChunkWriter for NullWriter {
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        if let Some(reason) = self.reason_against(&chunk) {
+            return Err(Rejected { chunk, reason });
+        }
+        let add = |counter: &AtomicU64, value| counter.fetch_add(value, Ordering::Relaxed);
+        add(&self.counts.chunks, 1);
+        add(&self.counts.records, u64::from(chunk.meta.records));
+        add(
+            &self.counts.bytes,
+            u64::try_from(chunk.bytes.len()).unwrap_or(u64::MAX),
+        );
+        self.confirmed.push(chunk.ticket);
+        if let Some(notify) = &self.notify {
+            notify.notify();
+        }
+        Ok(())
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        out.extend(self.confirmed.drain(..).map(|ticket| Confirmation {
+            ticket,
+            outcome: Outcome::Confirmed,
+        }));
+        if self.open { Ok(()) } else { Err(closed()) }
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        self.notify = Some(notify);
+    }
+
+    fn reopen(&mut self, _by: Instant) -> Result<(), TransportError> {
+        self.open = true;
+        self.confirmed.clear();
+        Ok(())
+    }
+
+    fn close(mut self: Box<Self>, _by: Instant) -> CloseReport {
+        let mut report = CloseReport::default();
+        // An error only says that it was never opened.
+        self.confirmations(&mut report.confirmations).ok();
+        report
+    }
+}
+
+fn closed() -> TransportError {
+    TransportError::new("write to", SCHEME, RetryClass::Retry, "it was not opened")
+}
