@@ -112,10 +112,14 @@ fn cell(value: ValueRef<'_>) -> Result<String, serde_json::Error> {
         ValueRef::Null => String::new(),
         ValueRef::String(text) => text.to_owned(),
         ValueRef::List(_) | ValueRef::Record(_) => serde_json::to_string(&ValueJson(value))?,
-        scalar => match serde_json::to_value(ValueJson(scalar))? {
-            serde_json::Value::String(text) => text,
-            other => other.to_string(),
-        },
+        scalar => {
+            let json = serde_json::to_string(&ValueJson(scalar))?;
+            if json.starts_with('"') {
+                serde_json::from_str(&json)?
+            } else {
+                json
+            }
+        }
     })
 }
 
