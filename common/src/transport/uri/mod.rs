@@ -214,6 +214,20 @@ impl Uri {
         self.settings.take_choice(name, choices)
     }
 
+    /// Takes a setting that only its connector understands; `expected` says what it may be.
+    ///
+    /// # Errors
+    ///
+    /// `parse` yields nothing.
+    pub fn take_with<T>(
+        &mut self,
+        name: &str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, UriError> {
+        self.settings.take_parsed(name, expected, parse)
+    }
+
     /// Takes every setting that is left, with its name: for a client library's own settings.
     pub fn take_rest(&mut self) -> Vec<(Box<str>, Box<str>)> {
         self.settings.take_rest()
