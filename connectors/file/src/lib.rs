@@ -1,1 +1,30 @@
-//! Chunks in a folder of segment files.
+#![doc = include_str!("../README.md")]
+
+mod appender;
+mod block;
+mod config;
+mod consumer;
+mod cursor;
+mod error;
+mod folder;
+mod path;
+mod plain;
+mod reader;
+mod recovery;
+mod scan;
+pub mod segment;
+mod stats;
+mod writer;
+
+pub use config::{
+    FileReaderConfig, FileWriterConfig, FullPolicy, ParseStartError, Start, SyncPolicy,
+};
+pub use consumer::{ConsumerName, ConsumerNameError, Position};
+pub use folder::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
+pub use path::{PathChunks, PathItem, read_path};
+pub use reader::FileReader;
+pub use stats::{ReaderStats, WriterStats};
+pub use writer::FileWriter;
+
+/// The scheme of this connector's URIs.
+pub const SCHEME: &str = "file";

@@ -1,0 +1,345 @@
+//! Settings of writer and reader, with their defaults and the reasons for them.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use baler_common::transport::uri::{Uri, UriError};
+
+use crate::consumer::{ConsumerName, Position};
+
+/// When chunks are forced to stable storage, and with that: when they are confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SyncPolicy {
+    /// Before each confirmation; all chunks that wait at that moment share one call (group
+    /// commit). A confirmed chunk survives a crash of the machine.
+    #[default]
+    Chunk,
+    /// At this interval, or earlier when the window is full. Confirmations wait for it, so that
+    /// they mean the same as with `Chunk`; fewer calls, later confirmations.
+    Interval(Duration),
+    /// Never. A chunk is confirmed when the operating system has it: it survives a crash of the
+    /// process, not of the machine.
+    None,
+}
+
+/// What happens when a folder has reached `max_total_bytes` or `max_segments`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FullPolicy {
+    /// The oldest segment is removed and counted, whether it was read or not.
+    DropOldest,
+    /// The writer breaks with a retryable error until somebody makes room. Nothing is lost here.
+    #[default]
+    Refuse,
+}
+
+/// Settings of a [`FileWriter`](crate::FileWriter).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileWriterConfig {
+    /// The folder. It is made if it is missing.
+    pub folder: PathBuf,
+    /// A segment that would become larger is finished first. Default 128 MiB, as Vector's disk
+    /// buffer: few files, and a scan after a crash takes a fraction of a second.
+    pub segment_bytes: NonZeroU64,
+    /// A segment older than this is finished before the next chunk is written. Default 1 hour:
+    /// what is moved away or removed by segment is then at most that stale.
+    pub segment_age: Duration,
+    /// When chunks are forced to stable storage. Default [`SyncPolicy::Chunk`]: a confirmation
+    /// is worth the most, and group commit makes it cheap enough.
+    pub sync: SyncPolicy,
+    /// The most that all segments may have in bytes. Default none: the disk is the limit.
+    pub max_total_bytes: Option<NonZeroU64>,
+    /// The most segments. Default none.
+    pub max_segments: Option<NonZeroUsize>,
+    /// What happens at these limits. Default [`FullPolicy::Refuse`].
+    pub full: FullPolicy,
+    /// The largest chunk. Default 16 MiB, as all media of Baler that have no limit of their own.
+    pub max_chunk_bytes: NonZeroUsize,
+    /// How many chunks may be offered and not yet confirmed. Default 64: what one group commit
+    /// covers at most.
+    pub window_chunks: NonZeroUsize,
+    /// How many bytes may be offered and not yet confirmed. Default 64 MiB.
+    pub window_bytes: NonZeroUsize,
+}
+
+impl FileWriterConfig {
+    /// The defaults, for this folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            segment_bytes: NonZeroU64::MIN.saturating_add((128 << 20) - 1),
+            segment_age: Duration::from_secs(3_600),
+            sync: SyncPolicy::default(),
+            max_total_bytes: None,
+            max_segments: None,
+            full: FullPolicy::default(),
+            max_chunk_bytes: NonZeroUsize::MIN.saturating_add((16 << 20) - 1),
+            window_chunks: NonZeroUsize::MIN.saturating_add(63),
+            window_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
+        }
+    }
+
+    /// The settings in `file:///folder?...`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI names no folder or a host, or a setting is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        let defaults = Self::new(path(&uri)?);
+        let named = uri.take_choice("fsync", &[("chunk", 0), ("interval", 1), ("none", 2)])?;
+        let interval = uri.take_duration("fsync_interval")?;
+        let sync = match (named, interval) {
+            (Some(0) | None, None) => SyncPolicy::Chunk,
+            (Some(1) | None, interval) => {
+                SyncPolicy::Interval(interval.unwrap_or(DEFAULT_SYNC_INTERVAL))
+            }
+            (Some(_), None) => SyncPolicy::None,
+            // The interval has no meaning there: say so instead of ignoring it.
+            (Some(_), Some(_)) => return Err(UriError::missing("fsync=interval")),
+        };
+        let full = uri.take_choice(
+            "full",
+            &[
+                ("drop-oldest", FullPolicy::DropOldest),
+                ("refuse", FullPolicy::Refuse),
+            ],
+        )?;
+        let config = Self {
+            segment_bytes: take_size(&mut uri, "segment_bytes")?.unwrap_or(defaults.segment_bytes),
+            segment_age: uri
+                .take_duration("segment_age")?
+                .unwrap_or(defaults.segment_age),
+            sync,
+            max_total_bytes: take_size(&mut uri, "max_total_bytes")?,
+            max_segments: take_count(&mut uri, "max_segments")?,
+            full: full.unwrap_or(defaults.full),
+            max_chunk_bytes: take_memory(&mut uri, "max_chunk_bytes")?
+                .unwrap_or(defaults.max_chunk_bytes),
+            window_chunks: take_count(&mut uri, "window_chunks")?.unwrap_or(defaults.window_chunks),
+            window_bytes: take_memory(&mut uri, "window_bytes")?.unwrap_or(defaults.window_bytes),
+            folder: defaults.folder,
+        };
+        uri.finish()?;
+        Ok(config)
+    }
+}
+
+/// How often to force data to stable storage when `fsync=interval` does not say: as often as
+/// Vector's disk buffer.
+const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(500);
+
+fn path(uri: &Uri) -> Result<PathBuf, UriError> {
+    uri.no_host()?;
+    match uri.path() {
+        "" => Err(UriError::missing("a folder")),
+        path => Ok(path.into()),
+    }
+}
+
+fn take_size(uri: &mut Uri, name: &str) -> Result<Option<NonZeroU64>, UriError> {
+    // The smallest size there is means the same as 0: one chunk a segment.
+    let size = uri.take_bytes(name)?;
+    Ok(size.map(|bytes| NonZeroU64::new(bytes).unwrap_or(NonZeroU64::MIN)))
+}
+
+fn take_memory(uri: &mut Uri, name: &str) -> Result<Option<NonZeroUsize>, UriError> {
+    let size = take_size(uri, name)?;
+    Ok(size.map(|bytes| NonZeroUsize::try_from(bytes).unwrap_or(NonZeroUsize::MAX)))
+}
+
+fn take_count(uri: &mut Uri, name: &str) -> Result<Option<NonZeroUsize>, UriError> {
+    uri.take_with(name, "a whole number above 0", |text| text.parse().ok())
+}
+
+/// Where a reader begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// At the oldest chunk.
+    #[default]
+    Oldest,
+    /// Behind the newest chunk that is there when the reader is opened.
+    End,
+    /// At the first chunk with this number or a higher one.
+    Chunk(u64),
+    /// At this position; if its segment is gone, at the oldest chunk after it.
+    Position(Position),
+}
+
+impl Start {
+    const EXPECTED: &'static str = "start, end, a chunk's number or SEGMENT:OFFSET";
+}
+
+impl FromStr for Start {
+    type Err = ParseStartError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || match text {
+            "start" => Some(Self::Oldest),
+            "end" => Some(Self::End),
+            _ => match text.split_once(':') {
+                Some((segment, offset)) => Some(Self::Position(Position {
+                    segment: segment.parse().ok()?,
+                    offset: offset.parse().ok()?,
+                })),
+                None => text.parse().ok().map(Self::Chunk),
+            },
+        };
+        parse().ok_or_else(|| ParseStartError(text.into()))
+    }
+}
+
+/// The text names no place to begin at.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not {expected}", expected = Start::EXPECTED)]
+pub struct ParseStartError(Box<str>);
+
+/// Settings of a [`FileReader`](crate::FileReader).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileReaderConfig {
+    /// A folder, a single segment, or a plain file of chunks.
+    pub path: PathBuf,
+    /// Where to begin. Default: at the oldest chunk. A consumer that has a position begins there.
+    pub from: Start,
+    /// Whether to wait for more at the end. Default no: the reader ends.
+    pub follow: bool,
+    /// Remembers in the folder what was settled, under this name. Default none.
+    pub consumer: Option<ConsumerName>,
+    /// How long a consumer's position may lag behind what was settled; after a crash that much
+    /// comes again. Default 1 second: a write costs two calls of fsync. 0 writes at each settlement.
+    /// Closing writes it in any case.
+    pub commit_interval: Duration,
+    /// The largest chunk that is handed out; a larger one is damage. Default 64 MiB, as the
+    /// decoder's limit.
+    pub max_chunk_bytes: NonZeroUsize,
+    /// How soon the end of the folder is looked at again when following. Default 10 ms; it doubles
+    /// up to `poll_max` while nothing comes.
+    pub poll_min: Duration,
+    /// Default 100 ms.
+    pub poll_max: Duration,
+}
+
+impl FileReaderConfig {
+    /// The defaults, for this path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            from: Start::default(),
+            follow: false,
+            consumer: None,
+            commit_interval: Duration::from_secs(1),
+            max_chunk_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
+            poll_min: Duration::from_millis(10),
+            poll_max: Duration::from_millis(100),
+        }
+    }
+
+    /// The settings in `file:///path?...`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI names no path or a host, or a setting is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        let defaults = Self::new(path(&uri)?);
+        let config = Self {
+            from: uri
+                .take_with("from", Start::EXPECTED, |text| text.parse().ok())?
+                .unwrap_or(defaults.from),
+            follow: uri.take_bool("follow")?.unwrap_or(defaults.follow),
+            consumer: uri
+                .take_with("consumer", ConsumerName::EXPECTED, |text| text.parse().ok())?,
+            commit_interval: uri
+                .take_duration("commit_interval")?
+                .unwrap_or(defaults.commit_interval),
+            max_chunk_bytes: take_memory(&mut uri, "max_chunk_bytes")?
+                .unwrap_or(defaults.max_chunk_bytes),
+            poll_min: uri.take_duration("poll_min")?.unwrap_or(defaults.poll_min),
+            poll_max: uri.take_duration("poll_max")?.unwrap_or(defaults.poll_max),
+            path: defaults.path,
+        };
+        uri.finish()?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writer(text: &str) -> Result<FileWriterConfig, UriError> {
+        FileWriterConfig::from_uri(Uri::parse(text)?)
+    }
+
+    fn reader(text: &str) -> Result<FileReaderConfig, UriError> {
+        FileReaderConfig::from_uri(Uri::parse(text)?)
+    }
+
+    #[test]
+    fn path_alone_means_the_defaults() {
+        assert_eq!(
+            writer("file:///a/b%20c"),
+            Ok(FileWriterConfig::new("/a/b c"))
+        );
+        assert_eq!(
+            reader("file:relative"),
+            Ok(FileReaderConfig::new("relative"))
+        );
+    }
+
+    #[test]
+    fn settings_of_the_writer_are_taken() {
+        let config = writer(
+            "file:///f?segment_bytes=1MiB&segment_age=5m&fsync_interval=20ms&full=drop-oldest\
+             &max_total_bytes=10MiB&max_segments=9&window_chunks=4",
+        )
+        .unwrap();
+        assert_eq!(config.segment_bytes.get(), 1 << 20);
+        assert_eq!(config.segment_age, Duration::from_secs(300));
+        assert_eq!(config.sync, SyncPolicy::Interval(Duration::from_millis(20)));
+        assert_eq!(config.full, FullPolicy::DropOldest);
+        assert_eq!(config.max_segments.map(NonZeroUsize::get), Some(9));
+        assert_eq!(
+            writer("file:///f?fsync=none").unwrap().sync,
+            SyncPolicy::None
+        );
+    }
+
+    #[test]
+    fn settings_of_the_reader_are_taken() {
+        let config = reader("file:///f?from=7:4096&follow&consumer=billing").unwrap();
+        let position = Position {
+            segment: 7,
+            offset: 4_096,
+        };
+        assert_eq!(config.from, Start::Position(position));
+        assert!(config.follow);
+        assert_eq!(config.consumer.unwrap().as_str(), "billing");
+        assert_eq!(reader("file:///f?from=end").unwrap().from, Start::End);
+        assert_eq!(reader("file:///f?from=12").unwrap().from, Start::Chunk(12));
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        for (uri, named) in [
+            ("file:", "a folder"),
+            ("file://host/folder", "host"),
+            ("file:///f?fsync=sometimes", "fsync"),
+            ("file:///f?fsync=none&fsync_interval=1s", "fsync=interval"),
+            ("file:///f?segment_byte=1MiB", "segment_bytes"),
+            ("file:///f?max_segments=0", "max_segments"),
+        ] {
+            let error = writer(uri).unwrap_err().to_string();
+            assert!(error.contains(named), "{uri}: {error}");
+        }
+        for (uri, named) in [
+            ("file:///f?from=yesterday", "from"),
+            ("file:///f?consumer=../x", "consumer"),
+            ("file:///f?folow=true", "follow"),
+        ] {
+            let error = reader(uri).unwrap_err().to_string();
+            assert!(error.contains(named), "{uri}: {error}");
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The reading end.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    ChunkReader, Damaged, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
+    Settled, Token, TransportError, Verdict,
+};
+use bytes::Bytes;
+
+use crate::config::FileReaderConfig;
+use crate::consumer::{Consumer, Position, Watermark};
+use crate::cursor::{Cursor, Found};
+use crate::error::{endpoint, io_error};
+use crate::plain::{Piece, PlainFile};
+use crate::segment::SEGMENT_MAGIC;
+use crate::stats::{ReaderCounters, ReaderStats};
+
+/// Reads the chunks of a folder, of one segment, or of a plain file.
+///
+/// Readers do not compete: each one gets every chunk.
+/// It starts no thread; `receive` and `settle` do the work, and block on the disk as long as that
+/// takes.
+#[derive(Debug)]
+pub struct FileReader {
+    config: FileReaderConfig,
+    capability: ReaderCapability,
+    endpoint: Box<str>,
+    counters: ReaderCounters,
+    walk: Walk,
+    consumer: Option<Consumer>,
+    last_commit: Instant,
+    demand: usize,
+    next_token: u64,
+    /// What was handed out or waits to be handed out again, by position. The first one is the
+    /// watermark: nothing after it counts as settled.
+    unsettled: BTreeMap<Position, Unsettled>,
+    handed_out: HashMap<Token, Position>,
+    /// What came back with [`Verdict::Retry`].
+    again: BTreeSet<Position>,
+    /// How long to wait at the end before looking again.
+    poll: Duration,
+}
+
+#[derive(Debug)]
+enum Walk {
+    Segments(Cursor),
+    Plain(PlainFile),
+}
+
+#[derive(Debug)]
+struct Unsettled {
+    delivery: Delivery,
+    number: u64,
+}
+
+impl FileReader {
+    /// Opens the path.
+    ///
+    /// # Errors
+    ///
+    /// The path does not exist (a follower waits for it), cannot be read, or another reader is
+    /// the same consumer.
+    pub fn open(config: FileReaderConfig) -> Result<Self, TransportError> {
+        let fail = |error| io_error("open", &config.path, error);
+        let mut consumer = None;
+        let walk = match kind_of(&config.path, config.follow).map_err(fail)? {
+            Kind::Folder => {
+                let limit = config.max_chunk_bytes.get();
+                let mut cursor = Cursor::folder(&config.path, config.follow, limit);
+                let opened = config
+                    .consumer
+                    .as_ref()
+                    .map(|name| Consumer::open(&config.path, name))
+                    .transpose()?;
+                match opened.as_ref().and_then(Consumer::stored) {
+                    Some(Watermark {
+                        position,
+                        next_chunk,
+                    }) => cursor.go_to(position, next_chunk),
+                    None => cursor.start(config.from).map_err(fail)?,
+                }
+                consumer = opened;
+                Walk::Segments(cursor)
+            }
+            kind => {
+                if config.consumer.is_some() {
+                    return Err(TransportError::new(
+                        "open",
+                        endpoint(&config.path),
+                        baler_common::transport::RetryClass::Final,
+                        "only a folder of segments remembers consumers",
+                    ));
+                }
+                match kind {
+                    Kind::Segment => {
+                        let limit = config.max_chunk_bytes.get();
+                        let mut cursor = Cursor::segment(&config.path, config.follow, limit);
+                        cursor.start(config.from).map_err(fail)?;
+                        Walk::Segments(cursor)
+                    }
+                    Kind::Folder | Kind::Plain => {
+                        let limit = config.max_chunk_bytes.get();
+                        Walk::Plain(PlainFile::open(&config.path, limit).map_err(fail)?)
+                    }
+                }
+            }
+        };
+        let mut capability = ReaderCapability::new(crate::SCHEME, Order::PerLane);
+        capability.max_chunk_bytes = config.max_chunk_bytes;
+        capability.ends = !config.follow;
+        Ok(Self {
+            endpoint: endpoint(&config.path),
+            capability,
+            counters: ReaderCounters::default(),
+            walk,
+            consumer,
+            last_commit: Instant::now(),
+            demand: usize::MAX,
+            next_token: 0,
+            unsettled: BTreeMap::new(),
+            handed_out: HashMap::new(),
+            again: BTreeSet::new(),
+            poll: config.poll_min,
+            config,
+        })
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> ReaderStats {
+        self.counters.stats()
+    }
+
+    /// Everything before this position is settled.
+    pub fn watermark(&self) -> Position {
+        self.current_watermark().position
+    }
+
+    fn current_watermark(&self) -> Watermark {
+        let reached = match &self.walk {
+            Walk::Segments(cursor) => Watermark {
+                position: cursor.position(),
+                next_chunk: cursor.next_chunk(),
+            },
+            Walk::Plain(plain) => Watermark {
+                position: plain.position(),
+                next_chunk: 0,
+            },
+        };
+        let first = self.unsettled.first_key_value();
+        first.map_or(reached, |(position, first)| Watermark {
+            position: *position,
+            next_chunk: first.number,
+        })
+    }
+
+    /// Writes the consumer's position, if it is due.
+    fn commit(&mut self, now: bool) -> Result<(), TransportError> {
+        let watermark = self.current_watermark();
+        let Some(consumer) = &mut self.consumer else {
+            return Ok(());
+        };
+        if now || self.last_commit.elapsed() >= self.config.commit_interval {
+            self.last_commit = Instant::now();
+            if consumer.store(watermark)? {
+                self.counters.commits.add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<Received>, TransportError> {
+        if let Some(bytes) = self
+            .consumer
+            .as_mut()
+            .and_then(|consumer| consumer.damaged.take())
+        {
+            let at = Position::default();
+            let reason = "the consumer's position is damaged; it starts over";
+            let skipped = bytes.len() as u64;
+            return Ok(Some(self.damaged(
+                "consumers".into(),
+                at,
+                bytes.into(),
+                skipped,
+                reason,
+            )));
+        }
+        if self.handed_out.len() >= self.demand {
+            return Ok(None);
+        }
+        if let Some(position) = self.again.pop_first()
+            && let Some(entry) = self.unsettled.get_mut(&position)
+        {
+            entry.delivery.token = Token(self.next_token);
+            entry.delivery.redelivered = true;
+            self.next_token = self.next_token.wrapping_add(1);
+            self.handed_out.insert(entry.delivery.token, position);
+            self.counters.redelivered.add(1);
+            return Ok(Some(Received::Chunk(entry.delivery.clone())));
+        }
+        let (lane, found, expected) = match &mut self.walk {
+            Walk::Segments(cursor) => {
+                let expected = cursor.next_chunk();
+                let found = cursor.advance();
+                let at = match &found {
+                    Ok(Found::Chunk { at, .. } | Found::Damaged { at, .. }) => *at,
+                    Ok(Found::Nothing) | Err(_) => cursor.position(),
+                };
+                (cursor.lane(at), found, expected)
+            }
+            Walk::Plain(plain) => {
+                let piece = plain.advance();
+                let lane = plain.lane().into();
+                let piece = piece.map_err(|error| io_error("read", &self.config.path, error))?;
+                return Ok(piece.map(|piece| match piece {
+                    Piece::Chunk { at, chunk } => self.hand_out(lane, at, 0, None, chunk),
+                    Piece::Damaged {
+                        at,
+                        bytes,
+                        skipped,
+                        reason,
+                    } => self.damaged(lane, at, bytes, skipped, &reason),
+                }));
+            }
+        };
+        match found.map_err(|error| io_error("read", &self.config.path, error))? {
+            Found::Chunk { at, header, chunk } => {
+                if expected > 0 {
+                    let missing = header.number.saturating_sub(expected);
+                    self.counters.missing_chunks.add(missing);
+                }
+                Ok(Some(self.hand_out(
+                    lane.into(),
+                    at,
+                    header.number,
+                    header.meta,
+                    chunk,
+                )))
+            }
+            Found::Damaged {
+                at,
+                bytes,
+                skipped,
+                error,
+            } => {
+                let reason = error.to_string();
+                Ok(Some(self.damaged(lane.into(), at, bytes, skipped, &reason)))
+            }
+            Found::Nothing => Ok(None),
+        }
+    }
+
+    fn hand_out(
+        &mut self,
+        lane: Box<str>,
+        at: Position,
+        number: u64,
+        meta: Option<baler_common::transport::ChunkMeta>,
+        bytes: Bytes,
+    ) -> Received {
+        let token = Token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1);
+        self.counters.chunks.add(1);
+        self.counters.bytes.add(bytes.len() as u64);
+        let delivery = Delivery {
+            token,
+            bytes,
+            meta,
+            origin: self.origin(lane, at),
+            redelivered: false,
+        };
+        let entry = Unsettled {
+            delivery: delivery.clone(),
+            number,
+        };
+        self.unsettled.insert(at, entry);
+        self.handed_out.insert(token, at);
+        Received::Chunk(delivery)
+    }
+
+    fn damaged(
+        &self,
+        lane: Box<str>,
+        at: Position,
+        bytes: Bytes,
+        skipped: u64,
+        reason: &str,
+    ) -> Received {
+        self.counters.damaged_pieces.add(1);
+        self.counters.damaged_bytes.add(skipped);
+        Received::Damaged(Damaged {
+            bytes,
+            origin: self.origin(lane, at),
+            reason: reason.into(),
+        })
+    }
+
+    fn origin(&self, lane: Box<str>, at: Position) -> Origin {
+        Origin {
+            endpoint: self.endpoint.clone(),
+            lane,
+            position: at.offset,
+        }
+    }
+
+    /// Whether nothing can come any more: the end is reached, and nothing can be handed back.
+    fn is_at_end(&self) -> bool {
+        !self.config.follow && self.unsettled.is_empty()
+    }
+}
+
+impl ChunkReader for FileReader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        loop {
+            self.commit(false)?;
+            if let Some(received) = self.next()? {
+                self.poll = self.config.poll_min;
+                return Ok(received);
+            }
+            if self.is_at_end() && self.demand > 0 {
+                self.commit(true)?;
+                return Ok(Received::End);
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Received::Idle);
+            }
+            // Only a follower can get more before its owner settles something.
+            let pause = match self.config.follow && self.handed_out.len() < self.demand {
+                true => self.poll.min(left),
+                false => left,
+            };
+            thread::park_timeout(pause);
+            self.poll = self.poll.saturating_mul(2).min(self.config.poll_max);
+        }
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        let Some(position) = self.handed_out.remove(&token) else {
+            return Ok(Settled::Stale);
+        };
+        match verdict {
+            Verdict::Ack | Verdict::Reject => {
+                let entry = self.unsettled.remove(&position);
+                if let (Err(error), Some(entry)) = (self.commit(false), entry) {
+                    self.unsettled.insert(position, entry);
+                    self.again.insert(position);
+                    return Err(error);
+                }
+            }
+            Verdict::Retry => {
+                self.again.insert(position);
+            }
+        }
+        Ok(Settled::Done)
+    }
+
+    fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
+        ReaderCloseReport {
+            unsettled: self.handed_out.len(),
+            error: self.commit(true).err(),
+        }
+    }
+}
+
+enum Kind {
+    Folder,
+    Segment,
+    Plain,
+}
+
+/// What a path is. A follower may come before the folder that it follows.
+fn kind_of(path: &Path, follow: bool) -> io::Result<Kind> {
+    let metadata = match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && follow => return Ok(Kind::Folder),
+        metadata => metadata?,
+    };
+    if metadata.is_dir() {
+        return Ok(Kind::Folder);
+    }
+    let mut magic = Vec::with_capacity(SEGMENT_MAGIC.len());
+    let limit = SEGMENT_MAGIC.len() as u64;
+    std::fs::File::open(path)?
+        .take(limit)
+        .read_to_end(&mut magic)?;
+    // A segment whose magic is damaged is still one by its name.
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_named = name.and_then(crate::folder::parse_segment_name).is_some();
+    Ok(match is_named || magic == SEGMENT_MAGIC {
+        true => Kind::Segment,
+        false => Kind::Plain,
+    })
+}

@@ -1,0 +1,106 @@
+//! The contract that every connector passes, with each way to force data to disk.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_connector_file::{
+    FileReader, FileReaderConfig, FileWriter, FileWriterConfig, SyncPolicy,
+};
+use baler_connector_testkit::{Medium, Support};
+use tempfile::TempDir;
+
+/// A folder with one named consumer.
+struct Folder {
+    folder: TempDir,
+    sync: SyncPolicy,
+}
+
+impl Folder {
+    fn with(sync: SyncPolicy) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            sync,
+        }
+    }
+}
+
+impl Medium for Folder {
+    fn fresh() -> Self {
+        Self::with(SyncPolicy::Chunk)
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            readers: 1,
+            writers: 1,
+            breaks: false,
+            stalls: false,
+            redelivers_after_restart: true,
+            redelivers_after_retry: true,
+        }
+    }
+
+    fn writer(&mut self) -> Box<dyn ChunkWriter> {
+        let mut config = FileWriterConfig::new(self.folder.path().join("chunks"));
+        config.sync = self.sync;
+        config.segment_bytes = 10_000.try_into().unwrap();
+        config.max_chunk_bytes = NonZeroUsize::new(16_384).unwrap();
+        config.window_chunks = NonZeroUsize::new(16).unwrap();
+        Box::new(FileWriter::new(config))
+    }
+
+    fn reader(&mut self) -> Box<dyn ChunkReader> {
+        let mut config = FileReaderConfig::new(self.folder.path().join("chunks"));
+        config.follow = true;
+        config.consumer = Some("contract".parse().unwrap());
+        config.poll_min = Duration::from_millis(1);
+        Box::new(FileReader::open(config).unwrap())
+    }
+}
+
+mod sync_by_chunk {
+    use super::Folder;
+    baler_connector_testkit::contract_tests!(Folder);
+}
+
+/// Confirmations wait for an interval.
+struct ByInterval(Folder);
+
+/// Nothing is forced to disk.
+struct Unsynced(Folder);
+
+macro_rules! another_policy {
+    ($medium:ident, $sync:expr) => {
+        impl Medium for $medium {
+            fn fresh() -> Self {
+                Self(Folder::with($sync))
+            }
+
+            fn support(&self) -> Support {
+                self.0.support()
+            }
+
+            fn writer(&mut self) -> Box<dyn ChunkWriter> {
+                self.0.writer()
+            }
+
+            fn reader(&mut self) -> Box<dyn ChunkReader> {
+                self.0.reader()
+            }
+        }
+    };
+}
+
+another_policy!(ByInterval, SyncPolicy::Interval(Duration::from_millis(5)));
+another_policy!(Unsynced, SyncPolicy::None);
+
+mod sync_by_interval {
+    use super::ByInterval;
+    baler_connector_testkit::contract_tests!(ByInterval);
+}
+
+mod without_sync {
+    use super::Unsynced;
+    baler_connector_testkit::contract_tests!(Unsynced);
+}

@@ -1,0 +1,4 @@
+//! The file connector against real folders: the contract, damage, limits, crashes.
+#![cfg(test)]
+
+mod contract;
