@@ -6,6 +6,14 @@ use crate::transport::ContainerKind;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
+    /// The container tells types apart by name, and the batch has two of one name.
+    #[error("the container {container} cannot hold two versions of {record} in one chunk")]
+    Ambiguous {
+        /// The container.
+        container: ContainerKind,
+        /// The record type.
+        record: Box<str>,
+    },
     /// The compression was left out of this build.
     #[error("{compression} is not part of this build")]
     CompressionMissing {
@@ -132,6 +140,16 @@ pub enum DecodeErrorKind {
     UnknownContainer {
         /// The first bytes, at most four.
         found: Vec<u8>,
+    },
+    /// Kieker's container names a record class whose schema in the catalog it cannot hold.
+    #[error("the container cannot hold {record}.{field} of type {field_type}")]
+    UnfitRecordType {
+        /// The record type.
+        record: Box<str>,
+        /// The field.
+        field: Box<str>,
+        /// The field's type.
+        field_type: Box<str>,
     },
     /// Kieker's container names a record class for which there is no schema.
     #[error("the record type {name} is not in the catalog")]

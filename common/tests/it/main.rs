@@ -8,5 +8,6 @@ mod arbitrary;
 mod derive;
 mod derive_errors;
 mod evolution;
+mod kieker_container;
 mod kieker_types;
 mod native_roundtrip;

@@ -54,6 +54,13 @@ pub struct ListColumn {
     pub items: Column,
 }
 
+impl ListColumn {
+    /// Where the list of this row starts and ends in `items`.
+    pub fn span(&self, row: usize) -> Option<(usize, usize)> {
+        span(&self.ends, row)
+    }
+}
+
 /// Values that may be missing: the present ones are dense.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OptionalColumn {

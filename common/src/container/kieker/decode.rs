@@ -1,0 +1,282 @@
+//! KIKA/DFLT to batches.
+
+use std::sync::Arc;
+
+use super::frame::Frame;
+use super::{STRING_MEMORY, least_bytes};
+use crate::container::compression::Compression;
+use crate::container::cursor::Cursor;
+use crate::container::decoder::{ChunkSummary, DecodedChunk};
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::limits::Limits;
+use crate::container::num::{to_u64, to_usize};
+use crate::record::{Catalog, Column, Field, FieldType, RecordBatch, Schema, Table};
+use crate::transport::ContainerKind;
+
+/// What is not there: an id of the batch that was not given out yet, a table not yet made.
+const NONE: u32 = u32::MAX;
+
+/// Decodes the records, whose types the catalog must know.
+///
+/// The batch is the one that was encoded, if its types are those of the catalog.
+/// Stricter than Kieker's reader where that makes something up: a bool other than 0 and 1 is not
+/// read as false, an unknown string id not as null, half a surrogate pair not as a char.
+pub(in crate::container) fn decode(
+    chunk: &[u8],
+    limits: &Limits,
+    catalog: &Catalog,
+) -> Result<DecodedChunk, DecodeError> {
+    let frame = Frame::cut(chunk, limits)?;
+    let mut decoder = Decoder::new(&frame.strings, limits, catalog);
+    let mut records = frame.records;
+    while !records.is_empty() {
+        decoder.record(&mut records)?;
+    }
+    Ok(DecodedChunk {
+        summary: summary(chunk),
+        batch: decoder.batch,
+    })
+}
+
+/// Checks everything but the records.
+pub(in crate::container) fn summarize(
+    chunk: &[u8],
+    limits: &Limits,
+) -> Result<ChunkSummary, DecodeError> {
+    Frame::cut(chunk, limits).map(|_| summary(chunk))
+}
+
+fn summary(chunk: &[u8]) -> ChunkSummary {
+    ChunkSummary {
+        container: ContainerKind::Kieker,
+        format: "dflt",
+        compression: Compression::None,
+        bytes: chunk.len(),
+        records: None,
+        time_span: None,
+        header: None,
+    }
+}
+
+/// Fills a batch, record by record.
+struct Decoder<'a> {
+    limits: &'a Limits,
+    catalog: &'a Catalog,
+    /// The chunk's strings by id.
+    strings: &'a [&'a str],
+    /// By id of the chunk: the string's id in the batch.
+    /// The batch keeps those of fields only, in order of first use, as a builder does.
+    string_ids: Vec<u32>,
+    /// By id of the chunk: the table of the type with that name.
+    tables: Vec<u32>,
+    batch: RecordBatch,
+    records: usize,
+    /// How much memory was used so far, in bytes, columns counted twice: they grow by doubling.
+    spent: usize,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(strings: &'a [&'a str], limits: &'a Limits, catalog: &'a Catalog) -> Self {
+        Self {
+            limits,
+            catalog,
+            strings,
+            string_ids: vec![NONE; strings.len()],
+            tables: vec![NONE; strings.len()],
+            batch: RecordBatch::default(),
+            records: 0,
+            spent: strings.len().saturating_mul(STRING_MEMORY),
+        }
+    }
+
+    fn record(&mut self, input: &mut Cursor<'_>) -> Result<(), DecodeError> {
+        let at = input.clone();
+        let records = self.records.saturating_add(1);
+        if records > self.limits.records {
+            return Err(at.over_limit("a record", to_u64(records), self.limits.records));
+        }
+        let number = self.table(input)?;
+        let timestamp = i64::from_be_bytes(input.array("a logging timestamp")?);
+        self.spend(&at, 24)?;
+        let index = to_usize(number.into());
+        // Taken out, so that the fields can be filled while strings are added to the batch.
+        let Some(table) = self.batch.tables.get_mut(index) else {
+            return Err(at.error(CLASS, invalid(number)));
+        };
+        let schema = Arc::clone(&table.schema);
+        let mut columns = std::mem::take(&mut table.columns);
+        table.timestamps.push(timestamp);
+        let filled = columns
+            .iter_mut()
+            .zip(schema.fields())
+            .try_for_each(|(column, field)| self.value(column, field.field_type(), input));
+        if let Some(table) = self.batch.tables.get_mut(index) {
+            table.columns = columns;
+        }
+        filled?;
+        if self.batch.tables.len() > 1 {
+            // The records before the second type appeared were all of the first.
+            self.batch.order.resize(self.records, 0);
+            self.batch.order.push(number);
+        }
+        self.records = records;
+        Ok(())
+    }
+
+    /// Reads the id of a class name; returns the table for the class.
+    fn table(&mut self, input: &mut Cursor<'_>) -> Result<u32, DecodeError> {
+        let at = input.clone();
+        let id = self.id(input, CLASS)?;
+        let known = self.tables.get(id).copied().unwrap_or(NONE);
+        if known != NONE {
+            return Ok(known);
+        }
+        let name = self.strings.get(id).copied().unwrap_or_default();
+        let Some(schema) = self.catalog.get(name) else {
+            let name = name.into();
+            return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
+        };
+        check_fields(&at, schema)?;
+        // Two ids may name one type: an alias, or a string table that repeats itself.
+        let tables = &mut self.batch.tables;
+        let number = match tables.iter().position(|table| table.schema == *schema) {
+            Some(number) => number,
+            None => {
+                let types = tables.len().saturating_add(1);
+                if types > self.limits.types {
+                    return Err(at.over_limit(CLASS, to_u64(types), self.limits.types));
+                }
+                tables.push(Table::new(Arc::clone(schema)));
+                types.saturating_sub(1)
+            }
+        };
+        let number = u32::try_from(number).unwrap_or(NONE);
+        if let Some(slot) = self.tables.get_mut(id) {
+            *slot = number;
+        }
+        Ok(number)
+    }
+
+    fn value(
+        &mut self,
+        column: &mut Column,
+        field_type: &FieldType,
+        input: &mut Cursor<'_>,
+    ) -> Result<(), DecodeError> {
+        let at = input.clone();
+        self.spend(&at, 16)?;
+        match (column, field_type) {
+            (Column::Bool(values), _) => match input.array("a bool")? {
+                [byte @ (0 | 1)] => values.push(byte == 1),
+                [byte] => return Err(at.error("a bool", invalid(byte))),
+            },
+            (Column::Signed(values), FieldType::I8) => {
+                values.push(i8::from_be_bytes(input.array("an i8")?).into());
+            }
+            (Column::Signed(values), FieldType::I16) => {
+                values.push(i16::from_be_bytes(input.array("an i16")?).into());
+            }
+            (Column::Signed(values), FieldType::I32) => {
+                values.push(i32::from_be_bytes(input.array("an i32")?).into());
+            }
+            (Column::Signed(values), _) => {
+                values.push(i64::from_be_bytes(input.array("an i64")?));
+            }
+            (Column::F32(values), _) => values.push(u32::from_be_bytes(input.array("an f32")?)),
+            (Column::F64(values), _) => values.push(u64::from_be_bytes(input.array("an f64")?)),
+            (Column::Char(values), _) => {
+                let unit = u16::from_be_bytes(input.array("a char")?);
+                let value = char::from_u32(unit.into());
+                values.push(value.ok_or_else(|| at.error("a char", invalid(unit)))?);
+            }
+            (Column::Enum(values), FieldType::Enum(enum_type)) => {
+                let number = u32::from_be_bytes(input.array("an enum")?);
+                if enum_type.variant(number).is_none() {
+                    return Err(at.error("an enum", invalid(number)));
+                }
+                values.push(number);
+            }
+            (Column::String(values), _) => {
+                let id = self.id(input, "a string id")?;
+                values.push(self.string(&at, id)?);
+            }
+            (Column::List(column), FieldType::List(inner)) => {
+                const LENGTH: &str = "the length of a list";
+                let declared = u32::from_be_bytes(input.array(LENGTH)?);
+                let len = to_usize(declared.into());
+                let needed = len.saturating_mul(least_bytes(inner).unwrap_or(1));
+                if needed > input.left() {
+                    let left = input.left();
+                    return Err(at.error(LENGTH, DecodeErrorKind::Ends { needed, left }));
+                }
+                for _ in 0..len {
+                    self.value(&mut column.items, inner, input)?;
+                }
+                // Bounded by the limit on memory well below 4 billion items.
+                let end = u32::try_from(column.items.len());
+                column
+                    .ends
+                    .push(end.map_err(|_| at.error(LENGTH, invalid(declared)))?);
+            }
+            // `check_fields` lets no other type through.
+            _ => return Err(at.error("a field", invalid(field_type.code()))),
+        }
+        Ok(())
+    }
+
+    /// Reads an id that the string table has.
+    fn id(&self, input: &mut Cursor<'_>, reading: &'static str) -> Result<usize, DecodeError> {
+        let at = input.clone();
+        let id = u32::from_be_bytes(input.array(reading)?);
+        usize::try_from(id)
+            .ok()
+            .filter(|id| *id < self.strings.len())
+            .ok_or_else(|| at.error(reading, invalid(id)))
+    }
+
+    /// The batch's id for a string of the chunk.
+    fn string(&mut self, at: &Cursor<'_>, id: usize) -> Result<u32, DecodeError> {
+        let known = self.string_ids.get(id).copied().unwrap_or(NONE);
+        if known != NONE {
+            return Ok(known);
+        }
+        let text = self.strings.get(id).copied().unwrap_or_default();
+        self.spend(at, text.len().saturating_add(4))?;
+        let new = self.batch.strings.push(text);
+        let new = new.ok_or_else(|| at.error("a string", invalid(NONE)))?;
+        if let Some(slot) = self.string_ids.get_mut(id) {
+            *slot = new;
+        }
+        Ok(new)
+    }
+
+    fn spend(&mut self, at: &Cursor<'_>, bytes: usize) -> Result<(), DecodeError> {
+        self.spent = self.spent.saturating_add(bytes);
+        if self.spent > self.limits.decoded_bytes {
+            return Err(at.over_limit("a record", to_u64(self.spent), self.limits.decoded_bytes));
+        }
+        Ok(())
+    }
+}
+
+const CLASS: &str = "the id of a record's class";
+
+fn invalid(found: impl Into<u64>) -> DecodeErrorKind {
+    DecodeErrorKind::Invalid {
+        found: found.into(),
+    }
+}
+
+/// A catalog may hold types that the container cannot.
+fn check_fields(at: &Cursor<'_>, schema: &Schema) -> Result<(), DecodeError> {
+    let unfit = |field: &&Field| least_bytes(field.field_type()).is_none();
+    let Some(field) = schema.fields().iter().find(unfit) else {
+        return Ok(());
+    };
+    let kind = DecodeErrorKind::UnfitRecordType {
+        record: schema.name().into(),
+        field: field.name().into(),
+        field_type: field.field_type().to_string().into(),
+    };
+    Err(at.error(CLASS, kind))
+}

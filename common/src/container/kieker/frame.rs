@@ -1,0 +1,92 @@
+//! The parts of a KIKA/DFLT chunk, cut without looking at the records.
+
+use super::{FORMAT, MAGIC, STRING_MEMORY, TRAILER_BYTES};
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::limits::Limits;
+use crate::container::num::{to_u64, to_usize};
+
+/// A chunk, cut into its parts.
+#[derive(Debug)]
+pub(super) struct Frame<'a> {
+    /// The records; offsets are those in the chunk.
+    pub(super) records: Cursor<'a>,
+    /// The strings by id.
+    pub(super) strings: Vec<&'a str>,
+}
+
+impl<'a> Frame<'a> {
+    /// Checks magic, format, lengths and string table.
+    ///
+    /// Bytes between the string table and the trailer are passed over, as Kieker's reader does; but
+    /// not where there is no record, because a chunk that was cut off behind a few zeros would
+    /// otherwise be taken for one without records.
+    pub(super) fn cut(chunk: &'a [u8], limits: &Limits) -> Result<Self, DecodeError> {
+        let mut head = Cursor::new(chunk);
+        if chunk.len() > limits.chunk_bytes {
+            return Err(head.over_limit("the chunk", to_u64(chunk.len()), limits.chunk_bytes));
+        }
+        let magic: [u8; 4] = head.array("the magic")?;
+        if magic != MAGIC {
+            let found = magic.to_vec();
+            let kind = DecodeErrorKind::UnknownContainer { found };
+            return Err(Cursor::new(chunk).error("the magic", kind));
+        }
+        let at = head.clone();
+        let format: [u8; 4] = head.array("the body format")?;
+        if format != FORMAT {
+            let kind = DecodeErrorKind::Unknown {
+                what: "the body format",
+                number: u32::from_be_bytes(format).into(),
+            };
+            return Err(at.error("the body format", kind));
+        }
+        let Some(body_bytes) = head.left().checked_sub(TRAILER_BYTES) else {
+            let kind = DecodeErrorKind::Ends {
+                needed: TRAILER_BYTES,
+                left: head.left(),
+            };
+            return Err(head.error(LENGTH, kind));
+        };
+        let mut body = head.split(body_bytes, LENGTH)?;
+        let at = head.clone();
+        let declared = u32::from_be_bytes(head.array(LENGTH)?);
+        let Ok(records) = body.split(to_usize(declared.into()), LENGTH) else {
+            let kind = DecodeErrorKind::Length {
+                declared: declared.into(),
+                found: to_u64(body_bytes),
+            };
+            return Err(at.error(LENGTH, kind));
+        };
+        let strings = read_strings(&mut body, limits)?;
+        if records.is_empty() {
+            body.finish("the string table")?;
+        }
+        Ok(Self { records, strings })
+    }
+}
+
+const LENGTH: &str = "the length of the records";
+
+fn read_strings<'a>(table: &mut Cursor<'a>, limits: &Limits) -> Result<Vec<&'a str>, DecodeError> {
+    const COUNT: &str = "the number of strings";
+    let at = table.clone();
+    let count = table.count(limits.strings, COUNT)?;
+    // A string takes a byte at least, that of its length.
+    if count > table.left() {
+        let kind = DecodeErrorKind::Ends {
+            needed: count,
+            left: table.left(),
+        };
+        return Err(at.error(COUNT, kind));
+    }
+    let memory = count.saturating_mul(STRING_MEMORY);
+    if memory > limits.decoded_bytes {
+        return Err(at.over_limit(COUNT, to_u64(memory), limits.decoded_bytes));
+    }
+    let mut strings = Vec::with_capacity(count);
+    for _ in 0..count {
+        strings.push(table.text("a string")?);
+    }
+    Ok(strings)
+}

@@ -1,0 +1,68 @@
+//! Kieker's container, KIKA/DFLT, bit for bit.
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 4 | `KIKA` |
+//! | 4 | 4 | `DFLT` |
+//! | 8 | R | the records, one after the other |
+//! | 8 + R | | varint: number of strings; for each a varint: length in bytes, then UTF-8 |
+//! | length - 4 | 4 | R, big-endian |
+//!
+//! A record is the id of its class name (i32), its logging timestamp (i64, -1 for none), and its
+//! fields in order, everything big-endian: bool 1 byte, integers and floating point their width,
+//! char one UTF-16 code unit, string its id (i32), enum its ordinal (i32), list its length (i32)
+//! and then its items.
+//! Ids are dense from 0 in order of first use, class name before fields.
+//!
+//! There is no version, checksum, schema, identity, sequence or compression, and no way to skip a
+//! record whose class is unknown.
+//!
+//! Sources: Kieker's `BinarySerializer.java`, `AbstractContainerFormatSerializer.java`,
+//! `SerializerStringRegistry.java` and `BinaryValueSerializer.java`; the container is introduced
+//! in Knoche, section 3.
+
+mod decode;
+mod encode;
+mod frame;
+#[cfg(test)]
+mod tests;
+
+pub(super) use decode::{decode, summarize};
+pub use encode::KiekerSerializer;
+
+use crate::record::FieldType;
+
+/// The container's magic.
+pub(super) const MAGIC: [u8; 4] = *b"KIKA";
+
+/// The only body format there is.
+const FORMAT: [u8; 4] = *b"DFLT";
+
+/// Magic and format.
+const HEAD_BYTES: usize = 8;
+
+/// The length of the records.
+const TRAILER_BYTES: usize = 4;
+
+/// What a decoder keeps in memory for each string, in bytes: where it is, its id in the batch and
+/// the table of the type with that name.
+const STRING_MEMORY: usize = size_of::<&str>() + 2 * size_of::<u32>();
+
+/// How many bytes a value of this type takes at least: all of it, but for lists.
+///
+/// `None` when the container cannot hold the type.
+/// Kieker's lists are flat here: its generated classes write several dimensions as one rectangle,
+/// which a list of lists need not be.
+fn least_bytes(field_type: &FieldType) -> Option<usize> {
+    match field_type {
+        FieldType::Bool | FieldType::I8 => Some(1),
+        FieldType::Char | FieldType::I16 => Some(2),
+        FieldType::Enum(_) | FieldType::F32 | FieldType::I32 | FieldType::String => Some(4),
+        FieldType::F64 | FieldType::I64 => Some(8),
+        FieldType::List(inner) => match **inner {
+            FieldType::List(_) => None,
+            _ => least_bytes(inner).map(|_| 4),
+        },
+        _ => None,
+    }
+}
