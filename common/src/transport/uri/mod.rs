@@ -31,6 +31,7 @@ use std::fmt;
 
 pub use error::{UriError, UriErrorKind};
 use settings::Settings;
+pub use value::{parse_bytes, parse_duration};
 
 /// The name of a medium, taken apart.
 #[derive(Clone)]

@@ -34,12 +34,19 @@ pub(super) fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-pub(super) fn parse_bytes(text: &str) -> Option<u64> {
+/// A number of bytes: `4096`, `64KiB`, `1MB`; `kB`, `MB` and `GB` are powers of 1,000.
+///
+/// For settings that are not part of a URI, flags for instance.
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let bytes = parse_quantity(&text.to_ascii_lowercase(), &SIZES)?;
     u64::try_from(bytes).ok()
 }
 
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+/// A time: `200ms`, `5s`, `2m`, `1.5h`; units are `ns`, `us`, `ms`, `s`, `m`, `h` and `d`, and only
+/// 0 may go without.
+///
+/// For settings that are not part of a URI, flags for instance.
+pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
