@@ -8,6 +8,7 @@
 //! - [`Source`] drives any reader, decodes its chunks and settles them after processing.
 //! - [`Stage`] is a filter or a sink; [`filters`] and [`sinks`] hold the ready ones.
 //! - [`Pipe`] moves the stages behind it to a thread of their own, with a bound.
+//! - [`trace`] builds call trees.
 //! - [`lanes`] tells duplicates and gaps, [`quarantine`] keeps what does not decode.
 //!
 //! The architecture is that of the paper (Knoche, section 3): a generic source decodes, the reader
@@ -22,6 +23,7 @@ pub mod quarantine;
 pub mod sinks;
 mod source;
 mod stage;
+pub mod trace;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};
