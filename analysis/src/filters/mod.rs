@@ -5,6 +5,7 @@
 mod by_time;
 mod by_type;
 mod count;
+mod first;
 mod response_time;
 mod tee;
 mod throughput;
@@ -12,6 +13,7 @@ mod throughput;
 pub use by_time::ByTime;
 pub use by_type::{ByType, TypePattern};
 pub use count::{Count, Counts, TypeCount};
+pub use first::{First, Taken};
 pub use response_time::{OperationTimes, ResponseTimes, Times};
 pub use tee::Tee;
 pub use throughput::{Interval, Rates, Throughput};

@@ -5,6 +5,7 @@
 //! a string, an enum as its variant's name, an absent optional as null.
 
 use baler_common::record::{ListRef, RecordFields, RecordRef, ValueRef};
+use baler_common::transport::ChunkIdentity;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
@@ -20,6 +21,50 @@ impl Serialize for RecordJson<'_> {
         record.serialize_field("timestamp", &self.0.timestamp())?;
         record.serialize_field("fields", &Fields(self.0.fields()))?;
         record.end()
+    }
+}
+
+/// Serializes a record in the form of this module, and who it is beside it:
+/// `"identity": {"producer": "…", "epoch": "…", "lane": n, "sequence": n, "index": n}`, or null.
+#[derive(Debug, Clone, Copy)]
+pub struct IdentifiedJson<'a> {
+    /// The record.
+    pub record: RecordRef<'a>,
+    /// Who its chunk is, if the container or the medium said so.
+    pub chunk: Option<ChunkIdentity>,
+    /// Its position in the chunk.
+    pub index: u32,
+}
+
+impl Serialize for IdentifiedJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut record = serializer.serialize_struct("record", 4)?;
+        record.serialize_field("type", self.record.type_name())?;
+        record.serialize_field("timestamp", &self.record.timestamp())?;
+        let identity = self.chunk.map(|chunk| Identity {
+            chunk,
+            index: self.index,
+        });
+        record.serialize_field("identity", &identity)?;
+        record.serialize_field("fields", &Fields(self.record.fields()))?;
+        record.end()
+    }
+}
+
+struct Identity {
+    chunk: ChunkIdentity,
+    index: u32,
+}
+
+impl Serialize for Identity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut identity = serializer.serialize_struct("identity", 5)?;
+        identity.serialize_field("producer", &self.chunk.producer.to_string())?;
+        identity.serialize_field("epoch", &self.chunk.epoch.to_string())?;
+        identity.serialize_field("lane", &self.chunk.lane)?;
+        identity.serialize_field("sequence", &self.chunk.sequence)?;
+        identity.serialize_field("index", &self.index)?;
+        identity.end()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::error::AnalysisError;
 use crate::parcel::{Held, Parcel};
-use crate::sinks::json::RecordJson;
+use crate::sinks::json::{IdentifiedJson, RecordJson};
 use crate::stage::Stage;
 
 /// After so many bytes the buffer goes to the output, and the chunks are settled.
@@ -19,6 +19,7 @@ pub struct JsonLines<W> {
     what: Box<str>,
     buffer: Vec<u8>,
     held: Held,
+    identified: bool,
 }
 
 impl<W: Write + Send> JsonLines<W> {
@@ -29,7 +30,15 @@ impl<W: Write + Send> JsonLines<W> {
             what: what.into(),
             buffer: Vec::new(),
             held: Held::default(),
+            identified: false,
         }
+    }
+
+    /// Writes beside each record who it is, as [`IdentifiedJson`] describes it.
+    #[must_use]
+    pub fn with_identity(mut self) -> Self {
+        self.identified = true;
+        self
     }
 
     fn error(&self, error: std::io::Error) -> AnalysisError {
@@ -43,9 +52,19 @@ impl<W: Write + Send> Stage for JsonLines<W> {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        for (_, record) in parcel.records() {
-            serde_json::to_writer(&mut self.buffer, &RecordJson(record))
-                .map_err(|error| AnalysisError::output(self.what.clone(), error.into()))?;
+        let chunk = parcel.identity();
+        for (index, record) in parcel.records() {
+            let written = if self.identified {
+                let record = IdentifiedJson {
+                    record,
+                    chunk,
+                    index,
+                };
+                serde_json::to_writer(&mut self.buffer, &record)
+            } else {
+                serde_json::to_writer(&mut self.buffer, &RecordJson(record))
+            };
+            written.map_err(|error| AnalysisError::output(self.what.clone(), error.into()))?;
             self.buffer.push(b'\n');
         }
         self.held.push(parcel);

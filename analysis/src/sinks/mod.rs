@@ -7,7 +7,7 @@ mod null;
 mod table;
 
 pub use self::csv::CsvFolder;
-pub use json::RecordJson;
+pub use json::{IdentifiedJson, RecordJson};
 pub use json_lines::JsonLines;
 pub use null::Null;
 pub use table::TextTable;

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use baler_analysis::filters::{ByTime, ByType, Count, ResponseTimes, Tee, Throughput, TypePattern};
-use baler_analysis::{Stage, sinks};
+use baler_analysis::filters::{
+    ByTime, ByType, Count, First, ResponseTimes, Tee, Throughput, TypePattern,
+};
+use baler_analysis::{Source, Stage, Stop, sinks};
+use baler_common::container::ChunkHeader;
 use baler_common::record::{DynamicRecord, FieldType, Value};
+use baler_common::transport::Verdict;
 
-use crate::support::{keep_all, numbered, parcel, schema};
+use crate::support::{Play, Scripted, encode, identity, keep_all, numbered, parcel, schema};
 
 fn call(operation: &str, tin: i64, tout: i64) -> DynamicRecord {
     let fields = [
@@ -98,4 +102,22 @@ fn throughput_adds_up() {
         .map(|interval| interval.records)
         .sum();
     assert_eq!(records, 20);
+}
+
+#[test]
+fn the_first_records_pass_and_a_chunk_cut_in_two_is_given_back() {
+    let (reader, verdicts) = Scripted::new((0..4).map(|sequence| {
+        let first = i64::try_from(sequence).unwrap() * 3;
+        let records: Vec<_> = (first..first + 3).map(numbered).collect();
+        Play::Chunk(encode(&ChunkHeader::new(identity(sequence)), &records))
+    }));
+    let (stage, numbers) = keep_all();
+    let (mut first, taken) = First::new(5, stage);
+    let mut source = Source::new(reader.endless());
+    source
+        .run(&mut first, Stop::default(), |_| !taken.is_enough())
+        .unwrap();
+    assert_eq!(*numbers.lock().unwrap(), [0, 1, 2, 3, 4]);
+    let verdicts: Vec<_> = verdicts.lock().unwrap().iter().map(|it| it.1).collect();
+    assert_eq!(verdicts, [Verdict::Ack, Verdict::Retry]);
 }

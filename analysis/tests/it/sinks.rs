@@ -78,6 +78,31 @@ fn json_is_exact() {
 }
 
 #[test]
+fn json_tells_by_choice_who_a_record_is() {
+    let output = Shared::default();
+    let mut sink = JsonLines::new(output.clone(), "memory").with_identity();
+    sink.accept(parcel(&[numbered(1), numbered(2)])).unwrap();
+    sink.finish().unwrap();
+    let text = output.text();
+    let second: serde_json::Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(
+        second,
+        serde_json::json!({
+            "type": "t",
+            "timestamp": 2,
+            "identity": {
+                "producer": "00000000000000000000000000000007",
+                "epoch": "1-00000002",
+                "lane": 0,
+                "sequence": 0,
+                "index": 1,
+            },
+            "fields": {"number": 2},
+        })
+    );
+}
+
+#[test]
 fn csv_has_one_file_a_type_with_a_header() {
     let folder = tempfile::tempdir().unwrap();
     let mut sink = CsvFolder::new(folder.path().join("out"));

@@ -1,0 +1,92 @@
+//! The first records of a stream, and no more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::AnalysisError;
+use crate::parcel::Parcel;
+use crate::stage::Stage;
+
+/// Passes exactly the first records on.
+///
+/// What comes after them is given back to the medium, not lost: a chunk of which only a part was
+/// passed on is delivered again as a whole, and so its first records come twice over two runs (at
+/// least once, never less).
+/// Whoever drives the source asks [`Taken::is_enough`] to stop.
+#[derive(Debug)]
+pub struct First<S> {
+    limit: u64,
+    taken: Taken,
+    next: S,
+}
+
+/// A handle to how many records a [`First`] has passed on.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    limit: u64,
+    records: Arc<AtomicU64>,
+}
+
+impl<S: Stage> First<S> {
+    /// Passes the first `limit` records on to `next`.
+    pub fn new(limit: u64, next: S) -> (Self, Taken) {
+        let taken = Taken {
+            limit,
+            records: Arc::new(AtomicU64::new(0)),
+        };
+        let first = Self {
+            limit,
+            taken: taken.clone(),
+            next,
+        };
+        (first, taken)
+    }
+}
+
+impl Taken {
+    /// How many records were passed on.
+    pub fn records(&self) -> u64 {
+        self.records.load(Ordering::Acquire)
+    }
+
+    /// Whether there is nothing left to take.
+    pub fn is_enough(&self) -> bool {
+        self.records() >= self.limit
+    }
+}
+
+impl<S: Stage> Stage for First<S> {
+    fn name(&self) -> &'static str {
+        "first"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let before = self.taken.records();
+        let mut left = self.limit.saturating_sub(before);
+        let all = u64::try_from(parcel.len()).unwrap_or(u64::MAX);
+        let passed = left.min(all);
+        if passed < all {
+            parcel.fail();
+        }
+        if passed > 0 {
+            let selected = parcel.select(|_| {
+                let wanted = left > 0;
+                left = left.saturating_sub(1);
+                wanted
+            });
+            self.next.accept(selected)?;
+        }
+        self.taken
+            .records
+            .store(before.saturating_add(passed), Ordering::Release);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), AnalysisError> {
+        self.next.flush()
+    }
+
+    fn finish(&mut self) -> Result<(), AnalysisError> {
+        self.next.finish()
+    }
+}
