@@ -10,11 +10,14 @@
 //! Every call can fail, and says whether it is worth trying again ([`RetryClass`]): whoever owns
 //! the writer owns the policy.
 //! Retry, metering and fault injection wrap a writer or reader; they are not code inside one.
+//! [`Outbox`] is that policy for go-back-N, without a thread or a clock.
 
 mod capability;
 mod chunk;
 mod error;
+mod outbox;
 mod reader;
+mod retry;
 #[cfg(feature = "uri")]
 pub mod uri;
 mod writer;
@@ -22,8 +25,10 @@ mod writer;
 pub use capability::{Capability, Durability, Order};
 pub use chunk::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
 pub use error::{RetryClass, TransportError};
+pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats};
 pub use reader::{
     ChunkReader, Damaged, Delivery, LaneName, Origin, ReaderCapability, ReaderCloseReport,
     Received, Settled, Token, Verdict,
 };
+pub use retry::RetryPolicy;
 pub use writer::{ChunkWriter, CloseReport, Confirmation, Notify, Outcome, RejectReason, Rejected};

@@ -1,0 +1,548 @@
+//! Delivering chunks in order over a writer that fails: go-back-N.
+//!
+//! ```text
+//! push -> [unconfirmed, in order] -> offer ~~ writer ~~ confirmations -> Fate
+//!              ^ resend everything after a reopen |
+//! ```
+
+mod fate;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use fate::{End, Fate};
+
+use super::chunk::Chunk;
+use super::error::{RetryClass, TransportError};
+use super::retry::RetryPolicy;
+use super::writer::{ChunkWriter, Confirmation, Notify, Outcome, RejectReason};
+
+/// Bounds and patience of an [`Outbox`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutboxSettings {
+    /// How many chunks may be unconfirmed. Default 64, the window of an ample medium.
+    pub max_chunks: usize,
+    /// How many bytes may be unconfirmed; one chunk is always taken. Default 8 MiB.
+    pub max_bytes: usize,
+    /// How long one attempt to reopen the writer may block. Default 2 s.
+    pub reopen_timeout: Duration,
+    /// How often and how long to try again.
+    pub retry: RetryPolicy,
+}
+
+impl Default for OutboxSettings {
+    fn default() -> Self {
+        Self {
+            max_chunks: 64,
+            max_bytes: 8 << 20,
+            reopen_timeout: Duration::from_secs(2),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
+/// has an order.
+///
+/// A pure state machine: it has no thread and no clock, the owner calls [`drive`](Self::drive) when
+/// the writer's [`Notify`] was told or the returned time has come.
+/// Only the writer's own calls may block, and of these only `reopen` and `close`.
+///
+/// After a failure everything unconfirmed is offered again in order, before anything new
+/// (go-back-N): chunks may arrive twice, and first arrivals keep their order.
+/// A chunk that the medium refused for now is offered again before any later chunk that was not
+/// yet offered; those already offered may overtake it.
+///
+/// A panic of the writer counts as a broken connection.
+pub struct Outbox {
+    writer: Box<dyn ChunkWriter>,
+    settings: OutboxSettings,
+    /// What has no fate yet, by ascending ticket.
+    unconfirmed: VecDeque<Entry>,
+    bytes: usize,
+    in_flight_chunks: usize,
+    in_flight_bytes: usize,
+    link: Link,
+    last_error: Option<Arc<TransportError>>,
+    /// Failures since the last confirmation.
+    failures: u32,
+    draws: u64,
+    counts: Counts,
+    confirmations: Vec<Confirmation>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    chunk: Chunk,
+    since: Instant,
+    offered: bool,
+    /// How often the writer took it.
+    offers: u32,
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+#[derive(Debug, Clone)]
+enum Link {
+    /// To be reopened at this time, or at once.
+    Closed(Option<Instant>),
+    Open,
+    /// Opening failed for good.
+    Failed(Arc<TransportError>),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    retries: u64,
+    opened: u64,
+    broken: u64,
+}
+
+/// The state of a writer's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Connection {
+    /// Not open, or no longer; it will be tried again.
+    #[default]
+    Closed,
+    /// Given up: opening failed for a reason that trying again cannot cure.
+    Failed,
+    /// Open.
+    Open,
+}
+
+impl Connection {
+    /// The name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Failed => "failed",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// What an [`Outbox`] has done and holds.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct OutboxStats {
+    /// How often a chunk was offered once more.
+    pub retries: u64,
+    /// How often the writer was opened again after the first time.
+    pub reopened: u64,
+    /// How often the connection broke, or could not be made.
+    pub broken: u64,
+    /// Chunks without a fate.
+    pub unconfirmed_chunks: usize,
+    /// Bytes of chunks without a fate.
+    pub unconfirmed_bytes: usize,
+    /// Chunks that the writer has taken and not confirmed.
+    pub in_flight_chunks: usize,
+    /// Bytes that the writer has taken and not confirmed.
+    pub in_flight_bytes: usize,
+    /// The connection's state.
+    pub connection: Connection,
+    /// What went wrong last.
+    pub last_error: Option<Arc<TransportError>>,
+}
+
+impl Outbox {
+    /// An outbox over a writer that is not open yet; `notify` is told when to call
+    /// [`drive`](Self::drive).
+    pub fn new(
+        mut writer: Box<dyn ChunkWriter>,
+        settings: OutboxSettings,
+        notify: Arc<dyn Notify>,
+    ) -> Self {
+        writer.set_notify(notify);
+        Self {
+            writer,
+            settings,
+            unconfirmed: VecDeque::new(),
+            bytes: 0,
+            in_flight_chunks: 0,
+            in_flight_bytes: 0,
+            link: Link::Closed(None),
+            last_error: None,
+            failures: 0,
+            draws: 0,
+            counts: Counts::default(),
+            confirmations: Vec::new(),
+        }
+    }
+
+    /// What the writer's medium can do; it may change when the writer is reopened.
+    pub fn capability(&self) -> &super::Capability {
+        self.writer.capability()
+    }
+
+    /// Whether another chunk is welcome.
+    ///
+    /// An owner with a source that can wait stops taking from it while this is false.
+    /// The bound is soft: the pieces of a chunk that had to be split may pass it.
+    pub fn has_room(&self) -> bool {
+        self.unconfirmed.is_empty()
+            || (self.unconfirmed.len() < self.settings.max_chunks
+                && self.bytes < self.settings.max_bytes)
+    }
+
+    /// Whether every chunk has its fate.
+    pub fn is_empty(&self) -> bool {
+        self.unconfirmed.is_empty()
+    }
+
+    /// The lowest ticket without a fate: everything below it has one.
+    pub fn first_ticket(&self) -> Option<u64> {
+        self.unconfirmed.front().map(|entry| entry.chunk.ticket)
+    }
+
+    /// Appends a chunk; its ticket must be above all before. Nothing is offered before the next
+    /// [`drive`](Self::drive).
+    pub fn push(&mut self, chunk: Chunk, now: Instant) {
+        self.bytes = self.bytes.saturating_add(chunk.bytes.len());
+        self.unconfirmed.push_back(Entry {
+            chunk,
+            since: now,
+            offered: false,
+            offers: 0,
+            failures: 0,
+            not_before: None,
+        });
+    }
+
+    /// Does what can be done now; appends the fates that became known to `fates`.
+    ///
+    /// Returns when to call again at the latest, if nothing else happens.
+    /// May block in the writer's `reopen`, until `reopen_timeout` from now or `by`, whichever is
+    /// earlier.
+    pub fn drive(
+        &mut self,
+        now: Instant,
+        by: Option<Instant>,
+        fates: &mut Vec<Fate>,
+    ) -> Option<Instant> {
+        if matches!(self.link, Link::Open) {
+            self.confirm(now, fates);
+        }
+        self.give_up(now, fates);
+        if let Link::Closed(at) = self.link
+            && at.is_none_or(|at| at <= now)
+        {
+            self.reopen(now, by, fates);
+        }
+        if matches!(self.link, Link::Open) {
+            self.offer(now, fates);
+            // Media that confirm at once need no second call.
+            if matches!(self.link, Link::Open) && self.in_flight_chunks > 0 {
+                self.confirm(now, fates);
+            }
+        }
+        if let Link::Failed(error) = &self.link {
+            let error = Arc::clone(error);
+            for entry in self.unconfirmed.drain(..) {
+                fates.push(entry.end(End::Refused(Arc::clone(&error))));
+            }
+            self.bytes = 0;
+        }
+        self.next_wake_up()
+    }
+
+    /// Flushes and closes the writer until `by` at most; what is then unconfirmed ends as
+    /// undelivered.
+    ///
+    /// Returns what went wrong, if anything did.
+    pub fn close(mut self, by: Instant, fates: &mut Vec<Fate>) -> Option<TransportError> {
+        let medium = self.writer.capability().medium;
+        let writer = self.writer;
+        let report = guarded("close", medium, move || writer.close(by));
+        let (confirmations, error) = match report {
+            Ok(report) => (report.confirmations, report.error),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        for Confirmation { ticket, outcome } in confirmations {
+            let position = self
+                .unconfirmed
+                .binary_search_by_key(&ticket, |entry| entry.chunk.ticket);
+            if let Some(entry) = position.ok().and_then(|at| self.unconfirmed.remove(at)) {
+                fates.push(entry.end(match outcome {
+                    Outcome::Confirmed => End::Confirmed,
+                    Outcome::Refused(error) => End::of_refusal(error),
+                }));
+            }
+        }
+        for entry in self.unconfirmed {
+            fates.push(entry.end(End::Undelivered(self.last_error.clone())));
+        }
+        error
+    }
+
+    /// What it has done and holds.
+    pub fn stats(&self) -> OutboxStats {
+        OutboxStats {
+            retries: self.counts.retries,
+            reopened: self.counts.opened.saturating_sub(1),
+            broken: self.counts.broken,
+            unconfirmed_chunks: self.unconfirmed.len(),
+            unconfirmed_bytes: self.bytes,
+            in_flight_chunks: self.in_flight_chunks,
+            in_flight_bytes: self.in_flight_bytes,
+            connection: match self.link {
+                Link::Closed(_) => Connection::Closed,
+                Link::Open => Connection::Open,
+                Link::Failed(_) => Connection::Failed,
+            },
+            last_error: self.last_error.clone(),
+        }
+    }
+
+    /// Takes the writer's confirmations.
+    fn confirm(&mut self, now: Instant, fates: &mut Vec<Fate>) {
+        let mut confirmations = std::mem::take(&mut self.confirmations);
+        let medium = self.writer.capability().medium;
+        let result = guarded("read confirmations of", medium, || {
+            self.writer.confirmations(&mut confirmations)
+        });
+        for confirmation in confirmations.drain(..) {
+            self.settle(confirmation, now, fates);
+        }
+        self.confirmations = confirmations;
+        if let Err(error) | Ok(Err(error)) = result {
+            self.break_off(error, now);
+            self.give_up(now, fates);
+        }
+    }
+
+    fn settle(&mut self, confirmation: Confirmation, now: Instant, fates: &mut Vec<Fate>) {
+        let Confirmation { ticket, outcome } = confirmation;
+        // A ticket may be unknown: its chunk was given up while in flight.
+        let Ok(at) = self
+            .unconfirmed
+            .binary_search_by_key(&ticket, |entry| entry.chunk.ticket)
+        else {
+            return;
+        };
+        match outcome {
+            Outcome::Confirmed => {
+                self.failures = 0;
+                self.remove(at, End::Confirmed, fates);
+            }
+            Outcome::Refused(error) if error.is_retryable() => {
+                let draw = self.draw();
+                if let Some(entry) = self.unconfirmed.get_mut(at) {
+                    let delay = self.settings.retry.delay(entry.failures, draw);
+                    entry.failures = entry.failures.saturating_add(1);
+                    entry.not_before = now.checked_add(delay);
+                    self.in_flight_chunks = self
+                        .in_flight_chunks
+                        .saturating_sub(usize::from(entry.offered));
+                    if entry.offered {
+                        self.in_flight_bytes =
+                            self.in_flight_bytes.saturating_sub(entry.chunk.bytes.len());
+                    }
+                    entry.offered = false;
+                }
+                self.last_error = Some(Arc::new(error));
+                self.give_up(now, fates);
+            }
+            Outcome::Refused(error) => self.remove(at, End::of_refusal(error), fates),
+        }
+    }
+
+    /// Gives up what the policy no longer keeps.
+    fn give_up(&mut self, now: Instant, fates: &mut Vec<Fate>) {
+        let retry = &self.settings.retry;
+        if retry.max_attempts.is_none() && retry.max_elapsed.is_none() {
+            return;
+        }
+        let mut at = 0;
+        while let Some(entry) = self.unconfirmed.get(at) {
+            let retry = &self.settings.retry;
+            let failed = retry
+                .max_attempts
+                .is_some_and(|most| entry.failures >= most.max(1));
+            let expired = retry
+                .max_elapsed
+                .is_some_and(|most| now.saturating_duration_since(entry.since) >= most);
+            if failed || expired {
+                self.remove(at, End::Undelivered(self.last_error.clone()), fates);
+            } else {
+                at = at.saturating_add(1);
+            }
+        }
+    }
+
+    fn reopen(&mut self, now: Instant, by: Option<Instant>, fates: &mut Vec<Fate>) {
+        let latest = now.checked_add(self.settings.reopen_timeout);
+        let by = by.into_iter().chain(latest).min().unwrap_or(now);
+        let medium = self.writer.capability().medium;
+        let result = guarded("open", medium, || self.writer.reopen(by));
+        match result {
+            Ok(Ok(())) => {
+                self.counts.opened = self.counts.opened.saturating_add(1);
+                self.link = Link::Open;
+            }
+            Ok(Err(error)) if error.class == RetryClass::Final => {
+                self.counts.broken = self.counts.broken.saturating_add(1);
+                let error = Arc::new(error);
+                self.last_error = Some(Arc::clone(&error));
+                self.link = Link::Failed(error);
+            }
+            Ok(Err(error)) | Err(error) => {
+                for entry in &mut self.unconfirmed {
+                    entry.failures = entry.failures.saturating_add(1);
+                }
+                self.break_off(error, now);
+                self.give_up(now, fates);
+            }
+        }
+    }
+
+    /// Offers what was not offered, in order, as far as the window goes.
+    fn offer(&mut self, now: Instant, fates: &mut Vec<Fate>) {
+        let mut at = 0;
+        while let Some(entry) = self.unconfirmed.get_mut(at) {
+            if entry.offered {
+                at = at.saturating_add(1);
+                continue;
+            }
+            if entry.not_before.is_some_and(|time| time > now) {
+                return;
+            }
+            let capability = self.writer.capability();
+            let medium = capability.medium;
+            let bytes = entry.chunk.bytes.len();
+            let in_flight_bytes = self.in_flight_bytes.saturating_add(bytes);
+            if self.in_flight_chunks >= capability.window_chunks.get()
+                || (self.in_flight_chunks > 0 && in_flight_bytes > capability.window_bytes.get())
+            {
+                return;
+            }
+            let chunk = entry.chunk.clone();
+            let reason = match guarded("write to", medium, || self.writer.offer(chunk)) {
+                Ok(Ok(())) => {
+                    let again = entry.offers > 0;
+                    entry.offers = entry.offers.saturating_add(1);
+                    entry.offered = true;
+                    self.counts.retries = self.counts.retries.saturating_add(u64::from(again));
+                    self.in_flight_chunks = self.in_flight_chunks.saturating_add(1);
+                    self.in_flight_bytes = in_flight_bytes;
+                    at = at.saturating_add(1);
+                    continue;
+                }
+                Ok(Err(rejected)) => rejected.reason,
+                Err(error) => RejectReason::Broken(Box::new(error)),
+            };
+            match reason {
+                RejectReason::Full => return,
+                RejectReason::TooLarge { max_chunk_bytes } => {
+                    self.remove(at, End::TooLarge { max_chunk_bytes }, fates);
+                }
+                RejectReason::Broken(error) => {
+                    // The chunk that met the broken connection was not taken; it failed too.
+                    entry.failures = entry.failures.saturating_add(1);
+                    self.break_off(*error, now);
+                    self.give_up(now, fates);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The connection is gone: everything in flight is in doubt, the writer has forgotten it.
+    fn break_off(&mut self, error: TransportError, now: Instant) {
+        for entry in &mut self.unconfirmed {
+            if entry.offered {
+                entry.failures = entry.failures.saturating_add(1);
+            }
+            entry.offered = false;
+            // The pause before reopening holds for all.
+            entry.not_before = None;
+        }
+        self.in_flight_chunks = 0;
+        self.in_flight_bytes = 0;
+        self.counts.broken = self.counts.broken.saturating_add(1);
+        let draw = self.draw();
+        let delay = self.settings.retry.delay(self.failures, draw);
+        self.failures = self.failures.saturating_add(1);
+        self.link = Link::Closed(now.checked_add(delay));
+        self.last_error = Some(Arc::new(error));
+    }
+
+    fn remove(&mut self, at: usize, end: End, fates: &mut Vec<Fate>) {
+        let Some(entry) = self.unconfirmed.remove(at) else {
+            return;
+        };
+        let bytes = entry.chunk.bytes.len();
+        self.bytes = self.bytes.saturating_sub(bytes);
+        if entry.offered {
+            self.in_flight_chunks = self.in_flight_chunks.saturating_sub(1);
+            self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
+        }
+        fates.push(entry.end(end));
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.draws = self.draws.wrapping_add(1);
+        self.draws
+    }
+
+    fn next_wake_up(&self) -> Option<Instant> {
+        let reopen = match self.link {
+            Link::Closed(at) => at,
+            Link::Open | Link::Failed(_) => None,
+        };
+        let resend = self
+            .unconfirmed
+            .iter()
+            .find(|entry| !entry.offered)
+            .and_then(|entry| entry.not_before);
+        // Tickets ascend, and with them the times of arrival.
+        let expiry = self
+            .unconfirmed
+            .front()
+            .zip(self.settings.retry.max_elapsed)
+            .and_then(|(entry, most)| entry.since.checked_add(most));
+        [reopen, resend, expiry].into_iter().flatten().min()
+    }
+}
+
+impl Entry {
+    fn end(self, end: End) -> Fate {
+        Fate {
+            chunk: self.chunk,
+            end,
+        }
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("settings", &self.settings)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Calls the writer; its panic becomes an error after which it is reopened.
+fn guarded<T>(
+    operation: &'static str,
+    medium: &'static str,
+    call: impl FnOnce() -> T,
+) -> Result<T, TransportError> {
+    // What a panicking writer leaves behind is its own; `reopen` makes it forget.
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        let message = format!("the writer panicked: {text}");
+        TransportError::new(operation, medium, RetryClass::Retry, message)
+    })
+}

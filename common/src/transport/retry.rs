@@ -1,0 +1,106 @@
+//! How often and how long to try again.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+
+/// Doublings beyond this one change nothing: `max_delay` was reached long before.
+const MAX_DOUBLINGS: u32 = 62;
+
+/// How often and how long to try again, and with which pauses.
+///
+/// Pauses grow exponentially with full jitter: the n-th one is drawn evenly from 0 to
+/// `min_delay * 2^n`, at most `max_delay`, so that a thousand producers that lost the same broker
+/// do not come back in step (Brooker, "Exponential Backoff And Jitter").
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryPolicy {
+    /// The upper end of the first pause. Default 100 ms, that of Kafka's `retry.backoff.ms`.
+    pub min_delay: Duration,
+    /// The upper end of every pause. Default 10 s, that of librdkafka's
+    /// `reconnect.backoff.max.ms`.
+    pub max_delay: Duration,
+    /// How many failures a chunk survives; `None`, the default, is without limit.
+    pub max_attempts: Option<u32>,
+    /// How long a chunk is kept at all; `None`, the default, is for ever.
+    /// (Kafka's `delivery.timeout.ms`.)
+    pub max_elapsed: Option<Duration>,
+    /// Where the pauses' random numbers start. Each process should have its own.
+    pub seed: u64,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            min_delay: Duration::from_millis(100),
+            max_delay: Duration::from_secs(10),
+            max_attempts: None,
+            max_elapsed: None,
+            seed: 0,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The pause after `failures` earlier failures in a row; `draw` numbers the pauses ever drawn.
+    ///
+    /// The same policy and arguments yield the same pause.
+    pub(super) fn delay(&self, failures: u32, draw: u64) -> Duration {
+        let plain = ExponentialBuilder::new()
+            .with_min_delay(self.min_delay.min(self.max_delay))
+            .with_max_delay(self.max_delay)
+            .without_max_times();
+        // backon adds a jitter from 0 to the whole delay; full jitter is that part alone.
+        let jittered = plain
+            .with_jitter()
+            .with_jitter_seed(self.seed ^ draw.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let nth = usize::try_from(failures.min(MAX_DOUBLINGS)).unwrap_or(0);
+        let plain = plain.build().nth(nth).unwrap_or(self.max_delay);
+        // The generator moves on with every delay, so only the last one is drawn from it.
+        let most = jittered
+            .with_min_delay(plain)
+            .build()
+            .next()
+            .unwrap_or(plain);
+        most.saturating_sub(plain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_drawn_from_a_doubling_range_up_to_the_maximum() {
+        let policy = RetryPolicy {
+            min_delay: Duration::from_millis(10),
+            max_delay: Duration::from_millis(75),
+            ..RetryPolicy::default()
+        };
+        for (failures, most) in [(0, 10), (1, 20), (2, 40), (3, 75), (4, 75), (u32::MAX, 75)] {
+            let most = Duration::from_millis(most);
+            let pauses: Vec<_> = (0..200).map(|draw| policy.delay(failures, draw)).collect();
+            assert!(pauses.iter().all(|pause| *pause <= most), "{pauses:?}");
+            let mean = pauses.iter().sum::<Duration>() / 200;
+            assert!(
+                mean > most * 4 / 10 && mean < most * 6 / 10,
+                "{mean:?} of {most:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn same_seed_draws_the_same_pauses_and_another_seed_others() {
+        let pauses = |seed| {
+            let policy = RetryPolicy {
+                seed,
+                ..RetryPolicy::default()
+            };
+            (0..20)
+                .map(|draw| policy.delay(3, draw))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(1), pauses(1));
+        assert_ne!(pauses(1), pauses(2));
+    }
+}
