@@ -60,7 +60,6 @@ impl TestClock {
 }
 
 /// Now, for deadlines: it never jumps.
-#[expect(dead_code, reason = "the collector waits by it")]
 pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }

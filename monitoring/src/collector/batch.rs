@@ -1,0 +1,150 @@
+//! When a chunk is closed: a rule without a thread or a clock.
+
+use std::time::{Duration, Instant};
+
+/// Why a chunk was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClosedBy {
+    /// Its oldest record had waited long enough.
+    Age,
+    /// It was about to be large enough when encoded.
+    Bytes,
+    /// A flush or the shutdown asked for it.
+    Flush,
+    /// It had enough records.
+    Records,
+}
+
+impl ClosedBy {
+    /// All of them, in the order of their names.
+    pub const ALL: [Self; 4] = [Self::Age, Self::Bytes, Self::Flush, Self::Records];
+
+    /// The name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Age => "age",
+            Self::Bytes => "bytes",
+            Self::Flush => "flush",
+            Self::Records => "records",
+        }
+    }
+}
+
+/// When a chunk is closed ("enough records to fill a chunk or \[they\] have exceeded a given wait
+/// time": Knoche, section 3), and its bytes besides.
+#[derive(Debug, Clone)]
+pub(super) struct ClosingRule {
+    pub(super) records: usize,
+    /// Encoded bytes.
+    pub(super) bytes: usize,
+    pub(super) wait: Duration,
+    /// How many bytes of rows become 1,024 encoded bytes, learned from the chunks before: rows are
+    /// measured, but what is sent counts.
+    rows_of_1024: usize,
+}
+
+/// Rows are at least as large as their encoding, and so much larger at most: however well a chunk
+/// packs, its batch stays within this many times its bytes.
+const ROWS_OF_1024: (usize, usize) = (512, 16 << 10);
+
+impl ClosingRule {
+    pub(super) fn new(records: usize, bytes: usize, wait: Duration) -> Self {
+        Self {
+            records,
+            bytes,
+            wait,
+            rows_of_1024: 1_024,
+        }
+    }
+
+    /// Whether a batch of so many records and bytes of rows is a chunk.
+    pub(super) fn full(&self, records: usize, row_bytes: usize) -> Option<ClosedBy> {
+        if records >= self.records {
+            Some(ClosedBy::Records)
+        } else if records > 0 && row_bytes >= self.bytes.saturating_mul(self.rows_of_1024) / 1_024 {
+            Some(ClosedBy::Bytes)
+        } else {
+            None
+        }
+    }
+
+    /// When a batch whose oldest record was emitted at this time at the earliest must be closed.
+    pub(super) fn closes_at(&self, oldest: Instant) -> Option<Instant> {
+        oldest.checked_add(self.wait)
+    }
+
+    /// Learns how large a batch of so many bytes of rows became.
+    pub(super) fn learn(&mut self, row_bytes: usize, encoded_bytes: usize) {
+        let (least, most) = ROWS_OF_1024;
+        let found = row_bytes.saturating_mul(1_024) / encoded_bytes.max(1);
+        // A quarter of the way to each new value: one odd chunk does not mislead the next.
+        self.rows_of_1024 = self
+            .rows_of_1024
+            .saturating_mul(3)
+            .saturating_add(found.clamp(least, most))
+            / 4;
+    }
+
+    /// How often to look into the queues: often enough that the wait time is kept, and the more
+    /// rarely the longer nothing came.
+    pub(super) fn tick(&self, idle_ticks: u32) -> Duration {
+        let doubled = 1_u32.checked_shl(idle_ticks.min(8)).unwrap_or(1);
+        let most = (self.wait / 2).min(Duration::from_millis(500));
+        (self.wait / 8)
+            .min(Duration::from_millis(100))
+            .saturating_mul(doubled)
+            .min(most)
+            .max(Duration::from_millis(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn chunk_closes_on_whichever_of_records_and_bytes_comes_first() {
+        let rule = ClosingRule::new(10, 1_000, WAIT);
+        assert_eq!(rule.full(0, 0), None);
+        assert_eq!(rule.full(9, 999), None);
+        assert_eq!(rule.full(10, 10), Some(ClosedBy::Records));
+        assert_eq!(rule.full(9, 1_000), Some(ClosedBy::Bytes));
+    }
+
+    #[test]
+    fn chunk_closes_when_its_oldest_record_has_waited() {
+        let rule = ClosingRule::new(10, 1_000, WAIT);
+        let oldest = Instant::now();
+        assert_eq!(rule.closes_at(oldest), Some(oldest + WAIT));
+    }
+
+    #[test]
+    fn threshold_counts_what_is_sent_and_not_the_rows() {
+        let mut rule = ClosingRule::new(usize::MAX, 1_000, WAIT);
+        for _ in 0..50 {
+            rule.learn(4_000, 1_000);
+        }
+        assert_eq!(rule.full(1, 3_900), None);
+        assert_eq!(rule.full(1, 4_000), Some(ClosedBy::Bytes));
+        for _ in 0..50 {
+            rule.learn(1_000_000, 1);
+        }
+        assert_eq!(
+            rule.full(1, 16_000),
+            Some(ClosedBy::Bytes),
+            "the batch stays bounded"
+        );
+    }
+
+    #[test]
+    fn idle_collector_looks_more_rarely_but_twice_in_a_wait_time() {
+        let rule = ClosingRule::new(10, 1_000, WAIT);
+        assert_eq!(rule.tick(0), WAIT / 8);
+        assert_eq!(rule.tick(1), WAIT / 4);
+        assert_eq!(rule.tick(u32::MAX), WAIT / 2);
+        let hasty = ClosingRule::new(10, 1_000, Duration::ZERO);
+        assert_eq!(hasty.tick(0), Duration::from_millis(1));
+    }
+}

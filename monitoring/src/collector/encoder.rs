@@ -1,0 +1,186 @@
+//! Batches to numbered chunks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use baler_common::container::{
+    ChunkHeader, ChunkSerializer, EncodeError, Losses, LostChunks, NativeSerializer,
+};
+use baler_common::record::RecordBatch;
+use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
+use bytes::Bytes;
+
+/// How many ranges of lost chunks a header lists, newest kept: enough for any outage with pauses,
+/// and less than 4 KiB.
+const MAX_RANGES: usize = 200;
+
+/// Numbers chunks and writes them in the lane's container.
+///
+/// A number is used up only by a chunk that is within the limits, so that numbers stay dense.
+pub(super) struct Encoder {
+    serializer: Box<dyn ChunkSerializer>,
+    /// That of the next chunk.
+    identity: ChunkIdentity,
+    lost_chunks: Vec<LostChunks>,
+    /// How large the chunk before was: the next one will be alike.
+    capacity: usize,
+}
+
+/// Why a batch did not become a chunk.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// It would be above the limit.
+    TooLarge {
+        bytes: usize,
+        limit: usize,
+        /// The chunk that is too large, if it was made.
+        chunk: Bytes,
+    },
+    /// The container cannot hold a type.
+    Unsupported { record: Box<str> },
+    /// The serializer failed for another reason.
+    Failed,
+    /// The serializer panicked.
+    Panicked,
+}
+
+impl Encoder {
+    /// An encoder whose first chunk has this identity.
+    pub(super) fn new(serializer: Box<dyn ChunkSerializer>, identity: ChunkIdentity) -> Self {
+        Self {
+            serializer,
+            identity,
+            lost_chunks: Vec::new(),
+            capacity: 0,
+        }
+    }
+
+    pub(super) fn container(&self) -> ContainerKind {
+        self.serializer.container()
+    }
+
+    /// The number of the next chunk, in the lane and as a ticket.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.identity.sequence
+    }
+
+    /// Says in the chunks to come that this one was given up.
+    pub(super) fn list_as_lost(&mut self, sequence: u64) {
+        let at = self
+            .lost_chunks
+            .partition_point(|range| range.first_sequence <= sequence);
+        self.lost_chunks.insert(
+            at,
+            LostChunks {
+                first_sequence: sequence,
+                chunks: 1,
+            },
+        );
+        self.lost_chunks.dedup_by(|later, earlier| {
+            let adjacent = earlier.first_sequence.saturating_add(earlier.chunks);
+            let merge = adjacent == later.first_sequence;
+            if merge {
+                earlier.chunks = earlier.chunks.saturating_add(later.chunks);
+            }
+            merge
+        });
+        if self.lost_chunks.len() > MAX_RANGES {
+            self.lost_chunks.remove(0);
+        }
+    }
+
+    /// Makes the next chunk of these records.
+    pub(super) fn encode(
+        &mut self,
+        batch: &RecordBatch,
+        losses: Losses,
+        last_of_epoch: bool,
+        limit: usize,
+    ) -> Result<Chunk, Problem> {
+        let mut header = ChunkHeader::new(self.identity);
+        header.last_of_epoch = last_of_epoch;
+        header.losses = losses;
+        header.lost_chunks.clone_from(&self.lost_chunks);
+        let bytes = serialize(&mut *self.serializer, batch, &header, self.capacity)?;
+        if bytes.len() > limit {
+            return Err(Problem::TooLarge {
+                bytes: bytes.len(),
+                limit,
+                chunk: bytes.into(),
+            });
+        }
+        self.capacity = bytes.len();
+        let chunk = Chunk {
+            ticket: self.identity.sequence,
+            meta: ChunkMeta {
+                container: self.serializer.container(),
+                records: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+                identity: self.identity,
+            },
+            bytes: bytes.into(),
+        };
+        self.identity.sequence = self.identity.sequence.saturating_add(1);
+        Ok(chunk)
+    }
+
+    /// The records in a native chunk, to be looked at later; empty if that is impossible, too.
+    pub(super) fn for_inspection(&self, batch: &RecordBatch) -> Bytes {
+        let header = ChunkHeader::new(self.identity);
+        let mut native = NativeSerializer::default();
+        serialize(&mut native, batch, &header, 0).map_or_else(|_| Bytes::new(), Bytes::from)
+    }
+}
+
+fn serialize(
+    serializer: &mut dyn ChunkSerializer,
+    batch: &RecordBatch,
+    header: &ChunkHeader,
+    capacity: usize,
+) -> Result<Vec<u8>, Problem> {
+    let mut out = Vec::with_capacity(capacity.saturating_add(capacity / 8));
+    // A serializer keeps nothing between chunks that a panic could leave half done but memory.
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        serializer.serialize(batch, header, &mut out)
+    }));
+    match result {
+        Ok(Ok(_)) => Ok(out),
+        Ok(Err(EncodeError::TooLarge { bytes, limit })) => Err(Problem::TooLarge {
+            bytes,
+            limit,
+            chunk: Bytes::new(),
+        }),
+        Ok(Err(EncodeError::Unsupported { record, .. })) => Err(Problem::Unsupported { record }),
+        Ok(Err(_)) => Err(Problem::Failed),
+        Err(_) => Err(Problem::Panicked),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::container::KiekerSerializer;
+    use baler_common::transport::{Epoch, ProducerId};
+
+    use super::*;
+
+    #[test]
+    fn neighbouring_lost_chunks_are_listed_as_one_range() {
+        let identity = ChunkIdentity {
+            producer: ProducerId::new(1),
+            epoch: Epoch {
+                start_unix_ns: 1,
+                random: 1,
+            },
+            lane: 0,
+            sequence: 0,
+        };
+        let mut encoder = Encoder::new(Box::new(KiekerSerializer::default()), identity);
+        for sequence in [5, 7, 6, 1, 9] {
+            encoder.list_as_lost(sequence);
+        }
+        let ranges: Vec<_> = encoder
+            .lost_chunks
+            .iter()
+            .map(|range| (range.first_sequence, range.chunks))
+            .collect();
+        assert_eq!(ranges, [(1, 1), (5, 3), (9, 1)]);
+    }
+}

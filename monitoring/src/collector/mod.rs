@@ -1,0 +1,31 @@
+//! The collector: one thread that makes chunks of what the application's threads emit.
+//!
+//! ```text
+//! queues -> drain -> batch -> (records | bytes | age | flush) -> encode -> [chunk] -> outbox
+//! ```
+//!
+//! It waits for deadlines and wake-ups and never polls faster than its tick.
+//! While the outbox is full it drains nothing: the queues fill and their policy rules.
+//!
+//! The age of a record is counted from the last time its queue was seen without it, which is at
+//! most a tick too early: no clock is read for it on the application's thread, and records that
+//! are forwarded with times of long ago or none are batched like any other.
+
+mod batch;
+mod drain;
+mod encoder;
+mod event;
+mod ledger;
+mod shared;
+mod split;
+mod stats;
+mod waker;
+mod work;
+
+pub use batch::ClosedBy;
+pub(crate) use event::Hooks;
+pub use event::{Event, Quarantined};
+pub(crate) use shared::{FlushEnd, Shared};
+pub use stats::{ClosedByCounts, ShutdownReport, Stats};
+pub(crate) use waker::Waker;
+pub(crate) use work::{Plan, spawn};

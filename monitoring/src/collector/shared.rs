@@ -1,0 +1,116 @@
+//! What the collector shares with those who emit and those who ask.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use baler_common::transport::Notify;
+
+use super::ledger::Ledger;
+use super::waker::Waker;
+use crate::clock::Clock;
+use crate::queue::QueueSet;
+
+/// What the collector shares with those who emit and those who ask.
+pub(crate) struct Shared {
+    pub(crate) queues: Arc<QueueSet>,
+    pub(crate) ledger: Ledger,
+    pub(crate) clock: Clock,
+    pub(super) waker: Arc<Waker>,
+    enabled: AtomicBool,
+    orders: Mutex<Orders>,
+}
+
+/// What the collector is asked to do.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    pub(super) flushes: Vec<SyncSender<FlushEnd>>,
+    pub(super) stop: Option<Instant>,
+    /// Nobody will look at orders any more.
+    ended: bool,
+}
+
+/// How a flush ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FlushEnd {
+    /// Records that were lost by the collector meanwhile.
+    pub(crate) lost: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(queues: Arc<QueueSet>, clock: Clock, waker: Arc<Waker>) -> Self {
+        Self {
+            queues,
+            ledger: Ledger::default(),
+            clock,
+            waker,
+            enabled: AtomicBool::new(false),
+            orders: Mutex::new(Orders::default()),
+        }
+    }
+
+    /// Whether records are taken; one relaxed load.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled.load(Ordering::Relaxed)
+    }
+
+    /// Starts or stops taking records; whether that changed anything. Nothing is taken after the
+    /// end.
+    pub(crate) fn set_enabled(&self, enabled: bool) -> bool {
+        let orders = self.orders();
+        let enabled = enabled && orders.stop.is_none() && !orders.ended;
+        self.enabled.swap(enabled, Ordering::Relaxed) != enabled
+    }
+
+    /// Asks for a flush; `done` is told, or dropped when the collector is gone.
+    pub(crate) fn order_flush(&self, done: SyncSender<FlushEnd>) {
+        let mut orders = self.orders();
+        if !orders.ended {
+            orders.flushes.push(done);
+        }
+        drop(orders);
+        self.waker.notify();
+    }
+
+    /// Takes no more records and asks the collector to end until `by`; the first order counts.
+    pub(crate) fn order_stop(&self, by: Instant) {
+        self.enabled.store(false, Ordering::Relaxed);
+        // First, so that the collector's last round finds everything.
+        self.queues.close();
+        let mut orders = self.orders();
+        orders.stop.get_or_insert(by);
+        self.enabled.store(false, Ordering::Relaxed);
+        drop(orders);
+        self.waker.notify();
+    }
+
+    pub(super) fn take_orders(&self) -> (Vec<SyncSender<FlushEnd>>, Option<Instant>) {
+        let mut orders = self.orders();
+        (std::mem::take(&mut orders.flushes), orders.stop)
+    }
+
+    /// The collector is gone: nobody may wait for it.
+    pub(super) fn collector_ended(&self) {
+        let mut orders = self.orders();
+        orders.ended = true;
+        orders.flushes.clear();
+        self.enabled.store(false, Ordering::Relaxed);
+        drop(orders);
+        self.queues.close();
+    }
+
+    fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("queues", &self.queues)
+            .field("enabled", &self.is_enabled())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! Figures: at any time, and at the end.
+
+use std::fmt;
+
+use baler_common::container::{LossReason, Losses};
+use baler_common::transport::OutboxStats;
+
+use super::batch::ClosedBy;
+
+/// What a controller and its collector have done so far.
+///
+/// At any time `emitted` is `delivered`, `dropped` and what is on its way.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Records emitted while enabled, taken or not.
+    pub emitted: u64,
+    /// Records in chunks that the medium confirmed.
+    pub delivered: u64,
+    /// Records lost, by reason.
+    pub dropped: Losses,
+    /// Records in the queues.
+    pub queued: u64,
+    /// Bytes of the queues' blocks.
+    pub queue_bytes: usize,
+    /// Chunks that the medium confirmed.
+    pub chunks_delivered: u64,
+    /// Bytes of the chunks that the medium confirmed.
+    pub bytes_delivered: u64,
+    /// Chunks made.
+    pub chunks_encoded: u64,
+    /// Bytes that the chunks' records had as rows, each distinct string of a chunk counted once.
+    pub row_bytes: u64,
+    /// Bytes of the chunks made.
+    pub encoded_bytes: u64,
+    /// Why chunks were closed.
+    pub closed_by: ClosedByCounts,
+    /// How often a chunk was too large and had to be taken apart.
+    pub splits: u64,
+    /// Records put aside because they cannot be sent; they are part of `dropped`.
+    pub quarantined: u64,
+    /// Panics of serializers that were caught.
+    pub panics: u64,
+    /// Retries, what is in flight, and the connection's state.
+    pub outbox: OutboxStats,
+}
+
+/// How often chunks were closed, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClosedByCounts {
+    /// By the age of the oldest record.
+    pub age: u64,
+    /// By encoded bytes.
+    pub bytes: u64,
+    /// By a flush or the shutdown.
+    pub flush: u64,
+    /// By the number of records.
+    pub records: u64,
+}
+
+impl ClosedByCounts {
+    /// The count of one reason.
+    pub const fn of(&self, reason: ClosedBy) -> u64 {
+        match reason {
+            ClosedBy::Age => self.age,
+            ClosedBy::Bytes => self.bytes,
+            ClosedBy::Flush => self.flush,
+            ClosedBy::Records => self.records,
+        }
+    }
+
+    pub(super) fn count(&mut self, reason: ClosedBy) {
+        let count = match reason {
+            ClosedBy::Age => &mut self.age,
+            ClosedBy::Bytes => &mut self.bytes,
+            ClosedBy::Flush => &mut self.flush,
+            ClosedBy::Records => &mut self.records,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// How a controller ended. `emitted` is `delivered` plus all of `dropped`, exactly.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Whether everything was done before the deadline.
+    pub on_time: bool,
+    /// What went wrong while closing, if anything did.
+    pub error: Option<Box<str>>,
+    /// The final figures.
+    pub stats: Stats,
+}
+
+impl ShutdownReport {
+    /// Records emitted.
+    pub fn emitted(&self) -> u64 {
+        self.stats.emitted
+    }
+
+    /// Records delivered.
+    pub fn delivered(&self) -> u64 {
+        self.stats.delivered
+    }
+
+    /// Records lost, by reason.
+    pub fn dropped(&self) -> &Losses {
+        &self.stats.dropped
+    }
+
+    /// Whether `emitted` is `delivered` plus all of `dropped`.
+    pub fn adds_up(&self) -> bool {
+        self.delivered().checked_add(self.dropped().total()) == Some(self.emitted())
+    }
+}
+
+/// One line that adds up.
+impl fmt::Display for ShutdownReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (emitted, delivered) = (self.emitted(), self.delivered());
+        let dropped = self.dropped().total();
+        write!(
+            f,
+            "{emitted} emitted = {delivered} delivered + {dropped} dropped"
+        )?;
+        let mut between = " (";
+        for (code, records) in self.dropped().iter() {
+            match LossReason::from_code(code) {
+                Some(reason) => write!(f, "{between}{records} {reason}")?,
+                None => write!(f, "{between}{records} for reason {code}")?,
+            }
+            between = ", ";
+        }
+        if between == ", " {
+            f.write_str(")")
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Setting up a controller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baler_common::container::{ChunkSerializer, NativeSerializer};
+use baler_common::transport::{
+    ChunkIdentity, ChunkWriter, Notify, Outbox, ProducerId, RetryPolicy,
+};
+
+use super::Controller;
+use super::identity::{hostname, new_epoch, random, random_producer};
+use super::metadata::Metadata;
+use super::settings::{Settings, StartError};
+use crate::clock::Clock;
+use crate::collector::{Event, Hooks, Plan, Quarantined, Shared, Waker, spawn};
+use crate::queue::{Overflow, QueueSet};
+
+/// Sets up a [`Controller`]; made by [`Controller::builder`].
+///
+/// Settings are checked by [`start`](Self::start), where the error names the setting.
+#[must_use = "nothing runs before `start`"]
+pub struct ControllerBuilder {
+    writer: Box<dyn ChunkWriter>,
+    serializer: Box<dyn ChunkSerializer>,
+    producer: Option<ProducerId>,
+    application: Box<str>,
+    hostname: Option<Box<str>>,
+    experiment_id: i32,
+    clock: Clock,
+    settings: Settings,
+    hooks: Hooks,
+}
+
+impl ControllerBuilder {
+    pub(super) fn new(writer: Box<dyn ChunkWriter>) -> Self {
+        let mut settings = Settings::default();
+        settings.outbox.retry.seed = random();
+        Self {
+            writer,
+            serializer: Box::new(NativeSerializer::default()),
+            producer: None,
+            application: "<no-controller-name>".into(),
+            hostname: None,
+            experiment_id: 0,
+            clock: Clock::System,
+            settings,
+            hooks: Hooks::default(),
+        }
+    }
+
+    /// The application's name, `controllerName` in the metadata record. Default
+    /// `<no-controller-name>`, Kieker's.
+    pub fn application(mut self, name: impl Into<Box<str>>) -> Self {
+        self.application = name.into();
+        self
+    }
+
+    /// How many bytes a chunk should have when encoded: it is closed when it is about to reach
+    /// them. Default 256 KiB, where compression has little more to gain. Neither the hard cap
+    /// ([`max_chunk_bytes`](Self::max_chunk_bytes)) nor the medium's limit.
+    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.settings.chunk_bytes = bytes;
+        self
+    }
+
+    /// How many records a chunk has. Default 1,024.
+    ///
+    /// Kieker's `chunkSize` is 16 and the paper's best was 32 (Knoche, table 2), where each record
+    /// is encoded by itself. Here a chunk carries the schemas of its types and its columns pack
+    /// better the longer they are, so that small chunks cost more a record.
+    pub fn chunk_records(mut self, records: usize) -> Self {
+        self.settings.chunk_records = records;
+        self
+    }
+
+    /// Where the time of records without a timestamp comes from. Default the operating system's
+    /// clock.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Whether records are taken at once. Default true (`kieker.monitoring.enabled`).
+    pub fn enabled(mut self, enabled: bool) -> Self {
+        self.settings.enabled = enabled;
+        self
+    }
+
+    /// The `experimentId` of the metadata record. Default 0.
+    pub fn experiment_id(mut self, id: i32) -> Self {
+        self.experiment_id = id;
+        self
+    }
+
+    /// The machine's name, in the metadata record and the probes' records. Default what the
+    /// operating system says (`kieker.monitoring.hostname`).
+    pub fn hostname(mut self, name: impl Into<Box<str>>) -> Self {
+        self.hostname = Some(name.into());
+        self
+    }
+
+    /// The hard cap of an encoded chunk, in bytes: one above it is split, and a single record
+    /// above it is put aside. Default 960 KiB, within the 1,048,588 bytes of Kafka's
+    /// `message.max.bytes` and librdkafka's 1,000,000. A smaller limit of the medium counts.
+    pub fn max_chunk_bytes(mut self, bytes: usize) -> Self {
+        self.settings.max_chunk_bytes = bytes;
+        self
+    }
+
+    /// Whether the first record is a `KiekerMetadataRecord`. Default true
+    /// (`kieker.monitoring.metadata`).
+    pub fn metadata_record(mut self, wanted: bool) -> Self {
+        self.settings.metadata_record = wanted;
+        self
+    }
+
+    /// Calls back on events: lost chunks, a lost connection, what was put aside. The call is made
+    /// on the collector's thread and must be short; what it emits is dropped.
+    pub fn on_event(mut self, hook: impl FnMut(&Event) + Send + 'static) -> Self {
+        self.hooks.event = Some(Box::new(hook));
+        self
+    }
+
+    /// What happens to a record when the queues are full. Default [`Overflow::DropNewest`].
+    ///
+    /// Kieker's default (`RecordQueueInsertBehavior` 1) blocks, so that a slow medium stops the
+    /// application; that is left to those who ask for it.
+    pub fn overflow(mut self, overflow: Overflow) -> Self {
+        self.settings.overflow = overflow;
+        self
+    }
+
+    /// Who this application instance is, the same for all its lives. Default a random one.
+    pub fn producer(mut self, producer: ProducerId) -> Self {
+        self.producer = Some(producer);
+        self
+    }
+
+    /// Takes what cannot be sent, with its bytes, on the collector's thread.
+    pub fn quarantine(mut self, hook: impl FnMut(&Quarantined) + Send + 'static) -> Self {
+        self.hooks.quarantine = Some(Box::new(hook));
+        self
+    }
+
+    /// How many bytes all threads' queues hold together. Default 16 MiB: a thread uses blocks of
+    /// 16 KiB, so that a thousand busy threads have one each.
+    ///
+    /// With one batch and [`unconfirmed_bytes`](Self::unconfirmed_bytes) this bounds the memory of
+    /// monitoring.
+    pub fn queue_bytes(mut self, bytes: usize) -> Self {
+        self.settings.queue_bytes = bytes;
+        self
+    }
+
+    /// How long one attempt to open the writer may take. Default 2 s. The collector waits for it,
+    /// while the queues fill.
+    pub fn reopen_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.outbox.reopen_timeout = timeout;
+        self
+    }
+
+    /// How often and how long to try again. Default without end: the queues' policy rules
+    /// meanwhile.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.settings.outbox.retry = policy;
+        self
+    }
+
+    /// Which container to write, and how. Default [`NativeSerializer`] without compression.
+    pub fn serializer(mut self, serializer: impl ChunkSerializer + 'static) -> Self {
+        self.serializer = Box::new(serializer);
+        self
+    }
+
+    /// How many bytes of chunks may be unconfirmed before the queues are no longer emptied.
+    /// Default 8 MiB.
+    pub fn unconfirmed_bytes(mut self, bytes: usize) -> Self {
+        self.settings.outbox.max_bytes = bytes;
+        self
+    }
+
+    /// How many chunks may be unconfirmed before the queues are no longer emptied. Default 64.
+    pub fn unconfirmed_chunks(mut self, chunks: usize) -> Self {
+        self.settings.outbox.max_chunks = chunks;
+        self
+    }
+
+    /// How long a record waits at most before its chunk is closed. Default 500 ms, that of
+    /// Kieker's `deferredWriteDelay`.
+    pub fn wait_time(mut self, time: Duration) -> Self {
+        self.settings.wait_time = time;
+        self
+    }
+
+    /// Starts the collector. Does not wait for the medium: it may be down.
+    ///
+    /// # Errors
+    ///
+    /// See [`StartError`].
+    pub fn start(self) -> Result<Controller, StartError> {
+        let settings = self.settings;
+        settings.check()?;
+        let hostname = self.hostname.unwrap_or_else(hostname);
+        let producer = self.producer.unwrap_or_else(|| random_producer(&hostname));
+        let waker = Arc::new(Waker::default());
+        let notify: Arc<dyn Notify> = Arc::<Waker>::clone(&waker);
+        let queues = Arc::new(QueueSet::new(
+            settings.queue_bytes,
+            settings.overflow,
+            Arc::clone(&notify),
+        ));
+        let identity = ChunkIdentity {
+            producer,
+            epoch: new_epoch(&self.clock),
+            lane: 0,
+            sequence: 0,
+        };
+        let shared = Arc::new(Shared::new(queues, self.clock, waker));
+        let metadata = settings.metadata_record.then_some(Metadata {
+            application: self.application,
+            hostname: hostname.clone(),
+            experiment_id: self.experiment_id,
+        });
+        let controller = Controller::new(Arc::clone(&shared), metadata, hostname, identity);
+        if settings.enabled {
+            // Before the collector runs, so that the metadata is the first record it finds.
+            controller.enable();
+        }
+        let outbox = Outbox::new(self.writer, settings.outbox, notify);
+        let plan = Plan {
+            serializer: self.serializer,
+            identity,
+            chunk_records: settings.chunk_records,
+            chunk_bytes: settings.chunk_bytes,
+            max_chunk_bytes: settings.max_chunk_bytes,
+            wait_time: settings.wait_time,
+            hooks: self.hooks,
+        };
+        spawn(shared, outbox, plan)?;
+        Ok(controller)
+    }
+}
+
+impl std::fmt::Debug for ControllerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControllerBuilder")
+            .field("writer", &self.writer.capability().medium)
+            .field("container", &self.serializer.container())
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,257 @@
+//! The handle by which an application starts, feeds, asks and ends its monitoring.
+
+mod builder;
+mod guard;
+mod identity;
+mod installed;
+mod metadata;
+mod settings;
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
+use baler_common::transport::{ChunkIdentity, ChunkWriter};
+
+pub use builder::ControllerBuilder;
+pub use guard::ShutdownGuard;
+pub use installed::{emit, installed, shutdown_installed};
+pub(crate) use installed::{emit_row, is_active, unix_ns};
+use metadata::Metadata;
+pub use settings::StartError;
+
+use crate::clock::{Clock, monotonic};
+use crate::collector::{FlushEnd, Shared, ShutdownReport, Stats};
+use crate::queue;
+
+/// How long the collector goes on after the last handle was dropped without a shutdown.
+const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
+
+/// Starts, feeds, asks and ends monitoring. A handle: clones share the collector, and it can be
+/// used from any thread.
+///
+/// When the last handle is dropped, the collector delivers what it has, for 5 s at most, in the
+/// background; whoever wants to wait for it, or to know the outcome, calls
+/// [`shutdown`](Self::shutdown) or keeps a [`ShutdownGuard`].
+///
+/// # Fork
+///
+/// Threads do not survive a fork, the collector's neither: a child must start a controller of its
+/// own. What it emits to its parent's is never delivered; a thread notices when its block is full,
+/// and then takes nothing any more.
+///
+/// # Signals and aborts
+///
+/// Do not emit in a signal handler. A process that aborts, or ends by [`std::process::exit`]
+/// without a shutdown, loses what was not delivered: up to the wait time's records in the queues
+/// and what is unconfirmed.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    handle: Arc<Handle>,
+}
+
+#[derive(Debug)]
+struct Handle {
+    shared: Arc<Shared>,
+    metadata: Option<Metadata>,
+    hostname: Box<str>,
+    identity: ChunkIdentity,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Some(by) = monotonic().checked_add(GRACE_AFTER_DROP) {
+            self.shared.order_stop(by);
+        }
+    }
+}
+
+/// A flush did not do what it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FlushError {
+    /// Records were lost by the collector while it flushed.
+    #[error("{records} records were lost while flushing")]
+    Lost {
+        /// How many.
+        records: u64,
+    },
+    /// The collector has ended, or ended meanwhile.
+    #[error("the collector has ended")]
+    Stopped,
+    /// Not everything was confirmed in time; it is still being delivered.
+    #[error("not everything was confirmed in time")]
+    Timeout,
+}
+
+impl Controller {
+    /// Sets up a controller that delivers over this writer.
+    pub fn builder(writer: Box<dyn ChunkWriter>) -> ControllerBuilder {
+        ControllerBuilder::new(writer)
+    }
+
+    fn new(
+        shared: Arc<Shared>,
+        metadata: Option<Metadata>,
+        hostname: Box<str>,
+        identity: ChunkIdentity,
+    ) -> Self {
+        let handle = Handle {
+            shared,
+            metadata,
+            hostname,
+            identity,
+        };
+        Self {
+            handle: Arc::new(handle),
+        }
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+
+    /// Emits a record; whether it was taken.
+    ///
+    /// It is timed by its own timestamp, else by the controller's clock.
+    /// Costs the calling thread the copying of its fields; whether it may wait is the overflow
+    /// policy's affair.
+    pub fn emit<R: Record>(&self, record: &R) -> bool {
+        let shared = self.shared();
+        if !shared.is_enabled() {
+            return false;
+        }
+        let timestamp = record.timestamp().unwrap_or_else(|| shared.clock.unix_ns());
+        queue::push(&shared.queues, R::schema(), timestamp, |row| {
+            record.write_fields(row);
+        })
+    }
+
+    /// Emits a record as it is, without a timestamp if it has none: for those who pass records on.
+    pub fn emit_as_is(&self, record: RecordRef<'_>) -> bool {
+        let timestamp = record.timestamp().unwrap_or(NO_TIMESTAMP);
+        self.emit_row(record.schema(), timestamp, |row| record.fields().write(row))
+    }
+
+    /// Emits a record whose fields `write` appends, in the schema's order.
+    ///
+    /// `timestamp` is in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`].
+    pub(crate) fn emit_row(
+        &self,
+        schema: &Arc<Schema>,
+        timestamp: i64,
+        write: impl FnOnce(&mut RowWriter<'_>),
+    ) -> bool {
+        let shared = self.shared();
+        shared.is_enabled() && queue::push(&shared.queues, schema, timestamp, write)
+    }
+
+    /// Takes records from now on; not after a shutdown.
+    ///
+    /// Each time it begins, a metadata record comes first, as in Kieker.
+    pub fn enable(&self) {
+        let shared = self.shared();
+        if let Some(metadata) = &self.handle.metadata
+            && !shared.is_enabled()
+            && let Some(schema) = Metadata::schema()
+        {
+            let now = shared.clock.unix_ns();
+            shared
+                .queues
+                .push_aside(schema, now, |row| metadata.write(row));
+        }
+        shared.set_enabled(true);
+        installed::refresh_active(shared);
+    }
+
+    /// Takes no records from now on; what was taken is still delivered. Records that are not taken
+    /// do not count as emitted.
+    pub fn disable(&self) {
+        self.shared().set_enabled(false);
+        installed::refresh_active(self.shared());
+    }
+
+    /// Whether records are taken.
+    pub fn is_enabled(&self) -> bool {
+        self.shared().is_enabled()
+    }
+
+    /// Waits until everything emitted before is confirmed by the medium.
+    ///
+    /// # Errors
+    ///
+    /// See [`FlushError`].
+    pub fn flush(&self, timeout: Duration) -> Result<(), FlushError> {
+        let (done, end) = sync_channel(1);
+        self.shared().order_flush(done);
+        match end.recv_timeout(timeout) {
+            Ok(FlushEnd { lost: 0 }) => Ok(()),
+            Ok(FlushEnd { lost }) => Err(FlushError::Lost { records: lost }),
+            Err(RecvTimeoutError::Timeout) => Err(FlushError::Timeout),
+            Err(RecvTimeoutError::Disconnected) => Err(FlushError::Stopped),
+        }
+    }
+
+    /// Ends: takes nothing any more, delivers what there is, closes the writer, and accounts for
+    /// every record; all within `timeout`, even if the writer hangs.
+    ///
+    /// The first call's timeout counts; later calls get the same report.
+    pub fn shutdown(&self, timeout: Duration) -> ShutdownReport {
+        let shared = self.shared();
+        let now = monotonic();
+        let by = now.checked_add(timeout).unwrap_or(now);
+        // The collector ends a little earlier, so that its own account comes in time.
+        let margin = (timeout / 10).min(Duration::from_millis(50));
+        shared.order_stop(by.checked_sub(margin).unwrap_or(now));
+        installed::refresh_active(shared);
+        shared.ledger.wait(by).unwrap_or_else(|| {
+            let error = "the writer did not return before the deadline";
+            shared
+                .ledger
+                .finish(&shared.queues, false, Some(error.into()))
+        })
+    }
+
+    /// The figures of now.
+    pub fn stats(&self) -> Stats {
+        self.shared().ledger.stats(&self.shared().queues)
+    }
+
+    /// The final report, once there is one.
+    pub fn report(&self) -> Option<ShutdownReport> {
+        self.shared().ledger.report()
+    }
+
+    /// Where the time of records without a timestamp comes from.
+    pub fn clock(&self) -> &Clock {
+        &self.shared().clock
+    }
+
+    /// The machine's name, as it is told in records.
+    pub fn hostname(&self) -> &str {
+        &self.handle.hostname
+    }
+
+    /// Who the first chunk is: producer, epoch and lane of all of them.
+    pub fn identity(&self) -> ChunkIdentity {
+        self.handle.identity
+    }
+
+    /// Makes it the process-wide controller, which probes and [`emit`](crate::emit) use; returns
+    /// the one before.
+    pub fn install(&self) -> Option<Self> {
+        installed::install(self.clone())
+    }
+
+    /// A guard that shuts down when it is dropped.
+    pub fn guard(&self, timeout: Duration) -> ShutdownGuard {
+        ShutdownGuard::new(self.clone(), timeout)
+    }
+
+    /// Ends monitoring by a point in time rather than after a duration; see
+    /// [`shutdown`](Self::shutdown).
+    pub fn shutdown_by(&self, by: Instant) -> ShutdownReport {
+        self.shutdown(by.saturating_duration_since(monotonic()))
+    }
+}

@@ -1,0 +1,37 @@
+//! Threads that belong to monitoring and must not monitor themselves.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Drops, and counts, what this thread emits until the guard is dropped.
+///
+/// The collector's thread is suppressed; a connector suppresses its own threads, so that a probe
+/// in code that delivers records cannot wait for itself or feed itself.
+pub fn suppress() -> Suppressed {
+    DEPTH.set(DEPTH.get().saturating_add(1));
+    Suppressed {
+        not_send: PhantomData,
+    }
+}
+
+/// While it lives, its thread emits nothing; see [`suppress`].
+#[derive(Debug)]
+#[must_use = "emitting goes on as soon as the guard is dropped"]
+pub struct Suppressed {
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Suppressed {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get().saturating_sub(1));
+    }
+}
+
+/// Whether this thread is suppressed.
+pub(super) fn is_suppressed() -> bool {
+    DEPTH.get() > 0
+}
