@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::container::{ChunkSerializer, NativeSerializer};
+use baler_common::record::kieker::misc::KiekerMetadataRecord;
 use baler_common::transport::{
     ChunkIdentity, ChunkWriter, Notify, Outbox, ProducerId, RetryPolicy,
 };
 
 use super::Controller;
 use super::identity::{hostname, new_epoch, random, random_producer};
-use super::metadata::Metadata;
 use super::settings::{Settings, StartError};
 use crate::clock::Clock;
 use crate::collector::{Event, Hooks, Plan, Quarantined, Shared, Waker, spawn};
@@ -217,10 +217,15 @@ impl ControllerBuilder {
             sequence: 0,
         };
         let shared = Arc::new(Shared::new(queues, self.clock, waker));
-        let metadata = settings.metadata_record.then_some(Metadata {
-            application: self.application,
-            hostname: hostname.clone(),
+        let metadata = settings.metadata_record.then_some(KiekerMetadataRecord {
+            version: concat!("baler ", env!("CARGO_PKG_VERSION")).into(),
+            controller_name: self.application.into(),
+            hostname: (*hostname).into(),
             experiment_id: self.experiment_id,
+            debug_mode: false,
+            time_offset: 0,
+            time_unit: "NANOSECONDS".into(),
+            number_of_records: 0,
         });
         let controller = Controller::new(Arc::clone(&shared), metadata, hostname, identity);
         if settings.enabled {

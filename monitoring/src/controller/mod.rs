@@ -4,13 +4,13 @@ mod builder;
 mod guard;
 mod identity;
 mod installed;
-mod metadata;
 mod settings;
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
+use baler_common::record::kieker::misc::KiekerMetadataRecord;
 use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
@@ -18,7 +18,6 @@ pub use builder::ControllerBuilder;
 pub use guard::ShutdownGuard;
 pub use installed::{emit, installed, shutdown_installed};
 pub(crate) use installed::{emit_row, is_active, unix_ns};
-use metadata::Metadata;
 pub use settings::StartError;
 
 use crate::clock::{Clock, monotonic};
@@ -54,7 +53,7 @@ pub struct Controller {
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
-    metadata: Option<Metadata>,
+    metadata: Option<KiekerMetadataRecord>,
     hostname: Box<str>,
     identity: ChunkIdentity,
 }
@@ -93,7 +92,7 @@ impl Controller {
 
     fn new(
         shared: Arc<Shared>,
-        metadata: Option<Metadata>,
+        metadata: Option<KiekerMetadataRecord>,
         hostname: Box<str>,
         identity: ChunkIdentity,
     ) -> Self {
@@ -154,12 +153,12 @@ impl Controller {
         let shared = self.shared();
         if let Some(metadata) = &self.handle.metadata
             && !shared.is_enabled()
-            && let Some(schema) = Metadata::schema()
         {
             let now = shared.clock.unix_ns();
+            let write = |row: &mut RowWriter<'_>| metadata.write_fields(row);
             shared
                 .queues
-                .push_aside(schema, now, |row| metadata.write(row));
+                .push_aside(KiekerMetadataRecord::schema(), now, write);
         }
         shared.set_enabled(true);
         installed::refresh_active(shared);
