@@ -16,6 +16,9 @@ mod runs;
 mod simple;
 mod stats;
 
+#[cfg(test)]
+mod tests;
+
 pub(super) use decode::{IntDecoder, Scope};
 pub(super) use encode::IntEncoder;
 

@@ -1,0 +1,270 @@
+//! Every encoding is picked where it is the cheapest, and yields what went in.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, like the tests"
+)]
+
+use super::*;
+use crate::container::error::DecodeErrorKind;
+use crate::container::header::ClockMapping;
+use crate::container::limits::Budget;
+use crate::record::Column;
+
+const CLOCK: ClockMapping = ClockMapping {
+    anchor_ticks: 1_000,
+    anchor_unix_ns: 5_000_000,
+    multiplier: 3,
+    shift: 1,
+};
+
+fn encode(lanes: &[u64], sign: Sign) -> Vec<u8> {
+    let mut column = Vec::new();
+    IntEncoder::default().write(lanes.iter().copied(), sign, &mut column);
+    column
+}
+
+/// The lanes and the encodings of a column, which must be used up.
+fn decode(
+    column: &[u8],
+    count: usize,
+    scope: Scope<'_>,
+    limit: usize,
+) -> Result<(Vec<u64>, Vec<&'static str>), DecodeErrorKind> {
+    let mut memory = Vec::new();
+    let mut decoder = IntDecoder::new(Budget::new(limit), &mut memory, Some(CLOCK), true);
+    let mut cursor = Cursor::in_body(column);
+    let lanes = decoder
+        .read(&mut cursor, count, scope, "a test")
+        .map_err(|error| error.kind)?
+        .to_vec();
+    cursor.finish("a test").map_err(|error| error.kind)?;
+    Ok((lanes, decoder.take_trace().unwrap()))
+}
+
+#[track_caller]
+fn check(lanes: &[u64], sign: Sign, encodings: &[&str]) {
+    let column = encode(lanes, sign);
+    let (found, used) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
+    assert_eq!(found, lanes);
+    assert_eq!(used, encodings, "{column:02x?}");
+}
+
+fn signed(values: impl IntoIterator<Item = i64>) -> Vec<u64> {
+    values.into_iter().map(i64::cast_unsigned).collect()
+}
+
+/// Numbers without a pattern (splitmix64).
+fn noise(count: u64) -> impl Iterator<Item = u64> {
+    (1..=count).map(|n| {
+        let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        n ^ (n >> 31)
+    })
+}
+
+#[test]
+fn equal_values_are_written_once() {
+    check(&[7; 1_000], Sign::Unsigned, &["constant"]);
+    check(&signed([-1; 3]), Sign::Signed, &["constant"]);
+    check(&[u64::MAX], Sign::Unsigned, &["constant"]);
+}
+
+#[test]
+fn few_numbers_of_unlike_sizes_are_varints() {
+    check(&[1, 900_000, 3, 2], Sign::Unsigned, &["varint"]);
+    check(&signed([1, -900_000, 3, 2]), Sign::Signed, &["varint"]);
+}
+
+#[test]
+fn numbers_of_a_narrow_range_are_packed() {
+    let numbers: Vec<u64> = noise(100).map(|n| 1_000_000 + n % 30).collect();
+    check(&numbers[..20], Sign::Unsigned, &["packed"]);
+    let around_zero = noise(20).map(|n| i64::try_from(n % 13).unwrap() - 6);
+    check(&signed(around_zero), Sign::Signed, &["packed"]);
+}
+
+#[test]
+fn numbers_that_fill_whole_bytes_are_fixed() {
+    let numbers: Vec<u64> = noise(50).collect();
+    check(&numbers, Sign::Unsigned, &["fixed"]);
+    check(&numbers, Sign::Signed, &["fixed"]);
+    let words: Vec<u64> = noise(50).map(|n| n % 0xffff).collect();
+    check(&words, Sign::Unsigned, &["fixed"]);
+    let bytes = noise(50).map(|n| i64::try_from(n % 256).unwrap() - 128);
+    check(&signed(bytes), Sign::Signed, &["fixed"]);
+}
+
+#[test]
+fn steady_growth_is_written_as_packed_differences() {
+    let times: Vec<u64> = noise(100)
+        .scan(1_700_000_000_000_000_000, |time, n| {
+            *time += 1_000 + n % 60;
+            Some(*time)
+        })
+        .collect();
+    check(&times, Sign::Signed, &["delta packed"]);
+    // Equal steps take no bit.
+    let line: Vec<u64> = (0..1_000).map(|n| 5 + 3 * n).collect();
+    check(&line, Sign::Unsigned, &["delta packed"]);
+}
+
+#[test]
+fn growth_with_leaps_is_written_as_variable_differences() {
+    let mut times: Vec<u64> = (0..30).map(|n| 1 << 60 | (n * n)).collect();
+    times[20..].iter_mut().for_each(|time| *time += 1 << 50);
+    check(&times, Sign::Signed, &["delta varint"]);
+}
+
+#[test]
+fn long_runs_are_counted() {
+    let runs: Vec<u64> = noise(6)
+        .flat_map(|n| vec![n; 1 + n as usize % 90])
+        .collect();
+    let (_, used) = decode(
+        &encode(&runs, Sign::Unsigned),
+        runs.len(),
+        Scope::plain(Sign::Unsigned),
+        1 << 20,
+    )
+    .unwrap();
+    assert_eq!(used[0], "run length");
+    check(&runs, Sign::Unsigned, &used);
+}
+
+#[test]
+fn few_distinct_values_in_no_order_make_a_dictionary() {
+    let distinct: Vec<u64> = noise(5).collect();
+    let numbers: Vec<u64> = noise(100).map(|n| distinct[n as usize % 5]).collect();
+    check(&numbers, Sign::Unsigned, &["dictionary", "fixed"]);
+}
+
+#[test]
+fn extremes_survive_in_every_sign() {
+    let edges = [
+        0,
+        1,
+        u64::MAX,
+        1 << 63,
+        (1 << 63) - 1,
+        0x7f,
+        0x80,
+        0xffff_ffff,
+    ];
+    for sign in [Sign::Signed, Sign::Unsigned] {
+        for a in edges {
+            for b in edges {
+                for c in edges {
+                    let lanes = [a, b, c, a];
+                    let column = encode(&lanes, sign);
+                    let (found, _) = decode(&column, 4, Scope::plain(sign), 1 << 20).unwrap();
+                    assert_eq!(found, lanes, "{sign:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_predicted_size_is_the_real_one() {
+    let columns: [Vec<u64>; 5] = [
+        noise(40).collect(),
+        noise(40).map(|n| n % 7).collect(),
+        (0..40).map(|n| n * n).collect(),
+        noise(40).map(|n| n >> (n % 64)).collect(),
+        vec![1 << 40; 9],
+    ];
+    for lanes in &columns {
+        for sign in [Sign::Signed, Sign::Unsigned] {
+            let stats = stats::Stats::of(lanes, sign);
+            let mut column = Vec::new();
+            stats.cheapest().0.write(lanes, &stats, &mut column);
+            assert_eq!(column.len(), stats.cheapest_column());
+        }
+    }
+}
+
+#[test]
+fn ticks_become_nanoseconds() {
+    // Constant, ticks 1,010: 10 ticks of 1.5 ns after the anchor.
+    let column = [CONSTANT | TICKS, 2, 0xf2, 0x07];
+    let scope = Scope {
+        ticks: true,
+        ..Scope::plain(Sign::Signed)
+    };
+    let (lanes, used) = decode(&column, 2, scope, 1 << 20).unwrap();
+    assert_eq!(lanes, [5_000_015, 5_000_015]);
+    assert_eq!(used, ["constant", "ticks"]);
+    let refused = decode(&column, 2, Scope::plain(Sign::Signed), 1 << 20);
+    assert_eq!(refused, Err(DecodeErrorKind::Invalid { found: 0x80 }));
+}
+
+#[test]
+fn a_reference_repeats_an_earlier_column() {
+    let earlier = [Column::Bool(vec![true]), Column::Signed(vec![-5])];
+    let scope = Scope {
+        earlier: &earlier,
+        ..Scope::plain(Sign::Signed)
+    };
+    let (lanes, used) = decode(&[REFERENCE, 1, 1], 1, scope, 1 << 20).unwrap();
+    assert_eq!((lanes, used), (signed([-5]), vec!["reference"]));
+    for (column, count) in [
+        ([REFERENCE, 1, 0], 1),
+        ([REFERENCE, 1, 2], 1),
+        ([REFERENCE, 1, 1], 2),
+    ] {
+        assert!(decode(&column, count, scope, 1 << 20).is_err());
+    }
+}
+
+#[test]
+fn a_column_is_charged_before_it_is_made() {
+    let column = [CONSTANT, 1, 7];
+    let over = decode(
+        &column,
+        1_000_000_000_000,
+        Scope::plain(Sign::Unsigned),
+        1 << 20,
+    );
+    assert!(matches!(over, Err(DecodeErrorKind::Limit { .. })));
+    // A million runs claimed by a few bytes.
+    let runs = [
+        RUN_LENGTH, 9, 0xc0, 0x84, 0x3d, CONSTANT, 1, 7, CONSTANT, 1, 0,
+    ];
+    let over = decode(&runs, 1_000_000, Scope::plain(Sign::Unsigned), 9_000_000);
+    assert!(
+        matches!(over, Err(DecodeErrorKind::Limit { .. })),
+        "{over:?}"
+    );
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let cases: [(&str, &[u8]); 12] = [
+        ("no encoding", &[0x3f, 1, 0]),
+        ("bytes left in the payload", &[CONSTANT, 2, 7, 7]),
+        ("too few numbers", &[VARINT, 3, 1, 2, 3]),
+        ("a width of 65", &[PACKED, 2, 0, 65]),
+        ("too few packed bytes", &[PACKED, 3, 0, 3, 0]),
+        ("a fixed width of 3", &[FIXED, 1, 3]),
+        (
+            "runs that are too long",
+            &[RUN_LENGTH, 7, 1, CONSTANT, 1, 7, CONSTANT, 1, 4],
+        ),
+        (
+            "runs that are too short",
+            &[RUN_LENGTH, 7, 1, CONSTANT, 1, 7, CONSTANT, 1, 2],
+        ),
+        ("runs of runs", &[RUN_LENGTH, 3, 1, RUN_LENGTH, 0]),
+        ("an empty dictionary", &[DICTIONARY, 1, 0]),
+        (
+            "a position behind the dictionary",
+            &[DICTIONARY, 7, 3, VARINT, 3, 1, 2, 3, 0xff],
+        ),
+        ("a dictionary larger than the column", &[DICTIONARY, 1, 5]),
+    ];
+    for (what, column) in cases {
+        let result = decode(column, 4, Scope::plain(Sign::Unsigned), 1 << 20);
+        assert!(result.is_err(), "{what}: {result:?}");
+    }
+}
