@@ -49,13 +49,11 @@ impl Schema {
                 found: fields.len(),
             });
         }
-        for (index, field) in fields.iter().enumerate() {
+        // A set, because comparing all with all would make hostile schemas slow to refuse.
+        let mut seen = std::collections::HashSet::with_capacity(fields.len());
+        for field in &fields {
             check_name(&field.name, "a field")?;
-            if fields
-                .iter()
-                .take(index)
-                .any(|earlier| earlier.name == field.name)
-            {
+            if !seen.insert(&field.name) {
                 return Err(SchemaError::FieldTwice {
                     name,
                     field: field.name.clone(),
