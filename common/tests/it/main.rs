@@ -10,4 +10,8 @@ mod derive_errors;
 mod evolution;
 mod kieker_container;
 mod kieker_types;
+mod native_chunks;
+mod native_corruption;
+mod native_hostile;
 mod native_roundtrip;
+mod native_shuffle;

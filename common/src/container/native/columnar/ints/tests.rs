@@ -1,8 +1,4 @@
 //! Every encoding is picked where it is the cheapest, and yields what went in.
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking, like the tests"
-)]
 
 use super::*;
 use crate::container::error::DecodeErrorKind;
@@ -119,7 +115,7 @@ fn growth_with_leaps_is_written_as_variable_differences() {
 #[test]
 fn long_runs_are_counted() {
     let runs: Vec<u64> = noise(6)
-        .flat_map(|n| vec![n; 1 + n as usize % 90])
+        .flat_map(|n| vec![n; 1 + usize::try_from(n % 90).unwrap()])
         .collect();
     let (_, used) = decode(
         &encode(&runs, Sign::Unsigned),
@@ -135,7 +131,9 @@ fn long_runs_are_counted() {
 #[test]
 fn few_distinct_values_in_no_order_make_a_dictionary() {
     let distinct: Vec<u64> = noise(5).collect();
-    let numbers: Vec<u64> = noise(100).map(|n| distinct[n as usize % 5]).collect();
+    let numbers: Vec<u64> = noise(100)
+        .map(|n| distinct[usize::try_from(n % 5).unwrap()])
+        .collect();
     check(&numbers, Sign::Unsigned, &["dictionary", "fixed"]);
 }
 
