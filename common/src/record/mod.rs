@@ -15,6 +15,8 @@ mod read;
 mod reference;
 mod row;
 mod schema;
+#[cfg(feature = "serde")]
+pub mod serde;
 mod shape;
 mod value;
 

@@ -15,3 +15,7 @@ mod native_corruption;
 mod native_hostile;
 mod native_roundtrip;
 mod native_shuffle;
+#[cfg(feature = "serde")]
+mod serde_bridge;
+#[cfg(feature = "serde")]
+mod serde_opaque;

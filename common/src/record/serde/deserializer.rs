@@ -1,0 +1,275 @@
+//! A record becomes a value of serde's world.
+
+use ::serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
+use ::serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::{SerdeError, VALUE_FIELD, opaque};
+use crate::record::{EnumRef, ListRef, RecordFields, ValueRef};
+
+/// A deserializer over the value of a field.
+pub(super) struct ValueDeserializer<'de>(ValueRef<'de>);
+
+impl<'de> ValueDeserializer<'de> {
+    /// Over a record, or over the one value of a record that was made from no struct.
+    pub(super) fn of_record(record: RecordFields<'de>) -> Self {
+        let is_wrapped = record.schema().fields().len() == 1;
+        Self(
+            record
+                .field(VALUE_FIELD)
+                .filter(|_| is_wrapped)
+                .unwrap_or(ValueRef::Record(record)),
+        )
+    }
+
+    /// The content of an opaque field.
+    fn opaque(&self) -> Option<&'de [u8]> {
+        match self.0 {
+            ValueRef::Record(record) => opaque::content(record),
+            _ => None,
+        }
+    }
+}
+
+/// Hands the call to an opaque field's reader, or does what it does for every kind of value.
+macro_rules! like_any {
+    ($($method:ident($($name:ident: $argument:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(
+            self,
+            $($name: $argument,)*
+            visitor: V,
+        ) -> Result<V::Value, SerdeError> {
+            match self.opaque() {
+                Some(encoded) => {
+                    opaque::decode(encoded, |reader| reader.$method($($name,)* visitor))
+                }
+                None => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
+/// The same for what may be a tuple: a record is then its values in order.
+macro_rules! like_list {
+    ($($method:ident($($name:ident: $argument:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(
+            self,
+            $($name: $argument,)*
+            visitor: V,
+        ) -> Result<V::Value, SerdeError> {
+            if let Some(encoded) = self.opaque() {
+                return opaque::decode(encoded, |reader| reader.$method($($name,)* visitor));
+            }
+            match self.0 {
+                ValueRef::Record(record) => visitor.visit_seq(Fields::new(record)),
+                ValueRef::Bytes(bytes) => {
+                    visitor.visit_seq(SeqDeserializer::new(bytes.iter().copied()))
+                }
+                _ => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
+    type Error = SerdeError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
+        match self.0 {
+            ValueRef::Null => visitor.visit_none(),
+            ValueRef::Bool(value) => visitor.visit_bool(value),
+            ValueRef::Signed(value) => visitor.visit_i64(value),
+            ValueRef::Unsigned(value) => visitor.visit_u64(value),
+            ValueRef::F32(value) => visitor.visit_f32(value),
+            ValueRef::F64(value) => visitor.visit_f64(value),
+            ValueRef::Char(value) => visitor.visit_char(value),
+            ValueRef::String(value) => visitor.visit_borrowed_str(value),
+            ValueRef::Bytes(value) => visitor.visit_borrowed_bytes(value),
+            ValueRef::Enum(variant) => visitor.visit_borrowed_str(name_of(variant)?),
+            ValueRef::List(list) => visitor.visit_seq(Items { list, next: 0 }),
+            ValueRef::Record(record) => match opaque::content(record) {
+                Some(encoded) => opaque::decode(encoded, |reader| reader.deserialize_any(visitor)),
+                None => visitor.visit_map(Fields::new(record)),
+            },
+        }
+    }
+
+    like_any! {
+        deserialize_bool();
+        deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64();
+        deserialize_i128();
+        deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64();
+        deserialize_u128();
+        deserialize_f32(); deserialize_f64(); deserialize_char();
+        deserialize_str(); deserialize_string();
+        deserialize_bytes(); deserialize_byte_buf();
+        deserialize_unit(); deserialize_unit_struct(name: &'static str);
+        deserialize_map();
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
+        deserialize_identifier();
+    }
+
+    like_list! {
+        deserialize_seq();
+        deserialize_tuple(len: usize);
+        deserialize_tuple_struct(name: &'static str, len: usize);
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
+        if let Some(encoded) = self.opaque() {
+            return opaque::decode(encoded, |reader| reader.deserialize_option(visitor));
+        }
+        match self.0 {
+            ValueRef::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, SerdeError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, SerdeError> {
+        match self.0 {
+            ValueRef::Enum(variant) => {
+                visitor.visit_enum(BorrowedStrDeserializer::new(name_of(variant)?))
+            }
+            ValueRef::String(variant) => visitor.visit_enum(BorrowedStrDeserializer::new(variant)),
+            ValueRef::Record(record) => match opaque::content(record) {
+                Some(encoded) => opaque::decode(encoded, |reader| {
+                    reader.deserialize_enum(name, variants, visitor)
+                }),
+                None => Err(SerdeError::new(format!("a record is no variant of {name}"))),
+            },
+            other => Err(SerdeError::new(format!(
+                "{} is no variant of {name}",
+                other.kind()
+            ))),
+        }
+    }
+}
+
+fn name_of(variant: EnumRef<'_>) -> Result<&str, SerdeError> {
+    variant.name().ok_or_else(|| {
+        SerdeError::new(format!(
+            "{} has no variant {}",
+            variant.enum_type.name(),
+            variant.number
+        ))
+    })
+}
+
+/// The items of a list.
+struct Items<'de> {
+    list: ListRef<'de>,
+    next: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = SerdeError;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, SerdeError> {
+        let Some(item) = self.list.get(self.next) else {
+            return Ok(None);
+        };
+        self.next += 1;
+        seed.deserialize(ValueDeserializer(item)).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.list.len().saturating_sub(self.next))
+    }
+}
+
+/// The fields of a record, by name or, of a tuple, in order.
+struct Fields<'de> {
+    record: RecordFields<'de>,
+    next: usize,
+    current: Option<(&'de str, ValueRef<'de>)>,
+}
+
+impl<'de> Fields<'de> {
+    fn new(record: RecordFields<'de>) -> Self {
+        Self {
+            record,
+            next: 0,
+            current: None,
+        }
+    }
+
+    /// The next field that was not skipped when the record was made.
+    fn next_field(&mut self) -> Option<(&'de str, ValueRef<'de>)> {
+        loop {
+            let field = self.record.schema().fields().get(self.next)?;
+            let value = self.record.get(self.next)?;
+            self.next += 1;
+            let was_skipped = match value {
+                ValueRef::Record(inner) => opaque::content(inner).is_some_and(<[u8]>::is_empty),
+                _ => false,
+            };
+            if !was_skipped {
+                return Some((field.name(), value));
+            }
+        }
+    }
+}
+
+impl<'de> MapAccess<'de> for Fields<'de> {
+    type Error = SerdeError;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, SerdeError> {
+        self.current = self.next_field();
+        match self.current {
+            None => Ok(None),
+            Some((name, _)) => seed
+                .deserialize(BorrowedStrDeserializer::new(name))
+                .map(Some),
+        }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<S::Value, SerdeError> {
+        let Some((name, value)) = self.current.take() else {
+            return Err(SerdeError::new("a value was asked for before its name"));
+        };
+        seed.deserialize(ValueDeserializer(value))
+            .map_err(|error| error.inside(name))
+    }
+}
+
+impl<'de> SeqAccess<'de> for Fields<'de> {
+    type Error = SerdeError;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, SerdeError> {
+        match self.next_field() {
+            None => Ok(None),
+            Some((name, value)) => seed
+                .deserialize(ValueDeserializer(value))
+                .map(Some)
+                .map_err(|error| error.inside(name)),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What tracing has found out about a type so far.
+
+use std::sync::Arc;
+
+use super::{SerdeError, opaque};
+use crate::record::{EnumType, Field, FieldType, MAX_FIELDS, Schema};
+
+/// How many made-up values are tried for a field whose type refuses the first ones.
+pub(super) const ATTEMPTS: u8 = 5;
+
+/// A type, as far as it is known.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// Not asked for yet.
+    Unknown,
+    /// A type without types in it.
+    Leaf(FieldType),
+    /// Nothing a schema can hold.
+    Opaque,
+    Option(Box<Self>),
+    List(Box<Self>),
+    Tuple(Vec<Self>),
+    Struct(Vec<Member>),
+    Enum {
+        name: &'static str,
+        variants: &'static [&'static str],
+        /// How many of the variants are known to have no data, from the first on.
+        plain: usize,
+    },
+}
+
+/// A field of a struct.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) struct_name: &'static str,
+    pub(super) name: &'static str,
+    pub(super) node: Node,
+    /// How many made-up values the field has refused.
+    pub(super) attempts: u8,
+    /// Whether it is settled that the name is none of another field's aliases, as far as that can
+    /// be found out.
+    pub(super) settled: bool,
+}
+
+impl Member {
+    pub(super) fn is_complete(&self) -> bool {
+        self.settled && self.node.is_complete()
+    }
+}
+
+impl Node {
+    pub(super) fn is_complete(&self) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Leaf(_) | Self::Opaque => true,
+            Self::Option(inner) | Self::List(inner) => inner.is_complete(),
+            Self::Tuple(items) => items.iter().all(Self::is_complete),
+            Self::Struct(members) => members.iter().all(Member::is_complete),
+            Self::Enum {
+                variants, plain, ..
+            } => *plain == variants.len(),
+        }
+    }
+
+    /// The type of the whole, where a struct takes the name that the user gave.
+    pub(super) fn into_root(self, name: &str) -> Result<FieldType, SerdeError> {
+        match self {
+            Self::Struct(members) => record(name, members),
+            other => other.into_type(),
+        }
+    }
+
+    fn into_type(self) -> Result<FieldType, SerdeError> {
+        Ok(match self {
+            Self::Leaf(field_type) => field_type,
+            Self::Unknown | Self::Opaque => opaque::field_type(),
+            Self::Option(inner) => match inner.into_type()? {
+                FieldType::Optional(_) => opaque::field_type(),
+                // What is in an opaque field may be an option too: one of them says which.
+                FieldType::Record(schema) if opaque::is_opaque(&schema) => opaque::field_type(),
+                inner => inner.optional(),
+            },
+            Self::List(inner) => inner.into_type()?.list(),
+            Self::Tuple(items) => tuple(items)?,
+            // Lists of values without a byte could be declared to be of any length.
+            Self::Struct(members) if members.is_empty() => opaque::field_type(),
+            Self::Struct(members) => {
+                let name = members.first().map_or("", |member| member.struct_name);
+                record(name, members)?
+            }
+            Self::Enum { name, variants, .. } => EnumType::new(name, variants.iter().copied())
+                .map_or_else(
+                    |_| opaque::field_type(),
+                    |enum_type| FieldType::Enum(Arc::new(enum_type)),
+                ),
+        })
+    }
+}
+
+fn record(name: &str, members: Vec<Member>) -> Result<FieldType, SerdeError> {
+    let fields = members.into_iter().map(|member| {
+        let field_type = member.node.into_type();
+        Ok(Field::new(
+            member.name,
+            field_type.map_err(|error| error.inside(member.name))?,
+        ))
+    });
+    let fields = fields.collect::<Result<Vec<_>, SerdeError>>()?;
+    Ok(FieldType::Record(Arc::new(Schema::new(name, fields)?)))
+}
+
+/// A list when all items have one type.
+fn tuple(items: Vec<Node>) -> Result<FieldType, SerdeError> {
+    if items.is_empty() || items.len() > MAX_FIELDS {
+        return Ok(opaque::field_type());
+    }
+    let types = items
+        .into_iter()
+        .map(Node::into_type)
+        .collect::<Result<Vec<_>, _>>()?;
+    if let Some(first) = types.first()
+        && types.iter().all(|item| item == first)
+    {
+        return Ok(first.clone().list());
+    }
+    let fields = types.into_iter().enumerate();
+    let fields: Vec<_> = fields
+        .map(|(index, item)| Field::new(index.to_string(), item))
+        .collect();
+    Ok(FieldType::Record(Arc::new(Schema::new("tuple", fields)?)))
+}

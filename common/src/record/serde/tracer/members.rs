@@ -1,0 +1,139 @@
+//! The fields of a struct that is traced.
+
+use std::cell::Cell;
+
+use ::serde::de::value::BorrowedStrDeserializer;
+use ::serde::de::{DeserializeSeed, MapAccess, Visitor};
+
+use super::{Parents, Stop, Tracer, step};
+use crate::record::serde::node::{ATTEMPTS, Member, Node};
+
+/// What the fields of a struct have in common.
+pub(super) struct Around<'a> {
+    pub(super) depth: usize,
+    pub(super) parents: &'a Parents<'a>,
+    pub(super) progress: &'a Cell<usize>,
+}
+
+impl Around<'_> {
+    fn tracer<'b>(&'b self, member: &'b mut Member) -> Tracer<'b> {
+        Tracer {
+            node: &mut member.node,
+            depth: self.depth,
+            attempt: member.attempts,
+            parents: Some(self.parents),
+            progress: self.progress,
+        }
+    }
+}
+
+/// Offers one field, twice: a visitor that has taken the first says at the second what the field
+/// is called. Says whether the name is an alias.
+pub(super) fn probe<'de, V: Visitor<'de>>(
+    member: &mut Member,
+    around: &Around<'_>,
+    visitor: V,
+) -> bool {
+    let before = around.progress.get();
+    let mut field = OneMember {
+        around,
+        member,
+        offered: 0,
+        taken: false,
+    };
+    let result = visitor.visit_map(&mut field);
+    let taken = field.taken;
+    if taken && matches!(member.node, Node::Unknown) {
+        // The type was content without asking for anything.
+        member.node = Node::Opaque;
+    }
+    if member.node.is_complete() {
+        match result {
+            Err(Stop::Duplicate(name)) if taken => {
+                member.settled = true;
+                step(around.progress);
+                return name != member.name;
+            }
+            Ok(_) if taken => member.settled = true,
+            _ => refused(member),
+        }
+        step(around.progress);
+    } else if around.progress.get() == before {
+        refused(member);
+        step(around.progress);
+    }
+    false
+}
+
+/// Tries another made-up value next time, or gives up.
+fn refused(member: &mut Member) {
+    if member.attempts + 1 < ATTEMPTS {
+        member.attempts += 1;
+        return;
+    }
+    member.settled = true;
+    if !member.node.is_complete() {
+        member.node = Node::Opaque;
+    }
+}
+
+/// Hands one field over, and once taken, its name again.
+struct OneMember<'a> {
+    around: &'a Around<'a>,
+    member: &'a mut Member,
+    offered: u8,
+    taken: bool,
+}
+
+impl<'de> MapAccess<'de> for &mut OneMember<'_> {
+    type Error = Stop;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Stop> {
+        if self.offered > 1 {
+            return Ok(None);
+        }
+        self.offered += 1;
+        seed.deserialize(BorrowedStrDeserializer::new(self.member.name))
+            .map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
+        if self.taken {
+            return Err(Stop::Here);
+        }
+        let value = seed.deserialize(self.around.tracer(self.member))?;
+        self.taken = true;
+        Ok(value)
+    }
+}
+
+/// Hands every field of a struct over that is completely known.
+pub(super) struct AllMembers<'a> {
+    pub(super) around: Around<'a>,
+    pub(super) members: std::slice::IterMut<'a, Member>,
+    pub(super) current: Option<&'a mut Member>,
+}
+
+impl<'de> MapAccess<'de> for AllMembers<'_> {
+    type Error = Stop;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Stop> {
+        self.current = self.members.next();
+        let Some(member) = &self.current else {
+            return Ok(None);
+        };
+        seed.deserialize(BorrowedStrDeserializer::new(member.name))
+            .map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
+        let member = self.current.take().ok_or(Stop::Here)?;
+        seed.deserialize(self.around.tracer(member))
+    }
+}

@@ -1,0 +1,369 @@
+//! Finding a type's fields by running its `Deserialize` without data.
+//!
+//! One run finds one thing: at every struct on its way it offers the first field that is not
+//! completely known, notes what that field's type asks for, and stops.
+//! So a type that refuses made-up values, such as an address read from text, hides nothing but
+//! itself.
+//! Runs are repeated until everything is known.
+
+mod items;
+mod members;
+
+use std::cell::Cell;
+use std::fmt::Display;
+
+use ::serde::de::{self, Deserialize, Deserializer, Visitor};
+
+use super::SerdeError;
+use super::node::{ATTEMPTS, Member, Node};
+use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
+use items::{Items, NoEntries, Variant};
+use members::{AllMembers, Around, probe};
+
+/// How many runs a type may take: more than any schema within its limits needs by hand.
+const MAX_RUNS: usize = 100_000;
+
+/// Text that types read from text may accept, in order.
+const TEXTS: [&str; ATTEMPTS as usize] = [
+    "",
+    "0",
+    "127.0.0.1",
+    "00000000-0000-0000-0000-000000000000",
+    "1970-01-01T00:00:00Z",
+];
+
+/// Finds out what a type consists of.
+pub(super) fn trace<T: for<'de> Deserialize<'de>>() -> Result<Node, SerdeError> {
+    let mut root = Node::Unknown;
+    let progress = Cell::new(0);
+    for _ in 0..MAX_RUNS {
+        let before = progress.get();
+        // What the run returns does not matter: almost all of them stop on the way.
+        drop(T::deserialize(Tracer {
+            node: &mut root,
+            depth: 0,
+            attempt: 0,
+            parents: None,
+            progress: &progress,
+        }));
+        if root.is_complete() {
+            return Ok(root);
+        }
+        if progress.get() == before {
+            return Ok(Node::Opaque);
+        }
+    }
+    Err(SerdeError::new(
+        "the type has too many fields to find them all",
+    ))
+}
+
+/// Why a run ended.
+#[derive(Debug)]
+enum Stop {
+    /// It has found what it was for, or the type has refused a made-up value.
+    Here,
+    /// The visitor has seen this field before.
+    Duplicate(&'static str),
+}
+
+impl Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a type is being traced")
+    }
+}
+
+impl std::error::Error for Stop {}
+
+impl de::Error for Stop {
+    fn custom<T: Display>(_: T) -> Self {
+        Self::Here
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::Duplicate(field)
+    }
+}
+
+/// The structs around a value, to see when a type contains itself.
+struct Parents<'a> {
+    name: &'static str,
+    fields: &'static [&'static str],
+    up: Option<&'a Self>,
+}
+
+impl Parents<'_> {
+    fn contain(mut here: Option<&Self>, name: &str, fields: &'static [&'static str]) -> bool {
+        while let Some(parents) = here {
+            if parents.name == name && std::ptr::eq(parents.fields, fields) {
+                return true;
+            }
+            here = parents.up;
+        }
+        false
+    }
+}
+
+/// A deserializer without data.
+struct Tracer<'a> {
+    node: &'a mut Node,
+    /// [`FieldType::depth`] used up around the value; 0 for the record itself.
+    depth: usize,
+    attempt: u8,
+    parents: Option<&'a Parents<'a>>,
+    /// Counts what was found out, in the whole run.
+    progress: &'a Cell<usize>,
+}
+
+impl Tracer<'_> {
+    fn learn(&mut self, node: Node) {
+        *self.node = node;
+        step(self.progress);
+    }
+
+    fn leaf(&mut self, field_type: FieldType) {
+        if matches!(self.node, Node::Unknown) {
+            self.learn(Node::Leaf(field_type));
+        }
+    }
+
+    fn opaque(&mut self) -> Stop {
+        if !matches!(self.node, Node::Opaque) {
+            self.learn(Node::Opaque);
+        }
+        Stop::Here
+    }
+
+    /// Whether a type may be inside this one: an opaque field takes two levels.
+    fn has_room(&self) -> bool {
+        self.depth + 2 < MAX_DEPTH
+    }
+
+    /// The same for a type inside this one.
+    fn inside<'b>(&'b self, node: &'b mut Node) -> Tracer<'b> {
+        Tracer {
+            node,
+            depth: self.depth + 1,
+            attempt: self.attempt,
+            parents: self.parents,
+            progress: self.progress,
+        }
+    }
+}
+
+fn step(progress: &Cell<usize>) {
+    progress.set(progress.get().saturating_add(1));
+}
+
+macro_rules! trace_leaf {
+    ($($method:ident: $kind:ident, $visit:ident, |$attempt:ident| $value:expr;)*) => {$(
+        fn $method<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Stop> {
+            self.leaf(FieldType::$kind);
+            let $attempt = self.attempt;
+            visitor.$visit($value)
+        }
+    )*};
+}
+
+macro_rules! trace_opaque {
+    ($($method:ident($($argument:ty),*), |$visitor:ident| $value:expr;)*) => {$(
+        fn $method<V: Visitor<'de>>(
+            mut self,
+            $(_: $argument,)*
+            $visitor: V,
+        ) -> Result<V::Value, Stop> {
+            self.opaque();
+            $value
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Tracer<'_> {
+    type Error = Stop;
+
+    trace_leaf! {
+        deserialize_bool: Bool, visit_bool, |attempt| attempt == 1;
+        deserialize_i8: I8, visit_i8, |attempt| i8::from_le_bytes([attempt]);
+        deserialize_i16: I16, visit_i16, |attempt| attempt.into();
+        deserialize_i32: I32, visit_i32, |attempt| attempt.into();
+        deserialize_i64: I64, visit_i64, |attempt| attempt.into();
+        deserialize_u8: U8, visit_u8, |attempt| attempt;
+        deserialize_u16: U16, visit_u16, |attempt| attempt.into();
+        deserialize_u32: U32, visit_u32, |attempt| attempt.into();
+        deserialize_u64: U64, visit_u64, |attempt| attempt.into();
+        deserialize_f32: F32, visit_f32, |attempt| attempt.into();
+        deserialize_f64: F64, visit_f64, |attempt| attempt.into();
+        deserialize_char: Char, visit_char, |attempt| char::from(b'a'.saturating_add(attempt));
+        deserialize_str: String, visit_borrowed_str, |attempt| text(attempt);
+        deserialize_string: String, visit_string, |attempt| text(attempt).to_owned();
+        deserialize_bytes: Bytes, visit_borrowed_bytes, |attempt| text(attempt).as_bytes();
+        deserialize_byte_buf: Bytes, visit_byte_buf, |attempt| text(attempt).as_bytes().to_vec();
+    }
+
+    trace_opaque! {
+        deserialize_any(), |visitor| visitor.visit_unit();
+        deserialize_i128(), |visitor| visitor.visit_i128(0);
+        deserialize_u128(), |visitor| visitor.visit_u128(0);
+        deserialize_unit(), |visitor| visitor.visit_unit();
+        deserialize_unit_struct(&'static str), |visitor| visitor.visit_unit();
+        deserialize_map(), |visitor| visitor.visit_map(NoEntries);
+        deserialize_identifier(), |visitor| visitor.visit_borrowed_str("");
+        deserialize_ignored_any(), |visitor| visitor.visit_unit();
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Stop> {
+        if matches!(self.node, Node::Unknown) {
+            if !self.has_room() {
+                return Err(self.opaque());
+            }
+            self.learn(Node::Option(Box::new(Node::Unknown)));
+        }
+        let mut node = std::mem::replace(self.node, Node::Opaque);
+        let result = match &mut node {
+            Node::Option(inner) if !inner.is_complete() => visitor.visit_some(self.inside(inner)),
+            _ => visitor.visit_none(),
+        };
+        *self.node = node;
+        result
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Stop> {
+        if matches!(self.node, Node::Unknown) {
+            if !self.has_room() {
+                return Err(self.opaque());
+            }
+            self.learn(Node::List(Box::new(Node::Unknown)));
+        }
+        let mut node = std::mem::replace(self.node, Node::Opaque);
+        let result = match &mut node {
+            Node::List(item) if !item.is_complete() => visitor.visit_seq(Items {
+                tracer: &self,
+                items: std::slice::from_mut(&mut **item).iter_mut(),
+            }),
+            _ => visitor.visit_seq(Items {
+                tracer: &self,
+                items: [].iter_mut(),
+            }),
+        };
+        *self.node = node;
+        result
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(
+        mut self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        if matches!(self.node, Node::Unknown) {
+            if !self.has_room() || len > MAX_FIELDS {
+                return Err(self.opaque());
+            }
+            let items = std::iter::repeat_with(|| Node::Unknown).take(len);
+            self.learn(Node::Tuple(items.collect()));
+        }
+        let mut node = std::mem::replace(self.node, Node::Opaque);
+        let result = match &mut node {
+            Node::Tuple(items) => visitor.visit_seq(Items {
+                tracer: &self,
+                items: items.iter_mut(),
+            }),
+            _ => Err(Stop::Here),
+        };
+        *self.node = node;
+        result
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        self.deserialize_tuple(len, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        mut self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        if matches!(self.node, Node::Unknown) {
+            let recursive = Parents::contain(self.parents, name, fields);
+            if recursive || !self.has_room() || fields.len() > MAX_FIELDS {
+                return Err(self.opaque());
+            }
+            let members = fields.iter().map(|field| Member {
+                struct_name: name,
+                name: field,
+                node: Node::Unknown,
+                attempts: 0,
+                settled: false,
+            });
+            self.learn(Node::Struct(members.collect()));
+        }
+        let parents = Parents {
+            name,
+            fields,
+            up: self.parents,
+        };
+        let Node::Struct(members) = self.node else {
+            return Err(Stop::Here);
+        };
+        let around = Around {
+            depth: self.depth + 1,
+            parents: &parents,
+            progress: self.progress,
+        };
+        match members.iter().position(|member| !member.is_complete()) {
+            None => visitor.visit_map(AllMembers {
+                around,
+                members: members.iter_mut(),
+                current: None,
+            }),
+            Some(index) => {
+                let is_alias = members
+                    .get_mut(index)
+                    .is_some_and(|member| probe(member, &around, visitor));
+                if is_alias {
+                    members.remove(index);
+                }
+                Err(Stop::Here)
+            }
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        mut self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        if matches!(self.node, Node::Unknown) {
+            if variants.is_empty() {
+                return Err(self.opaque());
+            }
+            self.learn(Node::Enum {
+                name,
+                variants,
+                plain: 0,
+            });
+        }
+        match self.node {
+            Node::Enum { .. } => visitor.visit_enum(Variant(self)),
+            _ => Err(Stop::Here),
+        }
+    }
+}
+
+fn text(attempt: u8) -> &'static str {
+    TEXTS.get(usize::from(attempt)).copied().unwrap_or_default()
+}
