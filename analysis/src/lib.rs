@@ -16,6 +16,7 @@
 
 mod error;
 pub mod filters;
+pub mod kieker_log;
 pub mod lanes;
 mod parcel;
 mod pipe;

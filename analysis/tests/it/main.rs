@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod filters;
+mod kieker_log;
 mod sinks;
 mod source;
 mod support;

@@ -1,0 +1,80 @@
+//! What the fuzz target and the replay of its corpus do with an input.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use baler_common::container::{ChunkDecoder, ChunkHeader, ChunkSerializer, KiekerSerializer};
+use baler_common::record::{BatchBuilder, Catalog};
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+
+use super::{DatError, DatReader, LogMap};
+
+/// What became of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Records that were read.
+    pub records: usize,
+    /// Lines that were refused, those of the map among them.
+    pub bad_lines: usize,
+}
+
+/// Reads a map and a file of a log, parted by the first zero byte, and sends the records through
+/// Kieker's container.
+///
+/// # Errors
+///
+/// What should not happen, whatever the input.
+pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
+    const LINE_BYTES: usize = 4_096;
+    let mut parts = input.splitn(2, |byte| *byte == 0);
+    let (map, log) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    let mut outcome = Outcome::default();
+    let file: Arc<Path> = Arc::from(Path::new("kieker"));
+    let map = LogMap::read::<DatError>(&file, map, LINE_BYTES, &Catalog::kieker(), |line| {
+        outcome.bad_lines = outcome.bad_lines.saturating_add(1);
+        shown(&line)
+    })?;
+    let mut reader = DatReader::new(file, log, Arc::new(map), LINE_BYTES);
+    let mut builder = BatchBuilder::new();
+    loop {
+        match reader.next_record() {
+            Ok(Some(record)) => builder.push_dynamic(&record)?,
+            Ok(None) => break,
+            Err(DatError::Line(line)) => {
+                outcome.bad_lines = outcome.bad_lines.saturating_add(1);
+                shown(&line)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    outcome.records = builder.len();
+    let header = ChunkHeader::new(ChunkIdentity {
+        producer: ProducerId::new(0),
+        epoch: Epoch {
+            start_unix_ns: 0,
+            random: 0,
+        },
+        lane: 0,
+        sequence: 0,
+    });
+    let mut chunk = Vec::new();
+    KiekerSerializer::new().serialize(builder.batch(), &header, &mut chunk)?;
+    let decoded = ChunkDecoder::default().decode(&chunk)?;
+    if decoded.batch == *builder.batch() {
+        Ok(outcome)
+    } else {
+        Err("the records changed on their way through the container".into())
+    }
+}
+
+/// A message is short, whatever the line.
+fn shown(line: &super::BadLine) -> Result<(), DatError> {
+    if line.to_string().len() > 2_000 {
+        return Err(std::io::Error::other("the message is too long").into());
+    }
+    Ok(())
+}

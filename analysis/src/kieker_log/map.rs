@@ -1,0 +1,183 @@
+//! The map of a log: numbers to class names.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+use std::path::Path;
+use std::sync::Arc;
+
+use baler_common::record::{Catalog, Schema};
+
+use super::error::{BadLine, Problem};
+use super::line::check_fields;
+use super::lines::{Line, Lines};
+use super::number::integer;
+
+/// Which class has which number in the lines of a log.
+#[derive(Debug, Clone, Default)]
+pub struct LogMap {
+    classes: BTreeMap<i32, Class>,
+}
+
+/// A class that a log names.
+#[derive(Debug, Clone)]
+struct Class {
+    name: Box<str>,
+    /// Its schema, or why its records cannot be read.
+    schema: Result<Arc<Schema>, Problem>,
+}
+
+impl LogMap {
+    /// How many classes a map may have. Kieker has 72.
+    pub const MAX_CLASSES: usize = 65_536;
+
+    /// Reads `kieker.map`: a line is `$NUMBER=CLASS`; the `$` may be missing, empty lines may be
+    /// there, and `\\`, `\r` and `\n` stand for backslash and line ends, as in Kieker up to 1.12.
+    ///
+    /// Wrong lines are passed to `bad_line`; when it returns an error, reading stops with it.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `input` and of `bad_line`.
+    pub fn read<E: From<io::Error>>(
+        file: &Arc<Path>,
+        input: impl BufRead,
+        line_bytes: usize,
+        catalog: &Catalog,
+        mut bad_line: impl FnMut(BadLine) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let mut map = Self::default();
+        let mut lines = Lines::new(input, line_bytes);
+        let mut number = 0_u64;
+        while let Some(line) = lines.next_line()? {
+            number = number.saturating_add(1);
+            let result = match line {
+                Line::Whole(bytes) => map.add_line(bytes, catalog),
+                Line::TooLong => Err(Problem::TooLong { limit: line_bytes }),
+            };
+            if let Err(problem) = result {
+                bad_line(BadLine {
+                    file: Arc::clone(file),
+                    line: number,
+                    column: 1,
+                    field: None,
+                    problem,
+                })?;
+            }
+        }
+        Ok(map)
+    }
+
+    /// The numbers and the names of their classes, in order of the numbers.
+    pub fn classes(&self) -> impl Iterator<Item = (i32, &str)> {
+        self.classes
+            .iter()
+            .map(|(number, class)| (*number, &*class.name))
+    }
+
+    /// The type of the records with this class number.
+    pub(super) fn schema(&self, number: i32) -> Result<&Arc<Schema>, Problem> {
+        match self.classes.get(&number) {
+            Some(class) => class.schema.as_ref().map_err(Clone::clone),
+            None => Err(Problem::UnknownClass {
+                number,
+                near: self.nearest(number),
+            }),
+        }
+    }
+
+    fn nearest(&self, number: i32) -> Option<(i32, Box<str>)> {
+        let below = self.classes.range(..number).next_back();
+        let above = self.classes.range(number..).next();
+        [below, above]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(found, _)| found.abs_diff(number))
+            .map(|(found, class)| (*found, class.name.clone()))
+    }
+
+    fn add_line(&mut self, line: &[u8], catalog: &Catalog) -> Result<(), Problem> {
+        let line = std::str::from_utf8(line).map_err(|_| Problem::NotUtf8)?;
+        if line.is_empty() {
+            return Ok(());
+        }
+        let (number, name) = line.split_once('=').ok_or(Problem::NoEquals)?;
+        let number = number.strip_prefix('$').unwrap_or(number);
+        let number = integer(number, "i32").map_err(|_| Problem::ClassNumber {
+            found: Problem::shown(number),
+        })?;
+        let name = unescape(name);
+        let schema = find(&name, catalog);
+        // What is no class may be of any length.
+        let name = match schema {
+            Ok(_) => name.into(),
+            Err(_) => Problem::shown(&name),
+        };
+        match self.classes.get(&number) {
+            Some(first) if first.name != name => Err(Problem::ClassTwice {
+                number,
+                first: first.name.clone(),
+            }),
+            Some(_) => Ok(()),
+            None if self.classes.len() >= Self::MAX_CLASSES => Err(Problem::TooManyClasses {
+                limit: Self::MAX_CLASSES,
+            }),
+            None => {
+                self.classes.insert(number, Class { name, schema });
+                Ok(())
+            }
+        }
+    }
+}
+
+fn find(name: &str, catalog: &Catalog) -> Result<Arc<Schema>, Problem> {
+    let Some(schema) = catalog.get(name) else {
+        return Err(Problem::UnknownRecordType {
+            name: Problem::shown(name),
+            near: similar(name, catalog),
+        });
+    };
+    check_fields(schema)?;
+    Ok(Arc::clone(schema))
+}
+
+/// The class of the catalog whose name is most like this one, if there is one.
+///
+/// Packages make all names alike: only what follows them is compared.
+fn similar(name: &str, catalog: &Catalog) -> Option<Box<str>> {
+    fn class(name: &str) -> &str {
+        name.rsplit('.').next().unwrap_or_default()
+    }
+    // Comparing takes the product of the lengths.
+    let name = Some(class(name)).filter(|name| name.len() <= 128)?;
+    catalog
+        .schemas()
+        .into_iter()
+        .map(|schema| {
+            (
+                strsim::jaro_winkler(name, class(schema.name())),
+                schema.name(),
+            )
+        })
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .map(|(_, name)| name.into())
+}
+
+/// A backslash that stands before nothing it could escape means itself.
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let escaped = match (char, chars.peek()) {
+            ('\\', Some('\\')) => Some('\\'),
+            ('\\', Some('n')) => Some('\n'),
+            ('\\', Some('r')) => Some('\r'),
+            _ => None,
+        };
+        if escaped.is_some() {
+            chars.next();
+        }
+        plain.push(escaped.unwrap_or(char));
+    }
+    plain
+}

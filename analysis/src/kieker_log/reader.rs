@@ -1,0 +1,249 @@
+//! All files of a log, one after the other.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use baler_common::record::{Catalog, DynamicRecord};
+
+use super::dat::{DatError, DatReader};
+use super::error::{BadLine, LogError};
+use super::folder::LogFolder;
+use super::map::LogMap;
+
+/// What becomes of the log when a line is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnBadLine {
+    /// The line is counted and passed over.
+    #[default]
+    Skip,
+    /// Reading ends with an error that names the line.
+    Stop,
+}
+
+impl fmt::Display for OnBadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Skip => "skip",
+            Self::Stop => "stop",
+        })
+    }
+}
+
+/// The text is no setting for wrong lines.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} says nothing about wrong lines; use skip or stop")]
+pub struct ParseOnBadLineError {
+    text: Box<str>,
+}
+
+impl FromStr for OnBadLine {
+    type Err = ParseOnBadLineError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "skip" => Ok(Self::Skip),
+            "stop" => Ok(Self::Stop),
+            _ => Err(ParseOnBadLineError { text: text.into() }),
+        }
+    }
+}
+
+/// How a log is read.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LogSettings {
+    /// What becomes of the log when a line is wrong. Default: skip.
+    pub on_bad_line: OnBadLine,
+    /// The longest line, in bytes without its end. Default 1 MiB.
+    pub line_bytes: usize,
+    /// The types that the map may name. Default: Kieker's.
+    pub catalog: Arc<Catalog>,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self {
+            on_bad_line: OnBadLine::default(),
+            line_bytes: 1 << 20,
+            catalog: Arc::new(Catalog::kieker()),
+        }
+    }
+}
+
+/// The lines that were passed over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BadLines {
+    reasons: BTreeMap<&'static str, u64>,
+    first: Vec<BadLine>,
+}
+
+impl BadLines {
+    /// How many of them are kept to be shown.
+    pub const KEPT: usize = 10;
+
+    /// How many there were.
+    pub fn total(&self) -> u64 {
+        self.reasons.values().sum()
+    }
+
+    /// How many there were, by [`super::Problem::reason`].
+    pub fn reasons(&self) -> &BTreeMap<&'static str, u64> {
+        &self.reasons
+    }
+
+    /// The first ones.
+    pub fn first(&self) -> &[BadLine] {
+        &self.first
+    }
+
+    fn add(&mut self, line: BadLine) {
+        let count = self.reasons.entry(line.problem.reason()).or_default();
+        *count = count.saturating_add(1);
+        if self.first.len() < Self::KEPT {
+            self.first.push(line);
+        }
+    }
+}
+
+/// Reads the records of a folder that Kieker's `FileWriter` wrote, oldest file first.
+///
+/// It blocks while it reads files, and keeps one line and one buffer in memory.
+/// The records have the logging timestamps of the log.
+#[derive(Debug)]
+pub struct LogReader {
+    settings: LogSettings,
+    map: Arc<LogMap>,
+    files: std::vec::IntoIter<PathBuf>,
+    current: Option<(PathBuf, DatReader<BufReader<File>>)>,
+    unread: Vec<PathBuf>,
+    records: u64,
+    bad_lines: BadLines,
+}
+
+impl LogReader {
+    /// Opens the folder and reads its map.
+    ///
+    /// # Errors
+    ///
+    /// A [`LogError`] when the folder has no map or no text log, when the operating system refuses,
+    /// or when a line of the map is wrong and the settings say so.
+    pub fn open(folder: impl AsRef<Path>, settings: LogSettings) -> Result<Self, LogError> {
+        let LogFolder { map, logs, unread } = LogFolder::open(folder.as_ref())?;
+        let mut bad_lines = BadLines::default();
+        let input = open(&map)?;
+        let read = LogMap::read::<DatError>(
+            &Arc::from(map.as_path()),
+            input,
+            settings.line_bytes,
+            &settings.catalog,
+            |line| match settings.on_bad_line {
+                OnBadLine::Skip => {
+                    bad_lines.add(line);
+                    Ok(())
+                }
+                OnBadLine::Stop => Err(line.into()),
+            },
+        );
+        let map = Arc::new(read.map_err(|error| named(&map, error))?);
+        Ok(Self {
+            settings,
+            map,
+            files: logs.into_iter(),
+            current: None,
+            unread,
+            records: 0,
+            bad_lines,
+        })
+    }
+
+    /// The classes that the log names.
+    pub fn log_map(&self) -> &LogMap {
+        &self.map
+    }
+
+    /// Compressed and binary logs in the folder, which are left out.
+    pub fn unread_files(&self) -> &[PathBuf] {
+        &self.unread
+    }
+
+    /// How many records were read so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The lines that were passed over so far, those of the map among them.
+    pub fn bad_lines(&self) -> &BadLines {
+        &self.bad_lines
+    }
+
+    /// The next record; `None` at the end of the last file, and after an error.
+    ///
+    /// # Errors
+    ///
+    /// A [`LogError`] when a file cannot be read, or when a line is wrong and the settings say so.
+    pub fn next_record(&mut self) -> Result<Option<DynamicRecord>, LogError> {
+        let result = self.read();
+        if result.is_err() {
+            self.files = Vec::new().into_iter();
+            self.current = None;
+        }
+        result
+    }
+
+    fn read(&mut self) -> Result<Option<DynamicRecord>, LogError> {
+        loop {
+            if self.current.is_none() {
+                let Some(path) = self.files.next() else {
+                    return Ok(None);
+                };
+                let file: Arc<Path> = Arc::from(path.as_path());
+                let map = Arc::clone(&self.map);
+                let reader = DatReader::new(file, open(&path)?, map, self.settings.line_bytes);
+                self.current = Some((path, reader));
+            }
+            let Some((path, reader)) = &mut self.current else {
+                continue;
+            };
+            match reader.next_record() {
+                Ok(Some(record)) => {
+                    self.records = self.records.saturating_add(1);
+                    return Ok(Some(record));
+                }
+                Ok(None) => self.current = None,
+                Err(DatError::Line(line)) if self.settings.on_bad_line == OnBadLine::Skip => {
+                    self.bad_lines.add(line);
+                }
+                Err(error) => return Err(named(path, error)),
+            }
+        }
+    }
+}
+
+impl Iterator for LogReader {
+    type Item = Result<DynamicRecord, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record().transpose()
+    }
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, LogError> {
+    let file = File::open(path).map_err(|error| named(path, error.into()))?;
+    Ok(BufReader::with_capacity(64 << 10, file))
+}
+
+fn named(path: &Path, error: DatError) -> LogError {
+    let io = |source: io::Error| LogError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    match error {
+        DatError::Line(line) => line.into(),
+        DatError::Io(source) => io(source),
+    }
+}
