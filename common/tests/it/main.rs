@@ -8,6 +8,7 @@ mod arbitrary;
 mod derive;
 mod derive_errors;
 mod evolution;
+mod format_document;
 mod kieker_container;
 mod kieker_types;
 mod native_chunks;
