@@ -13,6 +13,7 @@ mod kieker_container;
 mod kieker_types;
 mod native_chunks;
 mod native_corruption;
+mod native_golden;
 mod native_hostile;
 mod native_roundtrip;
 mod native_shuffle;

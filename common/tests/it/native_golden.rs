@@ -1,0 +1,317 @@
+//! Native chunks written once and kept: what was written stays readable, and today's encoder
+//! still writes the same.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p baler-common --all-features golden` writes those that are
+//! missing; one that exists is never overwritten.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "golden chunks are files, and UPDATE_GOLDEN is how they are made"
+)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use baler_common::container::{
+    ChunkDecoder, ChunkHeader, ClockMapping, Compression, LossReason, LostChunks,
+};
+use baler_common::record::{
+    Catalog, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
+};
+
+use crate::arbitrary;
+use crate::native_chunks::{compressions, encode, header, service_records};
+
+struct Golden {
+    name: &'static str,
+    header: ChunkHeader,
+    records: Vec<DynamicRecord>,
+    compression: Compression,
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/native")
+}
+
+fn schema(name: &str, fields: Vec<Field>) -> Arc<Schema> {
+    Arc::new(Schema::new(name, fields).unwrap())
+}
+
+/// One record with every type, and its opposite.
+fn every_type() -> Vec<DynamicRecord> {
+    let color = EnumType::new("Color", ["red", "green", "blue"]).unwrap();
+    let point = schema(
+        "Point",
+        vec![
+            Field::new("x", FieldType::F64),
+            Field::new("label", FieldType::String.optional()),
+        ],
+    );
+    let types = vec![
+        FieldType::Bool,
+        FieldType::I8,
+        FieldType::I16,
+        FieldType::I32,
+        FieldType::I64,
+        FieldType::U8,
+        FieldType::U16,
+        FieldType::U32,
+        FieldType::U64,
+        FieldType::F32,
+        FieldType::F64,
+        FieldType::Char,
+        FieldType::String,
+        FieldType::Bytes,
+        FieldType::Enum(Arc::new(color)),
+        FieldType::I32.optional(),
+        FieldType::String.list(),
+        FieldType::Record(Arc::clone(&point)),
+        FieldType::Record(point).list().optional(),
+    ];
+    let fields = types.into_iter().enumerate();
+    let fields = fields.map(|(index, kind)| Field::new(format!("f{index}"), kind));
+    let everything = schema("Everything", fields.collect());
+    let low = vec![
+        Value::Bool(false),
+        Value::Signed(i8::MIN.into()),
+        Value::Signed(i16::MIN.into()),
+        Value::Signed(i32::MIN.into()),
+        Value::Signed(i64::MIN),
+        Value::Unsigned(0),
+        Value::Unsigned(0),
+        Value::Unsigned(0),
+        Value::Unsigned(0),
+        Value::F32(-0.0),
+        Value::F64(f64::NEG_INFINITY),
+        Value::Char('\0'),
+        Value::from(""),
+        Value::Bytes(bytes::Bytes::new()),
+        Value::Variant(0),
+        Value::Null,
+        Value::List(Vec::new()),
+        Value::Record(vec![Value::F64(0.5), Value::Null]),
+        Value::Null,
+    ];
+    let point = |x, label: &str| Value::Record(vec![Value::F64(x), Value::from(label)]);
+    let high = vec![
+        Value::Bool(true),
+        Value::Signed(i8::MAX.into()),
+        Value::Signed(i16::MAX.into()),
+        Value::Signed(i32::MAX.into()),
+        Value::Signed(i64::MAX),
+        Value::Unsigned(u8::MAX.into()),
+        Value::Unsigned(u16::MAX.into()),
+        Value::Unsigned(u32::MAX.into()),
+        Value::Unsigned(u64::MAX),
+        Value::F32(f32::from_bits(0x7fc0_0001)),
+        Value::F64(f64::from_bits(0xfff8_0000_0000_0001)),
+        Value::Char(char::MAX),
+        Value::from("ünï ✓ 漢"),
+        Value::Bytes(vec![0, 255, 1].into()),
+        Value::Variant(2),
+        Value::Signed(-7),
+        Value::List(vec![Value::from("a"), Value::from("")]),
+        point(-1.25, "p"),
+        Value::List(vec![point(1.0, "q"), point(2.0, "p")]),
+    ];
+    let record = |time, values: Vec<Value>| {
+        DynamicRecord::new(Arc::clone(&everything), time, values).unwrap()
+    };
+    vec![record(None, low), record(Some(i64::MAX), high)]
+}
+
+/// Calls as Kieker knows them, one every microsecond.
+fn kieker_calls() -> Vec<DynamicRecord> {
+    let catalog = Catalog::kieker();
+    let name = "kieker.common.record.controlflow.OperationExecutionRecord";
+    let schema = catalog.get(name).unwrap();
+    (0..48_i64)
+        .map(|number| {
+            let tin = 1_700_000_000_000_000_000 + number * 1_000;
+            let tout = tin + 400 + number * 37 % 100;
+            let values = [
+                Value::from(format!("public void shop.Catalog.find{}()", number % 4)),
+                Value::from("<no-session-id>"),
+                Value::Signed(number / 4),
+                Value::Signed(tin),
+                Value::Signed(tout),
+                Value::from("host1"),
+                Value::Signed(number % 4),
+                Value::Signed(number % 4),
+            ];
+            DynamicRecord::new(Arc::clone(schema), Some(tout), values).unwrap()
+        })
+        .collect()
+}
+
+/// One column for each encoding of integers.
+fn every_encoding() -> Vec<DynamicRecord> {
+    let fields = [
+        ("constant", FieldType::U64, Role::Plain),
+        ("varint", FieldType::I64, Role::Plain),
+        ("packed", FieldType::U32, Role::Plain),
+        ("runs", FieldType::U64, Role::Plain),
+        ("dictionary", FieldType::U64, Role::Plain),
+        ("delta_varint", FieldType::U64, Role::Plain),
+        ("delta_packed", FieldType::I64, Role::UnixNanos),
+        ("fixed", FieldType::U64, Role::Plain),
+    ];
+    let fields = fields
+        .into_iter()
+        .map(|(name, kind, role)| Field::new(name, kind).with_role(role));
+    let schema = schema("Encodings", fields.collect());
+    // splitmix64
+    let noise = |n: u64| {
+        let n = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        n ^ (n >> 31)
+    };
+    (0..32_u64)
+        .map(|n| {
+            let time = i64::try_from(1_700_000_000_000_000_000 + n * 1_000 + noise(n) % 50);
+            let time = time.unwrap();
+            let values = [
+                Value::Unsigned(7),
+                Value::Signed(match n {
+                    9 => -5_000_000_000,
+                    _ => i64::try_from(noise(n) % 60).unwrap() - 30,
+                }),
+                Value::Unsigned(1_000 + noise(n) % 30),
+                Value::Unsigned(noise(n / 11)),
+                Value::Unsigned(noise(noise(n) % 3)),
+                Value::Unsigned(n * n * n + if n > 20 { 1 << 50 } else { 0 }),
+                Value::Signed(time),
+                Value::Unsigned(noise(n)),
+            ];
+            DynamicRecord::new(Arc::clone(&schema), Some(time), values).unwrap()
+        })
+        .collect()
+}
+
+fn full_header() -> ChunkHeader {
+    let mut header = header(u128::MAX, u64::MAX);
+    header.identity.lane = u32::MAX;
+    header.last_of_epoch = true;
+    header.clock_jumped = true;
+    header.clock = Some(ClockMapping {
+        anchor_ticks: 123_456_789,
+        anchor_unix_ns: -5,
+        multiplier: 3_000_000_000,
+        shift: 33,
+    });
+    header.losses.add(LossReason::QueueFullNewest, 300);
+    header.losses.add(LossReason::TooLarge, 1);
+    header.losses.add_code(200, 5);
+    header.lost_chunks = vec![LostChunks {
+        first_sequence: 1_000,
+        chunks: 17,
+    }];
+    header
+}
+
+fn goldens() -> Vec<Golden> {
+    let golden = |name, header, records, compression| Golden {
+        name,
+        header,
+        records,
+        compression,
+    };
+    let none = Compression::None;
+    vec![
+        golden("empty", header(1, 0), Vec::new(), none),
+        golden("empty-full-header", full_header(), Vec::new(), none),
+        golden("every-type", header(2, 1), every_type(), none),
+        golden("every-encoding", header(2, 2), every_encoding(), none),
+        golden("kieker-calls", header(3, 3), kieker_calls(), none),
+        golden(
+            "kieker-calls-lz4",
+            header(3, 4),
+            kieker_calls(),
+            Compression::Lz4,
+        ),
+        golden(
+            "kieker-calls-zstd",
+            header(3, 5),
+            kieker_calls(),
+            Compression::Zstd { level: 3 },
+        ),
+        golden("two-types", full_header(), service_records(4, 30), none),
+    ]
+}
+
+#[test]
+fn golden_chunks_are_read_and_written_as_ever() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let built_in = compressions();
+    let mut decoder = ChunkDecoder::default();
+    for golden in goldens() {
+        let name = golden.name;
+        if !built_in
+            .iter()
+            .any(|c| c.name() == golden.compression.name())
+        {
+            continue;
+        }
+        let path = folder().join(format!("{name}.chunk"));
+        let batch = arbitrary::batch(&golden.records);
+        let encoded = encode(&batch, &golden.header, golden.compression);
+        if update && !path.exists() {
+            std::fs::create_dir_all(folder()).unwrap();
+            std::fs::write(&path, &encoded).unwrap();
+        }
+        let chunk = std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let decoded = decoder.decode(&chunk).unwrap();
+        assert_eq!(
+            arbitrary::records_of(&decoded.batch),
+            golden.records,
+            "{name}"
+        );
+        assert_eq!(decoded.summary.header, Some(golden.header), "{name}");
+        assert_eq!(
+            decoded.summary.compression.name(),
+            golden.compression.name()
+        );
+        // What a compressor makes of a body is its own affair, from version to version.
+        if golden.compression == Compression::None {
+            assert!(
+                encoded == chunk,
+                "{name} is encoded differently from its golden chunk"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_encoding_stands_in_a_golden_chunk() {
+    let chunk = encode(
+        &arbitrary::batch(&every_encoding()),
+        &header(2, 2),
+        Compression::None,
+    );
+    let (_, layout) = ChunkDecoder::default().decode_with_layout(&chunk).unwrap();
+    for column in &layout.columns {
+        let expected = match &*column.field {
+            "runs" => "run length".to_owned(),
+            "(timestamp)" => "reference".to_owned(),
+            field => field.replace('_', " "),
+        };
+        assert_eq!(column.encoding.split(", ").next(), Some(&*expected));
+    }
+    assert_eq!(layout.columns.len(), 9);
+}
+
+#[test]
+fn every_golden_chunk_is_known() {
+    let mut files: Vec<String> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".chunk"))
+        .collect();
+    files.sort();
+    let mut known: Vec<_> = goldens()
+        .iter()
+        .map(|g| format!("{}.chunk", g.name))
+        .collect();
+    known.sort();
+    assert_eq!(files, known);
+}
