@@ -170,3 +170,31 @@ fn attributes_set_names_roles_and_the_timestamp() {
         Some(baler_common::record::ValueRef::String("void a.B.c()"))
     ));
 }
+
+mod facade {
+    pub(super) use baler_common as records;
+}
+
+#[derive(Debug, PartialEq, Record)]
+#[record(crate = "facade::records", rename_all = "SCREAMING_SNAKE_CASE")]
+struct Elsewhere {
+    level_before: Option<ElsewhereLevel>,
+}
+
+#[derive(Debug, PartialEq, Record)]
+#[record(crate = "crate::derive::facade::records", name = "Level")]
+enum ElsewhereLevel {
+    Low,
+}
+
+#[test]
+fn crate_is_found_where_it_is_said_to_be() {
+    assert_eq!(
+        format!("{:?}", Elsewhere::schema()),
+        "Elsewhere { LEVEL_BEFORE: optional<enum Level> }"
+    );
+    let record = Elsewhere {
+        level_before: Some(ElsewhereLevel::Low),
+    };
+    assert_eq!(through_a_batch::<_, Elsewhere>(&record).unwrap(), record);
+}

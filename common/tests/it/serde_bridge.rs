@@ -255,6 +255,20 @@ fn what_no_schema_holds_goes_into_opaque_fields() {
 }
 
 #[test]
+fn option_of_something_opaque_is_told_from_an_option_inside_it() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Inner {
+        Maybe(Option<u8>),
+    }
+    comes_back(vec![
+        None,
+        Some(Inner::Maybe(None)),
+        Some(Inner::Maybe(Some(1))),
+    ]);
+}
+
+#[test]
 fn type_that_is_no_struct_becomes_one_field() {
     assert_eq!(schema_of::<u8>(), format!("t {{ {VALUE_FIELD}: u8 }}"));
     comes_back(7_u8);
