@@ -188,7 +188,7 @@ impl Uri {
     /// It is something else.
     pub fn take_bytes(&mut self, name: &str) -> Result<Option<u64>, UriError> {
         self.settings
-            .take_parsed(name, "a size such as 64KiB or 1MB", value::parse_bytes)
+            .take_parsed(name, "a size such as 64KiB or 1MB", parse_bytes)
     }
 
     /// Takes a setting that is a time: `200ms`, `5s`, `2m`, `1.5h`. Units are `ns`, `us`, `ms`,
@@ -199,7 +199,7 @@ impl Uri {
     /// It is something else.
     pub fn take_duration(&mut self, name: &str) -> Result<Option<std::time::Duration>, UriError> {
         self.settings
-            .take_parsed(name, "a time such as 200ms or 5s", value::parse_duration)
+            .take_parsed(name, "a time such as 200ms or 5s", parse_duration)
     }
 
     /// Takes a setting that is one of several words.
