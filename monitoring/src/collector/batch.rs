@@ -41,6 +41,7 @@ pub(super) struct ClosingRule {
     /// How many bytes of rows become 1,024 encoded bytes, learned from the chunks before: rows are
     /// measured, but what is sent counts.
     rows_of_1024: usize,
+    learned: bool,
 }
 
 /// Rows are at least as large as their encoding, and so much larger at most: however well a chunk
@@ -54,6 +55,7 @@ impl ClosingRule {
             bytes,
             wait,
             rows_of_1024: 1_024,
+            learned: false,
         }
     }
 
@@ -77,12 +79,14 @@ impl ClosingRule {
     pub(super) fn learn(&mut self, row_bytes: usize, encoded_bytes: usize) {
         let (least, most) = ROWS_OF_1024;
         let found = row_bytes.saturating_mul(1_024) / encoded_bytes.max(1);
-        // A quarter of the way to each new value: one odd chunk does not mislead the next.
-        self.rows_of_1024 = self
-            .rows_of_1024
-            .saturating_mul(3)
-            .saturating_add(found.clamp(least, most))
-            / 4;
+        let found = found.clamp(least, most);
+        // Later a quarter of the way to each new value: one odd chunk does not mislead the next.
+        self.rows_of_1024 = if self.learned {
+            self.rows_of_1024.saturating_mul(3).saturating_add(found) / 4
+        } else {
+            found
+        };
+        self.learned = true;
     }
 
     /// How often to look into the queues: often enough that the wait time is kept, and the more

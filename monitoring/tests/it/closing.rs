@@ -1,0 +1,115 @@
+//! What closes a chunk.
+
+use std::time::{Duration, Instant};
+
+use baler_monitoring::ClosedBy;
+
+use super::support::{Medium, Mode, PATIENCE, Received, beat, plain};
+
+/// So long that no test sees it pass.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn chunk_is_closed_by_its_number_of_records() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64))
+        .chunk_records(10)
+        .wait_time(NEVER)
+        .start()
+        .unwrap();
+    for number in 0..1_000 {
+        assert!(controller.emit(&beat(0, number)));
+    }
+    let received = Received::of(&medium.await_chunks(100));
+    assert_eq!(received.sizes, [10; 100]);
+    assert_eq!(controller.stats().closed_by.of(ClosedBy::Records), 100);
+}
+
+#[test]
+fn chunk_is_closed_by_its_encoded_bytes() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64))
+        .chunk_records(usize::MAX)
+        .chunk_bytes(10_000)
+        .wait_time(NEVER)
+        .start()
+        .unwrap();
+    let mut noise = 1_u64;
+    for number in 0..4_000 {
+        let mut record = beat(0, number);
+        noise = noise
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        record.text = format!("{noise:016x}").repeat(4);
+        assert!(controller.emit(&record));
+    }
+    let chunks = medium.await_chunks(10);
+    for chunk in &chunks[2..] {
+        let bytes = chunk.bytes.len();
+        assert!((8_000..12_000).contains(&bytes), "{bytes}");
+    }
+    let report = controller.shutdown(PATIENCE);
+    assert!(report.stats.closed_by.bytes >= 10, "{:?}", report.stats);
+    assert_eq!(report.stats.closed_by.records, 0);
+}
+
+#[test]
+fn chunk_is_closed_when_its_oldest_record_has_waited() {
+    let medium = Medium::new(Mode::Prompt);
+    let wait = Duration::from_millis(200);
+    let controller = plain(medium.writer(64)).wait_time(wait).start().unwrap();
+    let emitted = Instant::now();
+    controller.emit(&beat(0, 0));
+    let received = Received::of(&medium.await_chunks(1));
+    let waited = emitted.elapsed();
+    assert_eq!(received.numbers(), [0]);
+    // A round that saw the queue empty lies at most half a wait time back.
+    assert!(waited >= wait / 4, "{waited:?}");
+    assert!(waited < PATIENCE / 2, "{waited:?}");
+    assert_eq!(controller.stats().closed_by.of(ClosedBy::Age), 1);
+}
+
+#[test]
+fn records_of_long_ago_are_batched_like_any_other() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64))
+        .clock(baler_monitoring::Clock::Test(
+            baler_monitoring::TestClock::new(5),
+        ))
+        .wait_time(NEVER)
+        .start()
+        .unwrap();
+    for number in 0..100 {
+        controller.emit(&beat(0, number));
+    }
+    controller.flush(PATIENCE).unwrap();
+    let received = medium.received();
+    assert_eq!(received.sizes, [100]);
+    assert_eq!(received.timestamps, [Some(5); 100]);
+}
+
+#[test]
+fn chunk_is_closed_by_a_flush_that_waits_for_its_confirmation() {
+    let medium = Medium::new(Mode::Held);
+    let controller = plain(medium.writer(64)).wait_time(NEVER).start().unwrap();
+    controller.emit(&beat(0, 0));
+    let flush = {
+        let controller = controller.clone();
+        std::thread::spawn(move || controller.flush(PATIENCE))
+    };
+    medium.await_chunks(1);
+    assert!(!flush.is_finished());
+    assert_eq!(controller.stats().delivered, 0);
+    medium.confirm(1);
+    assert_eq!(flush.join().unwrap(), Ok(()));
+    assert_eq!(controller.stats().delivered, 1);
+    assert_eq!(controller.stats().closed_by.of(ClosedBy::Flush), 1);
+}
+
+#[test]
+fn flush_without_records_returns_at_once() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64)).wait_time(NEVER).start().unwrap();
+    controller.flush(PATIENCE).unwrap();
+    assert_eq!(medium.chunks().len(), 0);
+}

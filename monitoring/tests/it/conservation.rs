@@ -1,0 +1,134 @@
+//! Every record is delivered or dropped for a reason, exactly, whatever the policy and however
+//! many threads.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use baler_common::container::LossReason;
+use baler_monitoring::{Overflow, ShutdownReport};
+
+use super::support::{Medium, Mode, PATIENCE, beat, plain};
+
+/// Emits from so many threads, of which at most 16 live at a time, into queues that are too small
+/// for a writer that confirms a chunk every millisecond.
+fn emit_over_slow_writer(
+    overflow: Overflow,
+    threads: u32,
+    records: u64,
+) -> (Medium, ShutdownReport, u64) {
+    let medium = Medium::new(Mode::Held);
+    let controller = plain(medium.writer(2))
+        .chunk_records(64)
+        .queue_bytes(64 << 10)
+        .unconfirmed_chunks(2)
+        .overflow(overflow)
+        .wait_time(Duration::from_millis(5))
+        .start()
+        .unwrap();
+    let (stop, stopped) = channel::<()>();
+    let beats = {
+        let medium = medium.clone();
+        thread::spawn(move || {
+            while stopped.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
+                medium.confirm(1);
+            }
+        })
+    };
+    let mut taken = 0;
+    for first in (0..threads).step_by(16) {
+        let living: Vec<_> = (first..threads.min(first + 16))
+            .map(|thread| {
+                let controller = controller.clone();
+                thread::spawn(move || {
+                    let taken =
+                        (0..records).filter(|number| controller.emit(&beat(thread, *number)));
+                    u64::try_from(taken.count()).unwrap()
+                })
+            })
+            .collect();
+        taken += living
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum::<u64>();
+    }
+    let report = controller.shutdown(PATIENCE);
+    drop(stop);
+    beats.join().unwrap();
+    (medium, report, taken)
+}
+
+fn assert_conserved(overflow: Overflow, threads: u32, records: u64, expected: LossReason) {
+    let (medium, report, taken) = emit_over_slow_writer(overflow, threads, records);
+    let received = medium.received();
+    assert!(report.on_time, "{report}");
+    assert!(report.adds_up(), "{report}");
+    assert_eq!(report.emitted(), u64::from(threads) * records, "{report}");
+    assert_eq!(report.delivered(), received.records(), "{report}");
+    assert_eq!(
+        report.dropped().get(expected),
+        report.dropped().total(),
+        "{report}"
+    );
+    received.assert_ordered();
+    match expected {
+        // What was taken may still be evicted.
+        LossReason::QueueFullOldest => assert!(taken >= report.delivered()),
+        _ => assert_eq!(taken, report.delivered()),
+    }
+    let last = received.headers.last().unwrap();
+    assert!(last.last_of_epoch);
+    assert_eq!(
+        &last.losses,
+        report.dropped(),
+        "the last chunk knows all losses"
+    );
+    for (number, header) in received.headers.iter().enumerate() {
+        assert_eq!(header.identity.sequence, u64::try_from(number).unwrap());
+    }
+}
+
+macro_rules! conserved {
+    ($($name:ident: $overflow:expr, $threads:expr, $records:expr, $reason:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            assert_conserved($overflow, $threads, $records, LossReason::$reason);
+        }
+    )*};
+}
+
+conserved! {
+    one_blocking_thread_loses_nothing: Overflow::Block, 1, 20_000, Shutdown;
+    eight_blocking_threads_lose_nothing: Overflow::Block, 8, 2_500, Shutdown;
+    two_hundred_blocking_threads_lose_nothing: Overflow::Block, 200, 100, Shutdown;
+    one_thread_blocks_for_a_time: SHORT, 1, 20_000, BlockTimeout;
+    eight_threads_block_for_a_time: SHORT, 8, 2_500, BlockTimeout;
+    two_hundred_threads_block_for_a_time: SHORT, 200, 100, BlockTimeout;
+    one_thread_drops_the_newest: Overflow::DropNewest, 1, 20_000, QueueFullNewest;
+    eight_threads_drop_the_newest: Overflow::DropNewest, 8, 2_500, QueueFullNewest;
+    two_hundred_threads_drop_the_newest: Overflow::DropNewest, 200, 100, QueueFullNewest;
+    one_thread_drops_the_oldest: Overflow::DropOldest, 1, 20_000, QueueFullOldest;
+    eight_threads_drop_the_oldest: Overflow::DropOldest, 8, 2_500, QueueFullOldest;
+    two_hundred_threads_drop_the_oldest: Overflow::DropOldest, 200, 100, QueueFullOldest;
+}
+
+const SHORT: Overflow = Overflow::BlockTimeout(Duration::from_micros(200));
+
+#[test]
+fn policies_differ_in_what_they_lose() {
+    let lost = |overflow| {
+        let (medium, report, _) = emit_over_slow_writer(overflow, 1, 20_000);
+        (report.dropped().total(), medium.received().numbers())
+    };
+    let (none, all) = lost(Overflow::Block);
+    assert_eq!((none, all.len()), (0, 20_000));
+    let (newest, kept) = lost(Overflow::DropNewest);
+    assert!(
+        newest > 0,
+        "the queue never was full: the test proves nothing"
+    );
+    assert_eq!(kept.first(), Some(&0));
+    let (oldest, kept) = lost(Overflow::DropOldest);
+    assert!(oldest > 0);
+    assert_eq!(kept.last(), Some(&19_999), "the newest record survives");
+}

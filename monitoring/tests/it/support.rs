@@ -1,0 +1,357 @@
+//! A writer that does what a test says, and what can be read from the chunks that it was given.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use baler_common::container::{ChunkDecoder, ChunkHeader};
+use baler_common::record::{Record, read};
+use baler_common::transport::{
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Outcome,
+    RejectReason, Rejected, RetryClass, TransportError,
+};
+use baler_monitoring::{Controller, ControllerBuilder};
+
+/// How long a test waits for anything before it fails.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A record of a test: the thread that emitted it, its number there, and something to fill it.
+#[derive(Debug, Clone, PartialEq, Record)]
+#[record(name = "test.Beat")]
+pub struct Beat {
+    pub thread: u32,
+    pub number: u64,
+    pub text: String,
+}
+
+pub fn beat(thread: u32, number: u64) -> Beat {
+    Beat {
+        thread,
+        number,
+        text: String::new(),
+    }
+}
+
+/// What the writer does from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Confirms at once.
+    #[default]
+    Prompt,
+    /// Takes chunks and confirms them only when told to.
+    Held,
+    /// Does not return from `offer`.
+    Stuck,
+    /// Has no connection, and gets none.
+    Unreachable,
+    /// Is not let in, for good.
+    Unauthorised,
+    /// Panics in `offer`.
+    Panicking,
+    /// Refuses every chunk for good.
+    Refusing,
+}
+
+/// The medium behind the writer, as the test sees it.
+#[derive(Clone, Default)]
+pub struct Medium {
+    shared: Arc<(Mutex<State>, Condvar)>,
+}
+
+#[derive(Default)]
+struct State {
+    mode: Mode,
+    open: bool,
+    opened: u64,
+    closed: bool,
+    taken: Vec<Chunk>,
+    unconfirmed: Vec<u64>,
+    refused: Vec<u64>,
+    confirmed: Vec<u64>,
+    notify: Option<Arc<dyn Notify>>,
+}
+
+struct ScriptedWriter {
+    medium: Medium,
+    capability: Capability,
+}
+
+impl Medium {
+    pub fn new(mode: Mode) -> Self {
+        let medium = Self::default();
+        medium.lock().mode = mode;
+        medium
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared
+            .0
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let notify = state.notify.clone();
+        drop(state);
+        self.shared.1.notify_all();
+        if let Some(notify) = notify {
+            notify.notify();
+        }
+        result
+    }
+
+    /// A writer with a window of so many chunks of 16 MiB.
+    pub fn writer(&self, window: usize) -> Box<dyn ChunkWriter> {
+        self.writer_with_limit(window, 16 << 20)
+    }
+
+    pub fn writer_with_limit(&self, window: usize, max_chunk_bytes: usize) -> Box<dyn ChunkWriter> {
+        let mut capability = Capability::new("scripted", Order::PerLane, Durability::Received);
+        capability.window_chunks = NonZeroUsize::new(window).unwrap();
+        capability.max_chunk_bytes = NonZeroUsize::new(max_chunk_bytes).unwrap();
+        Box::new(ScriptedWriter {
+            medium: self.clone(),
+            capability,
+        })
+    }
+
+    pub fn set_mode(&self, mode: Mode) {
+        self.change(|state| {
+            state.mode = mode;
+            if mode == Mode::Unreachable {
+                state.break_off();
+            }
+        });
+    }
+
+    /// Cuts the connection; it can be made again.
+    pub fn cut(&self) {
+        self.change(State::break_off);
+    }
+
+    /// Confirms so many chunks of those that are held.
+    pub fn confirm(&self, chunks: usize) {
+        self.change(|state| {
+            let chunks = chunks.min(state.unconfirmed.len());
+            let confirmed: Vec<_> = state.unconfirmed.drain(..chunks).collect();
+            state.confirmed.extend(confirmed);
+        });
+    }
+
+    pub fn opened(&self) -> u64 {
+        self.lock().opened
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    pub fn chunks(&self) -> Vec<Chunk> {
+        self.lock().taken.clone()
+    }
+
+    /// Waits until the medium was given so many chunks.
+    pub fn await_chunks(&self, chunks: usize) -> Vec<Chunk> {
+        let state = self.lock();
+        let enough = |state: &mut State| state.taken.len() < chunks;
+        let (state, waited) = self
+            .shared
+            .1
+            .wait_timeout_while(state, PATIENCE, enough)
+            .unwrap();
+        assert!(
+            !waited.timed_out(),
+            "{} of {chunks} chunks came",
+            state.taken.len()
+        );
+        state.taken.clone()
+    }
+
+    /// What the chunks say, each chunk once however often it was sent.
+    pub fn received(&self) -> Received {
+        Received::of(&self.chunks())
+    }
+}
+
+impl State {
+    fn break_off(&mut self) {
+        self.open = false;
+        self.unconfirmed.clear();
+        self.confirmed.clear();
+        self.refused.clear();
+    }
+}
+
+fn error(class: RetryClass, message: &str) -> TransportError {
+    TransportError::new("reach", "scripted", class, message)
+}
+
+impl ChunkWriter for ScriptedWriter {
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        let window = self.capability.window_chunks.get();
+        let mut state = self.medium.lock();
+        while state.mode == Mode::Stuck {
+            state = self.medium.shared.1.wait(state).unwrap();
+        }
+        assert!(state.mode != Mode::Panicking, "as the test wants it");
+        if !state.open {
+            let broken = Box::new(error(RetryClass::Retry, "no connection"));
+            let reason = RejectReason::Broken(broken);
+            return Err(Rejected { chunk, reason });
+        }
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            let max_chunk_bytes = self.capability.max_chunk_bytes.get();
+            let reason = RejectReason::TooLarge { max_chunk_bytes };
+            return Err(Rejected { chunk, reason });
+        }
+        if state.unconfirmed.len() >= window {
+            let reason = RejectReason::Full;
+            return Err(Rejected { chunk, reason });
+        }
+        match state.mode {
+            Mode::Held => state.unconfirmed.push(chunk.ticket),
+            Mode::Refusing => {
+                state.refused.push(chunk.ticket);
+                return Ok(());
+            }
+            _ => state.confirmed.push(chunk.ticket),
+        }
+        state.taken.push(chunk);
+        drop(state);
+        self.medium.shared.1.notify_all();
+        Ok(())
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        let mut state = self.medium.lock();
+        let confirmed = state.confirmed.drain(..).map(|ticket| Confirmation {
+            ticket,
+            outcome: Outcome::Confirmed,
+        });
+        out.extend(confirmed);
+        let refused = state.refused.drain(..).map(|ticket| Confirmation {
+            ticket,
+            outcome: Outcome::Refused(error(RetryClass::Final, "not wanted")),
+        });
+        out.extend(refused);
+        if state.open {
+            Ok(())
+        } else {
+            Err(error(RetryClass::Retry, "connection lost"))
+        }
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        self.medium.lock().notify = Some(notify);
+    }
+
+    fn reopen(&mut self, _by: Instant) -> Result<(), TransportError> {
+        let mut state = self.medium.lock();
+        state.break_off();
+        match state.mode {
+            Mode::Unreachable => Err(error(RetryClass::Retry, "unreachable")),
+            Mode::Unauthorised => Err(error(RetryClass::Final, "not authorised")),
+            _ => {
+                state.open = true;
+                state.opened += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn close(self: Box<Self>, _by: Instant) -> CloseReport {
+        let mut state = self.medium.lock();
+        state.closed = true;
+        CloseReport {
+            confirmations: Vec::new(),
+            unconfirmed: std::mem::take(&mut state.unconfirmed),
+            error: None,
+        }
+    }
+}
+
+/// What chunks say, each chunk once.
+pub struct Received {
+    /// The names of the records' types in order.
+    pub types: Vec<String>,
+    pub timestamps: Vec<Option<i64>>,
+    pub beats: Vec<Beat>,
+    pub headers: Vec<ChunkHeader>,
+    /// Records of each chunk.
+    pub sizes: Vec<usize>,
+}
+
+impl Received {
+    pub fn of(chunks: &[Chunk]) -> Self {
+        let once: BTreeMap<_, _> = chunks
+            .iter()
+            .map(|chunk| (chunk.meta.identity, chunk))
+            .collect();
+        let mut received = Self {
+            types: Vec::new(),
+            timestamps: Vec::new(),
+            beats: Vec::new(),
+            headers: Vec::new(),
+            sizes: Vec::new(),
+        };
+        let mut decoder = ChunkDecoder::default();
+        for (identity, chunk) in once {
+            let decoded = decoder.decode(&chunk.bytes).unwrap();
+            assert_eq!(decoded.summary.identity(), Some(identity));
+            assert_eq!(
+                usize::try_from(chunk.meta.records).unwrap(),
+                decoded.batch.len()
+            );
+            for record in decoded.batch.records() {
+                received.types.push(record.schema().name().to_owned());
+                received.timestamps.push(record.timestamp());
+                if record.schema().name() == "test.Beat" {
+                    received.beats.push(read(record.fields()).unwrap());
+                }
+            }
+            received.sizes.push(decoded.batch.len());
+            received.headers.extend(decoded.summary.header);
+        }
+        received
+    }
+
+    /// How many records there are of any type.
+    pub fn records(&self) -> u64 {
+        u64::try_from(self.types.len()).unwrap()
+    }
+
+    /// Fails unless the records of each thread are in order and none is there twice.
+    pub fn assert_ordered(&self) {
+        let mut last = BTreeMap::new();
+        for beat in &self.beats {
+            if let Some(before) = last.insert(beat.thread, beat.number) {
+                assert!(before < beat.number, "{before} before {beat:?}");
+            }
+        }
+    }
+
+    pub fn numbers(&self) -> Vec<u64> {
+        self.beats.iter().map(|beat| beat.number).collect()
+    }
+}
+
+/// A controller without a metadata record, so that a test counts its own records only.
+pub fn plain(writer: Box<dyn ChunkWriter>) -> ControllerBuilder {
+    Controller::builder(writer).metadata_record(false)
+}
+
+/// Waits until the condition holds.
+pub fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let by = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < by, "{what} did not happen");
+        std::thread::yield_now();
+    }
+}
