@@ -1,1 +1,295 @@
-//! placeholder
+//! Writers that break, hang, refuse or panic, and a collector that is gone.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baler_common::container::{
+    ChunkHeader, ChunkSerializer, EncodeError, LossReason, NativeSerializer,
+};
+use baler_common::record::RecordBatch;
+use baler_common::transport::{Connection, ContainerKind, RetryPolicy};
+use baler_monitoring::{Event, Overflow};
+
+use super::support::{Medium, Mode, PATIENCE, await_that, beat, plain};
+
+/// Tries again soon.
+fn hasty() -> RetryPolicy {
+    let mut policy = RetryPolicy::default();
+    policy.min_delay = Duration::from_millis(1);
+    policy.max_delay = Duration::from_millis(10);
+    policy
+}
+
+#[test]
+fn what_is_emitted_while_the_medium_is_down_is_written_after_it_came_back() {
+    let medium = Medium::new(Mode::Unreachable);
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let controller = plain(medium.writer(4))
+        .chunk_records(10)
+        .retry(hasty())
+        .on_event({
+            let events = Arc::clone(&events);
+            move |event| events.lock().unwrap().push(event.to_string())
+        })
+        .start()
+        .unwrap();
+    for number in 0..100 {
+        assert!(controller.emit(&beat(0, number)));
+    }
+    await_that("an attempt that fails", || {
+        controller.stats().outbox.broken >= 2
+    });
+    assert_eq!(controller.stats().outbox.connection, Connection::Closed);
+    assert_eq!(controller.stats().delivered, 0);
+    medium.set_mode(Mode::Prompt);
+    controller.flush(PATIENCE).unwrap();
+    assert_eq!(controller.stats().outbox.connection, Connection::Open);
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!((report.emitted(), report.delivered()), (100, 100));
+    assert_eq!(medium.received().numbers(), (0..100).collect::<Vec<_>>());
+    let events = events.lock().unwrap();
+    assert!(
+        events
+            .iter()
+            .any(|event| event.contains("unreachable (will retry)"))
+    );
+    assert_eq!(events.last().unwrap(), "connected to scripted");
+}
+
+#[test]
+fn unconfirmed_chunks_are_sent_again_in_order_after_a_cut() {
+    let medium = Medium::new(Mode::Held);
+    let controller = plain(medium.writer(4))
+        .chunk_records(10)
+        .retry(hasty())
+        .start()
+        .unwrap();
+    for number in 0..100 {
+        controller.emit(&beat(0, number));
+    }
+    assert_eq!(medium.await_chunks(4).len(), 4);
+    medium.set_mode(Mode::Prompt);
+    medium.cut();
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!((report.emitted(), report.delivered()), (100, 100));
+    assert_eq!(report.stats.outbox.retries, 4);
+    assert_eq!(report.stats.outbox.reopened, 1);
+    assert_eq!(medium.opened(), 2);
+    let sent: Vec<_> = medium.chunks().iter().map(|chunk| chunk.ticket).collect();
+    assert_eq!(sent[..8], [0, 1, 2, 3, 0, 1, 2, 3]);
+    assert_eq!(medium.received().numbers(), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn refused_chunks_are_counted_and_listed_in_later_headers() {
+    let medium = Medium::new(Mode::Refusing);
+    let controller = plain(medium.writer(4)).chunk_records(10).start().unwrap();
+    for number in 0..20 {
+        controller.emit(&beat(0, number));
+    }
+    await_that("the refusal", || {
+        controller.stats().dropped.get(LossReason::Refused) == 20
+    });
+    medium.set_mode(Mode::Prompt);
+    controller.emit(&beat(0, 20));
+    let report = controller.shutdown(PATIENCE);
+    assert!(report.adds_up() && report.on_time, "{report}");
+    assert_eq!(
+        report.to_string(),
+        "21 emitted = 1 delivered + 20 dropped (20 refused)"
+    );
+    let received = medium.received();
+    let header = &received.headers[0];
+    assert_eq!(header.identity.sequence, 2);
+    assert_eq!(header.losses.get(LossReason::Refused), 20);
+    let ranges = &header.lost_chunks;
+    assert_eq!(
+        (ranges[0].first_sequence, ranges[0].chunks, ranges.len()),
+        (0, 2, 1)
+    );
+}
+
+#[test]
+fn writer_that_is_not_let_in_loses_everything_and_says_so() {
+    let medium = Medium::new(Mode::Unauthorised);
+    let controller = plain(medium.writer(4)).start().unwrap();
+    controller.emit(&beat(0, 0));
+    assert!(controller.flush(PATIENCE).is_err());
+    assert_eq!(controller.stats().outbox.connection, Connection::Failed);
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!(report.dropped().get(LossReason::Refused), 1);
+    assert!(report.adds_up());
+}
+
+#[test]
+fn retries_end_by_policy() {
+    let medium = Medium::new(Mode::Unreachable);
+    let mut policy = hasty();
+    policy.max_attempts = Some(3);
+    let controller = plain(medium.writer(4)).retry(policy).start().unwrap();
+    controller.emit(&beat(0, 0));
+    let lost = controller.flush(PATIENCE);
+    assert_eq!(lost, Err(baler_monitoring::FlushError::Lost { records: 1 }));
+    assert_eq!(controller.stats().dropped.get(LossReason::Undelivered), 1);
+}
+
+#[test]
+fn shutdown_keeps_its_deadline_when_the_writer_hangs() {
+    let medium = Medium::new(Mode::Stuck);
+    let controller = plain(medium.writer(4)).chunk_records(10).start().unwrap();
+    for number in 0..25 {
+        controller.emit(&beat(0, number));
+    }
+    let began = Instant::now();
+    let report = controller.shutdown(Duration::from_millis(300));
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(!report.on_time);
+    assert!(report.error.is_some());
+    assert!(report.adds_up(), "{report}");
+    assert_eq!(report.dropped().get(LossReason::Undelivered), 25);
+    // What it says later no longer changes the account.
+    medium.set_mode(Mode::Prompt);
+    await_that("the close", || medium.is_closed());
+    assert_eq!(
+        controller.shutdown(PATIENCE).to_string(),
+        report.to_string()
+    );
+    assert_eq!(controller.stats().delivered, 0);
+}
+
+#[test]
+fn shutdown_keeps_its_deadline_when_nothing_is_confirmed() {
+    for mode in [Mode::Held, Mode::Unreachable] {
+        let medium = Medium::new(mode);
+        let controller = plain(medium.writer(2))
+            .chunk_records(10)
+            .unconfirmed_chunks(2)
+            .retry(hasty())
+            .start()
+            .unwrap();
+        for number in 0..1_000 {
+            controller.emit(&beat(0, number));
+        }
+        let report = controller.shutdown(Duration::from_millis(300));
+        assert!(!report.on_time);
+        assert!(report.adds_up(), "{report}");
+        assert_eq!(
+            report.dropped().get(LossReason::Undelivered),
+            1_000,
+            "{mode:?}"
+        );
+        assert!(medium.is_closed());
+    }
+}
+
+#[test]
+fn writer_that_panics_is_reopened_and_nothing_is_lost() {
+    let medium = Medium::new(Mode::Panicking);
+    let controller = plain(medium.writer(4)).retry(hasty()).start().unwrap();
+    controller.emit(&beat(0, 0));
+    await_that("a panic", || controller.stats().outbox.broken >= 1);
+    medium.set_mode(Mode::Prompt);
+    controller.emit(&beat(0, 1));
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!((report.emitted(), report.delivered()), (2, 2));
+    assert_eq!(medium.received().numbers(), [0, 1]);
+}
+
+/// Panics while it is told to.
+struct Panicking {
+    panic: Arc<Mutex<bool>>,
+    native: NativeSerializer,
+}
+
+impl ChunkSerializer for Panicking {
+    fn container(&self) -> ContainerKind {
+        ContainerKind::Native
+    }
+
+    fn serialize(
+        &mut self,
+        batch: &RecordBatch,
+        header: &ChunkHeader,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, EncodeError> {
+        assert!(!*self.panic.lock().unwrap(), "as the test wants it");
+        self.native.serialize(batch, header, out)
+    }
+}
+
+#[test]
+fn serializer_that_panics_loses_its_batch_only() {
+    let panic = Arc::new(Mutex::new(false));
+    let panics = Arc::new(Mutex::new(0));
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(4))
+        .serializer(Panicking {
+            panic: Arc::clone(&panic),
+            native: NativeSerializer::default(),
+        })
+        .on_event({
+            let panics = Arc::clone(&panics);
+            move |event| {
+                if let Event::Panicked { records, .. } = event {
+                    *panics.lock().unwrap() += records;
+                }
+                // A hook that panics harms nobody either.
+                panic!("as the test wants it");
+            }
+        })
+        .start()
+        .unwrap();
+    controller.emit(&beat(0, 0));
+    controller.flush(PATIENCE).unwrap();
+    // Poisons no lock of the collector: the test's own is not held while it panics.
+    *panic.lock().unwrap() = true;
+    controller.emit(&beat(0, 1));
+    assert!(controller.flush(PATIENCE).is_err());
+    *panic.lock().unwrap_or_else(|error| error.into_inner()) = false;
+    panic.clear_poison();
+    controller.emit(&beat(0, 2));
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!(report.stats.panics, 1);
+    assert_eq!(
+        report.to_string(),
+        "3 emitted = 2 delivered + 1 dropped (1 not_encodable)"
+    );
+    assert_eq!(medium.received().numbers(), [0, 2]);
+}
+
+#[test]
+fn blocked_threads_are_let_go_by_a_shutdown() {
+    let medium = Medium::new(Mode::Stuck);
+    let controller = plain(medium.writer(1))
+        .chunk_records(10)
+        .queue_bytes(4 << 10)
+        .overflow(Overflow::Block)
+        .start()
+        .unwrap();
+    let blocked: Vec<_> = (0..4)
+        .map(|thread| {
+            let controller = controller.clone();
+            thread::spawn(move || {
+                let mut number = 0;
+                while controller.emit(&beat(thread, number)) {
+                    number += 1;
+                }
+                number
+            })
+        })
+        .collect();
+    await_that("a full queue", || controller.stats().queue_bytes >= 4 << 10);
+    let report = controller.shutdown(Duration::from_millis(300));
+    let taken: u64 = blocked
+        .into_iter()
+        .map(|thread| thread.join().unwrap())
+        .sum();
+    assert!(report.adds_up(), "{report}");
+    assert_eq!(
+        report.emitted(),
+        taken + report.dropped().get(LossReason::Shutdown)
+    );
+    assert_eq!(report.dropped().get(LossReason::Undelivered), taken);
+}

@@ -14,18 +14,18 @@ use baler_common::transport::{
 use baler_monitoring::{Controller, ControllerBuilder};
 
 /// How long a test waits for anything before it fails.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A record of a test: the thread that emitted it, its number there, and something to fill it.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "test.Beat")]
-pub struct Beat {
-    pub thread: u32,
-    pub number: u64,
-    pub text: String,
+pub(crate) struct Beat {
+    pub(crate) thread: u32,
+    pub(crate) number: u64,
+    pub(crate) text: String,
 }
 
-pub fn beat(thread: u32, number: u64) -> Beat {
+pub(crate) fn beat(thread: u32, number: u64) -> Beat {
     Beat {
         thread,
         number,
@@ -35,7 +35,7 @@ pub fn beat(thread: u32, number: u64) -> Beat {
 
 /// What the writer does from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Confirms at once.
     #[default]
     Prompt,
@@ -55,7 +55,7 @@ pub enum Mode {
 
 /// The medium behind the writer, as the test sees it.
 #[derive(Clone, Default)]
-pub struct Medium {
+pub(crate) struct Medium {
     shared: Arc<(Mutex<State>, Condvar)>,
 }
 
@@ -78,7 +78,7 @@ struct ScriptedWriter {
 }
 
 impl Medium {
-    pub fn new(mode: Mode) -> Self {
+    pub(crate) fn new(mode: Mode) -> Self {
         let medium = Self::default();
         medium.lock().mode = mode;
         medium
@@ -104,11 +104,15 @@ impl Medium {
     }
 
     /// A writer with a window of so many chunks of 16 MiB.
-    pub fn writer(&self, window: usize) -> Box<dyn ChunkWriter> {
+    pub(crate) fn writer(&self, window: usize) -> Box<dyn ChunkWriter> {
         self.writer_with_limit(window, 16 << 20)
     }
 
-    pub fn writer_with_limit(&self, window: usize, max_chunk_bytes: usize) -> Box<dyn ChunkWriter> {
+    pub(crate) fn writer_with_limit(
+        &self,
+        window: usize,
+        max_chunk_bytes: usize,
+    ) -> Box<dyn ChunkWriter> {
         let mut capability = Capability::new("scripted", Order::PerLane, Durability::Received);
         capability.window_chunks = NonZeroUsize::new(window).unwrap();
         capability.max_chunk_bytes = NonZeroUsize::new(max_chunk_bytes).unwrap();
@@ -118,7 +122,7 @@ impl Medium {
         })
     }
 
-    pub fn set_mode(&self, mode: Mode) {
+    pub(crate) fn set_mode(&self, mode: Mode) {
         self.change(|state| {
             state.mode = mode;
             if mode == Mode::Unreachable {
@@ -128,12 +132,12 @@ impl Medium {
     }
 
     /// Cuts the connection; it can be made again.
-    pub fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.change(State::break_off);
     }
 
     /// Confirms so many chunks of those that are held.
-    pub fn confirm(&self, chunks: usize) {
+    pub(crate) fn confirm(&self, chunks: usize) {
         self.change(|state| {
             let chunks = chunks.min(state.unconfirmed.len());
             let confirmed: Vec<_> = state.unconfirmed.drain(..chunks).collect();
@@ -141,20 +145,20 @@ impl Medium {
         });
     }
 
-    pub fn opened(&self) -> u64 {
+    pub(crate) fn opened(&self) -> u64 {
         self.lock().opened
     }
 
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    pub fn chunks(&self) -> Vec<Chunk> {
+    pub(crate) fn chunks(&self) -> Vec<Chunk> {
         self.lock().taken.clone()
     }
 
     /// Waits until the medium was given so many chunks.
-    pub fn await_chunks(&self, chunks: usize) -> Vec<Chunk> {
+    pub(crate) fn await_chunks(&self, chunks: usize) -> Vec<Chunk> {
         let state = self.lock();
         let enough = |state: &mut State| state.taken.len() < chunks;
         let (state, waited) = self
@@ -171,7 +175,7 @@ impl Medium {
     }
 
     /// What the chunks say, each chunk once however often it was sent.
-    pub fn received(&self) -> Received {
+    pub(crate) fn received(&self) -> Received {
         Received::of(&self.chunks())
     }
 }
@@ -278,18 +282,18 @@ impl ChunkWriter for ScriptedWriter {
 }
 
 /// What chunks say, each chunk once.
-pub struct Received {
+pub(crate) struct Received {
     /// The names of the records' types in order.
-    pub types: Vec<String>,
-    pub timestamps: Vec<Option<i64>>,
-    pub beats: Vec<Beat>,
-    pub headers: Vec<ChunkHeader>,
+    pub(crate) types: Vec<String>,
+    pub(crate) timestamps: Vec<Option<i64>>,
+    pub(crate) beats: Vec<Beat>,
+    pub(crate) headers: Vec<ChunkHeader>,
     /// Records of each chunk.
-    pub sizes: Vec<usize>,
+    pub(crate) sizes: Vec<usize>,
 }
 
 impl Received {
-    pub fn of(chunks: &[Chunk]) -> Self {
+    pub(crate) fn of(chunks: &[Chunk]) -> Self {
         let once: BTreeMap<_, _> = chunks
             .iter()
             .map(|chunk| (chunk.meta.identity, chunk))
@@ -323,12 +327,12 @@ impl Received {
     }
 
     /// How many records there are of any type.
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         u64::try_from(self.types.len()).unwrap()
     }
 
     /// Fails unless the records of each thread are in order and none is there twice.
-    pub fn assert_ordered(&self) {
+    pub(crate) fn assert_ordered(&self) {
         let mut last = BTreeMap::new();
         for beat in &self.beats {
             if let Some(before) = last.insert(beat.thread, beat.number) {
@@ -337,18 +341,18 @@ impl Received {
         }
     }
 
-    pub fn numbers(&self) -> Vec<u64> {
+    pub(crate) fn numbers(&self) -> Vec<u64> {
         self.beats.iter().map(|beat| beat.number).collect()
     }
 }
 
 /// A controller without a metadata record, so that a test counts its own records only.
-pub fn plain(writer: Box<dyn ChunkWriter>) -> ControllerBuilder {
+pub(crate) fn plain(writer: Box<dyn ChunkWriter>) -> ControllerBuilder {
     Controller::builder(writer).metadata_record(false)
 }
 
 /// Waits until the condition holds.
-pub fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     let by = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < by, "{what} did not happen");
