@@ -34,10 +34,11 @@ pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
     );
     let mut outcome = Outcome::default();
     let file: Arc<Path> = Arc::from(Path::new("kieker"));
-    let map = LogMap::read::<DatError>(&file, map, LINE_BYTES, &Catalog::kieker(), |line| {
-        outcome.bad_lines = outcome.bad_lines.saturating_add(1);
-        shown(&line)
-    })?;
+    let map =
+        LogMap::read::<DatError>(&file, map, LINE_BYTES, &Catalog::shared_kieker(), |line| {
+            outcome.bad_lines = outcome.bad_lines.saturating_add(1);
+            shown(&line)
+        })?;
     let mut reader = DatReader::new(file, log, Arc::new(map), LINE_BYTES);
     let mut builder = BatchBuilder::new();
     loop {

@@ -70,7 +70,7 @@ impl Default for LogSettings {
         Self {
             on_bad_line: OnBadLine::default(),
             line_bytes: 1 << 20,
-            catalog: Arc::new(Catalog::kieker()),
+            catalog: Catalog::shared_kieker(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Schemas by name, for formats that name types without describing them.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::kieker::KIEKER_TYPES;
 use super::schema::Schema;
@@ -63,6 +63,12 @@ impl Catalog {
             catalog.register_alias(alias, format!("kieker.common.record.{name}"));
         }
         catalog
+    }
+
+    /// The same catalog as [`Catalog::kieker`], made once in the life of the program.
+    pub fn shared_kieker() -> Arc<Self> {
+        static SHARED: LazyLock<Arc<Catalog>> = LazyLock::new(|| Arc::new(Catalog::kieker()));
+        Arc::clone(&SHARED)
     }
 
     /// Adds a type; the one of the same name, if any, is replaced and returned.
