@@ -21,7 +21,7 @@ const CONTAINERS: [Container; 2] = [
     },
     Container {
         magic: kieker::MAGIC,
-        decode: |chunk, context| kieker::decode(chunk, context.limits, context.catalog),
+        decode: kieker::decode,
         summarize: kieker::summarize,
     },
 ];
@@ -151,7 +151,7 @@ impl ChunkDecoder {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            catalog: Arc::new(Catalog::kieker()),
+            catalog: Catalog::shared_kieker(),
             scratch: native::DecodeScratch::default(),
         }
     }

@@ -132,6 +132,17 @@ fn a_chunk_without_records_has_thirteen_bytes() {
 }
 
 #[test]
+fn every_byte_of_a_chunk_is_accounted_for() {
+    for golden in [CONTAINER, OER_32] {
+        let (_, layout) = ChunkDecoder::default().decode_with_layout(golden).unwrap();
+        let columns: usize = layout.columns.iter().map(|column| column.bytes).sum();
+        let body = layout.string_bytes + layout.order_bytes + columns;
+        assert_eq!(body, layout.body_bytes);
+        assert_eq!(layout.header_bytes + body, golden.len());
+    }
+}
+
+#[test]
 fn no_truncation_of_a_chunk_is_taken_for_a_chunk() {
     let mut decoder = ChunkDecoder::default();
     for end in 0..CONTAINER.len() {

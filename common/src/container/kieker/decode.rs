@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::frame::Frame;
+use super::layout::layout;
 use super::{STRING_MEMORY, least_bytes};
 use crate::container::compression::Compression;
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ChunkSummary, DecodedChunk};
+use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Limits;
 use crate::container::num::{to_u64, to_usize};
@@ -23,14 +24,16 @@ const NONE: u32 = u32::MAX;
 /// read as false, an unknown string id not as null, half a surrogate pair not as a char.
 pub(in crate::container) fn decode(
     chunk: &[u8],
-    limits: &Limits,
-    catalog: &Catalog,
+    context: &mut DecodeContext<'_>,
 ) -> Result<DecodedChunk, DecodeError> {
-    let frame = Frame::cut(chunk, limits)?;
-    let mut decoder = Decoder::new(&frame.strings, limits, catalog);
-    let mut records = frame.records;
+    let frame = Frame::cut(chunk, context.limits)?;
+    let mut decoder = Decoder::new(&frame.strings, context.limits, context.catalog);
+    let mut records = frame.records.clone();
     while !records.is_empty() {
         decoder.record(&mut records)?;
+    }
+    if let Some(wanted) = context.layout.as_deref_mut() {
+        *wanted = layout(chunk, &frame, &decoder.batch);
     }
     Ok(DecodedChunk {
         summary: summary(chunk),

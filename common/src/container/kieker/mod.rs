@@ -24,6 +24,7 @@
 mod decode;
 mod encode;
 mod frame;
+mod layout;
 #[cfg(test)]
 mod tests;
 
