@@ -482,6 +482,7 @@ fn folders_that_are_no_log_are_refused_with_what_is_there() {
 #[test]
 fn nothing_comes_after_an_error() {
     let folder = folder(&format!("$1={TIMESTAMP}"), b"$1;1;1\n$1\n$1;2;2\n");
+    fs::write(folder.path().join("kieker-2.dat"), "$1;3;3\n").unwrap();
     let reader = LogReader::open(folder.path(), settings(OnBadLine::Stop)).unwrap();
     let results: Vec<_> = reader.map(|result| result.is_ok()).collect();
     assert_eq!(results, [true, false]);
