@@ -1,1 +1,20 @@
-//! Chunks over TCP: many senders to one receiver.
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod error;
+mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
+mod incoming;
+mod outgoing;
+mod reader;
+mod writer;
+
+pub use config::TcpConfig;
+pub use error::{ProtocolError, ProtocolErrorKind};
+pub use frame::VersionRange;
+pub use reader::{TcpReader, TcpReaderCounts};
+pub use writer::TcpWriter;
+
+/// The scheme of this medium's URIs.
+pub const SCHEME: &str = "tcp";

@@ -1,0 +1,218 @@
+//! Where to listen or connect, and how much may be on its way.
+
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
+
+use baler_common::transport::uri::{Host, Uri, UriError};
+
+use crate::SCHEME;
+use crate::frame::{ConnectionLimits, Hello, Role, VERSIONS};
+
+/// The settings of both ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpConfig {
+    pub(crate) host: Host,
+    pub(crate) max_chunk_bytes: NonZeroU32,
+    pub(crate) window_chunks: NonZeroU32,
+    pub(crate) window_bytes: NonZeroU32,
+    pub(crate) heartbeat: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) memory_bytes: NonZeroUsize,
+    pub(crate) max_connections: NonZeroUsize,
+}
+
+/// How many heartbeats of a peer may be missing before it counts as gone.
+const MISSED_HEARTBEATS: u32 = 3;
+
+impl TcpConfig {
+    /// This host and port, and defaults. A reader that listens on port 0 is given one by the
+    /// operating system.
+    ///
+    /// The limits of a chunk and of the window are those of
+    /// [`Capability::new`](baler_common::transport::Capability::new).
+    pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
+        const fn nonzero(value: u32) -> NonZeroU32 {
+            match NonZeroU32::new(value) {
+                Some(value) => value,
+                None => NonZeroU32::MIN,
+            }
+        }
+        Self {
+            host: Host {
+                name: host.into(),
+                port: Some(port),
+            },
+            max_chunk_bytes: nonzero(16 << 20),
+            window_chunks: nonzero(64),
+            window_bytes: nonzero(64 << 20),
+            heartbeat: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(10),
+            memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
+            max_connections: NonZeroUsize::MIN.saturating_add(4095),
+        }
+    }
+
+    /// The settings in `tcp://host:port?setting=value&…`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        let host = uri.host()?.clone();
+        let port = host.port.ok_or_else(|| UriError::missing("the port"))?;
+        uri.no_path()?;
+        let mut config = Self::new(host.name, port);
+        if let Some(bytes) = uri.take_bytes_in("max_chunk")? {
+            config.max_chunk_bytes = bytes;
+        }
+        if let Some(chunks) = uri.take_number("window_chunks")? {
+            config.window_chunks = chunks;
+        }
+        if let Some(bytes) = uri.take_bytes_in("window")? {
+            config.window_bytes = bytes;
+        }
+        if let Some(time) = uri.take_duration("heartbeat")? {
+            config = config.heartbeat(time);
+        }
+        if let Some(time) = uri.take_duration("connect_timeout")? {
+            config.connect_timeout = time;
+        }
+        if let Some(bytes) = uri.take_bytes_in("memory")? {
+            config.memory_bytes = bytes;
+        }
+        if let Some(connections) = uri.take_number("max_connections")? {
+            config.max_connections = connections;
+        }
+        uri.finish()?;
+        Ok(config)
+    }
+
+    /// Sets the largest chunk, in bytes. The smaller limit of the two sides holds.
+    #[must_use]
+    pub fn max_chunk_bytes(mut self, bytes: NonZeroU32) -> Self {
+        self.max_chunk_bytes = bytes;
+        self
+    }
+
+    /// Sets how many chunks of a sender may be unacknowledged. The smaller limit holds.
+    #[must_use]
+    pub fn window_chunks(mut self, chunks: NonZeroU32) -> Self {
+        self.window_chunks = chunks;
+        self
+    }
+
+    /// Sets how many bytes of a sender may be unacknowledged. The smaller limit holds; one chunk
+    /// is always taken.
+    #[must_use]
+    pub fn window_bytes(mut self, bytes: NonZeroU32) -> Self {
+        self.window_bytes = bytes;
+        self
+    }
+
+    /// Sets how often this side is heard of when it has nothing to say, between 10 ms and ten
+    /// minutes. A peer that missed three heartbeats of its own is gone.
+    #[must_use]
+    pub fn heartbeat(mut self, time: Duration) -> Self {
+        self.heartbeat = time.clamp(Duration::from_millis(10), Duration::from_secs(600));
+        self
+    }
+
+    /// Sets how long connecting, and saying hello, may take.
+    #[must_use]
+    pub fn connect_timeout(mut self, time: Duration) -> Self {
+        self.connect_timeout = time;
+        self
+    }
+
+    /// Sets how many bytes a reader holds for all its senders, settled chunks excluded. When they
+    /// are reached it stops reading. One chunk is always taken.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: NonZeroUsize) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+
+    /// Sets how many senders a reader takes at a time; more are turned away.
+    #[must_use]
+    pub fn max_connections(mut self, connections: NonZeroUsize) -> Self {
+        self.max_connections = connections;
+        self
+    }
+
+    /// The port; 0 lets the operating system choose.
+    pub(crate) fn port(&self) -> u16 {
+        self.host.port.unwrap_or(0)
+    }
+
+    /// What this side says first.
+    pub(crate) fn hello(&self, role: Role) -> Hello {
+        Hello {
+            versions: VERSIONS,
+            role,
+            limits: ConnectionLimits {
+                max_chunk_bytes: self.max_chunk_bytes.get(),
+                window_chunks: self.window_chunks.get(),
+                window_bytes: u64::from(self.window_bytes.get()),
+            },
+            heartbeat_ms: u32::try_from(self.heartbeat.as_millis()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// How long a peer with this heartbeat may be silent.
+pub(crate) fn silence(peer: &Hello) -> Duration {
+    Duration::from_millis(u64::from(peer.heartbeat_ms)) * MISSED_HEARTBEATS
+}
+
+/// The endpoint, as a URI without settings.
+impl fmt::Display for TcpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}://{}", self.host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<TcpConfig, UriError> {
+        TcpConfig::from_uri(Uri::parse(text).unwrap())
+    }
+
+    #[test]
+    fn settings_come_from_the_uri() {
+        let config = config(
+            "tcp://[::1]:9400?max_chunk=1MiB&window_chunks=8&window=2MiB&heartbeat=200ms\
+             &connect_timeout=3s&memory=32MiB&max_connections=10",
+        )
+        .unwrap();
+        let expected = TcpConfig::new("::1", 9400)
+            .max_chunk_bytes(NonZeroU32::new(1 << 20).unwrap())
+            .window_chunks(NonZeroU32::new(8).unwrap())
+            .window_bytes(NonZeroU32::new(2 << 20).unwrap())
+            .heartbeat(Duration::from_millis(200))
+            .connect_timeout(Duration::from_secs(3))
+            .memory_bytes(NonZeroUsize::new(32 << 20).unwrap())
+            .max_connections(NonZeroUsize::new(10).unwrap());
+        assert_eq!(config, expected);
+        assert_eq!(config.to_string(), "tcp://[::1]:9400");
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let error = |text| config(text).unwrap_err().to_string();
+        assert_eq!(
+            error("tcp://host"),
+            "byte 0 of the URI: the port is missing"
+        );
+        assert_eq!(
+            error("tcp://host:1?windw=1MB"),
+            "byte 13 of the URI: the setting windw is unknown; did you mean window?"
+        );
+        assert!(error("tcp://host:1?window=0").contains("window is \"0\""));
+        assert!(error("tcp://host:1?max_chunk=5GB").contains("max_chunk is"));
+        assert!(error("tcp://host:1/path").contains("no path"));
+        assert!(error("tcp://a:1,b:2").contains("one host"));
+    }
+}

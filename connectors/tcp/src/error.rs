@@ -1,0 +1,151 @@
+//! What a peer can do wrong, and what of it can be tried again.
+
+use std::io;
+
+use baler_common::transport::{RetryClass, TransportError};
+
+use crate::frame::VersionRange;
+
+/// A peer broke the protocol.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("byte {offset} of the connection: {kind} while reading {reading}")]
+pub struct ProtocolError {
+    /// How many bytes of the peer came before.
+    pub offset: u64,
+    /// What was being read.
+    pub reading: &'static str,
+    /// What is wrong.
+    pub kind: ProtocolErrorKind,
+}
+
+/// What is wrong with what a peer sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtocolErrorKind {
+    /// An acknowledgement counts more chunks than were sent, or fewer than the one before.
+    #[error("{found} chunks are acknowledged, between {low} and {high} are possible")]
+    Acknowledgement {
+        /// What the peer says.
+        found: u64,
+        /// What it said before.
+        low: u64,
+        /// How many chunks were sent.
+        high: u64,
+    },
+    /// A checksum does not match: the bytes were altered, or are something else.
+    #[error("the checksum is {found:08x} instead of {computed:08x}")]
+    Checksum {
+        /// What the peer says.
+        found: u32,
+        /// What its bytes yield.
+        computed: u32,
+    },
+    /// The connection ended in the middle.
+    #[error("the connection ended")]
+    Ended,
+    /// A number is not one of those that are allowed there.
+    #[error("{found} is not allowed here")]
+    Invalid {
+        /// The number.
+        found: u64,
+    },
+    /// A chunk is above the limit that both sides agreed on, or empty of what it must have.
+    #[error("the length {found} is not between {low} and {high}")]
+    Length {
+        /// The length in bytes.
+        found: u64,
+        /// The least.
+        low: u64,
+        /// The most.
+        high: u64,
+    },
+    /// The peer is no Baler.
+    #[error("the peer does not speak Baler's protocol")]
+    Magic,
+    /// The first chunk of a connection does not say who it is.
+    #[error("a chunk without an identity follows none")]
+    NoIdentity,
+    /// The peer sends where it should receive, or the other way round.
+    #[error("the peer is a {found}, a {expected} is needed")]
+    Role {
+        /// What the peer is.
+        found: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A chunk does not have the number that follows the one before.
+    #[error("chunk {found} came when {expected} was due")]
+    Sequence {
+        /// Its number.
+        found: u64,
+        /// The number that was due.
+        expected: u64,
+    },
+    /// Nothing came for so long that the peer must be gone.
+    #[error("nothing came for {milliseconds} ms")]
+    Silence {
+        /// How long, in milliseconds.
+        milliseconds: u128,
+    },
+    /// The two sides have no version of the protocol in common.
+    #[error("the peer speaks {theirs} of the protocol, this side {ours}")]
+    Version {
+        /// The peer's.
+        theirs: VersionRange,
+        /// This side's.
+        ours: VersionRange,
+    },
+    /// The peer sent more than the window allows without an acknowledgement.
+    #[error("more than the window of {chunks} chunks was sent")]
+    Window {
+        /// The window, in chunks.
+        chunks: u64,
+    },
+}
+
+impl ProtocolErrorKind {
+    /// Whether connecting again can help.
+    pub(crate) fn class(&self) -> RetryClass {
+        match self {
+            Self::Magic | Self::Role { .. } | Self::Version { .. } => RetryClass::Final,
+            _ => RetryClass::Retry,
+        }
+    }
+}
+
+/// Why a connection is gone, to be told as often as it is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) operation: &'static str,
+    pub(crate) message: Box<str>,
+    pub(crate) class: RetryClass,
+}
+
+impl Failure {
+    pub(crate) fn retry(operation: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self {
+            operation,
+            message: message.into(),
+            class: RetryClass::Retry,
+        }
+    }
+
+    pub(crate) fn at(&self, endpoint: &str) -> TransportError {
+        TransportError::new(self.operation, endpoint, self.class, self.message.clone())
+    }
+}
+
+impl From<&ProtocolError> for Failure {
+    fn from(error: &ProtocolError) -> Self {
+        Self {
+            operation: "talk to",
+            message: error.to_string().into(),
+            class: error.kind.class(),
+        }
+    }
+}
+
+/// What the operating system says of connecting, writing or reading; all of it may pass.
+pub(crate) fn failed(operation: &'static str, error: &io::Error) -> Failure {
+    Failure::retry(operation, error.to_string())
+}

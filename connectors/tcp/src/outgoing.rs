@@ -1,0 +1,177 @@
+//! Chunks to bytes of a sender. No I/O here.
+
+use std::io::IoSlice;
+use std::ops::Range;
+
+use baler_common::transport::{Chunk, ChunkIdentity};
+use bytes::Bytes;
+
+use crate::frame::{FrameHeader, FrameKind, covered};
+
+/// Numbers the chunks of one connection and puts headers before them.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    sequence: u64,
+    previous: Option<ChunkIdentity>,
+    /// Headers and identities of the frames that are being written, back to back.
+    heads: Vec<u8>,
+    /// Each frame's part of `heads`, and the container behind it.
+    frames: Vec<(Range<usize>, Bytes)>,
+}
+
+impl Outgoing {
+    /// Adds a chunk behind what is being written.
+    pub(crate) fn push(&mut self, chunk: &Chunk) {
+        let identity = chunk.meta.identity;
+        let follows = self.previous.is_some_and(|previous| {
+            let next = previous.sequence.wrapping_add(1);
+            identity
+                == ChunkIdentity {
+                    sequence: next,
+                    ..previous
+                }
+        });
+        let identity_bytes = identity.to_bytes();
+        let identity_bytes = if follows {
+            &[]
+        } else {
+            identity_bytes.as_slice()
+        };
+        let length = identity_bytes.len() + chunk.bytes.len();
+        let covers_chunk = covered(chunk.meta.container, identity_bytes.len(), length) == length;
+        let covered_bytes = if covers_chunk {
+            chunk.bytes.as_ref()
+        } else {
+            &[]
+        };
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(identity_bytes), covered_bytes);
+        let header = FrameHeader {
+            kind: FrameKind::Chunk,
+            has_identity: !follows,
+            checksum,
+            container: chunk.meta.container,
+            records: chunk.meta.records,
+            // The limit of a chunk is far below; the writer checked it.
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            sequence: self.sequence,
+        };
+        let start = self.heads.len();
+        header.write(&mut self.heads);
+        self.heads.extend_from_slice(identity_bytes);
+        self.frames
+            .push((start..self.heads.len(), chunk.bytes.clone()));
+        self.previous = Some(identity);
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// Adds a frame that is all header.
+    pub(crate) fn push_short(&mut self, kind: FrameKind) {
+        let start = self.heads.len();
+        FrameHeader::short(kind, 0).write(&mut self.heads);
+        self.frames.push((start..self.heads.len(), Bytes::new()));
+    }
+
+    /// Everything that was added, in order, to be written at one go.
+    pub(crate) fn slices(&self) -> Vec<IoSlice<'_>> {
+        self.frames
+            .iter()
+            .flat_map(|(head, bytes)| {
+                let head = self.heads.get(head.clone()).unwrap_or_default();
+                [IoSlice::new(head), IoSlice::new(bytes)]
+            })
+            .filter(|slice| !slice.is_empty())
+            .collect()
+    }
+
+    /// Forgets what was added: it is written.
+    pub(crate) fn clear(&mut self) {
+        self.heads.clear();
+        self.frames.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_connector_testkit::{ChunkSource, read_label};
+    use bytes::BytesMut;
+
+    use super::*;
+    use crate::frame::ConnectionLimits;
+    use crate::incoming::{Incoming, Step};
+
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        max_chunk_bytes: 1000,
+        window_chunks: 8,
+        window_bytes: 8000,
+    };
+
+    fn written(outgoing: &Outgoing) -> Vec<u8> {
+        outgoing
+            .slices()
+            .iter()
+            .flat_map(|slice| slice.to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn chunks_survive_whatever_pieces_they_come_in() {
+        let mut source = ChunkSource::new(3);
+        let mut outgoing = Outgoing::default();
+        for lane in [0, 0, 1, 0, 0] {
+            outgoing.push(&source.next(lane, 200));
+        }
+        outgoing.push_short(FrameKind::Bye);
+        let bytes = written(&outgoing);
+        // The first of lane 0, of lane 1, and of lane 0 again carry their identity.
+        let identities = 3 * ChunkIdentity::BYTES;
+        assert_eq!(bytes.len(), 6 * FrameHeader::BYTES + 5 * 200 + identities);
+        for piece in [1, 7, 28, 300, bytes.len()] {
+            let mut incoming = Incoming::new(LIMITS, 0);
+            let mut buffer = BytesMut::new();
+            let mut labels = Vec::new();
+            let mut ended = false;
+            for part in bytes.chunks(piece) {
+                buffer.extend_from_slice(part);
+                loop {
+                    match incoming.next(&mut buffer).unwrap() {
+                        Step::More(_) => break,
+                        Step::Chunk(_, meta, bytes) => {
+                            let label = read_label(&bytes);
+                            assert_eq!(meta.identity.lane, label.lane);
+                            assert_eq!(meta.identity.sequence, label.sequence);
+                            labels.push((label.lane, label.sequence));
+                        }
+                        Step::Bye => {
+                            ended = true;
+                            break;
+                        }
+                        Step::Ahead(_) | Step::Heartbeat => {}
+                    }
+                }
+            }
+            assert_eq!(labels, [(0, 0), (0, 1), (1, 0), (0, 2), (0, 3)]);
+            assert!(ended && buffer.is_empty());
+            assert_eq!(usize::try_from(incoming.offset()), Ok(bytes.len()));
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_chunk_without_checksum_is_noticed() {
+        let mut outgoing = Outgoing::default();
+        outgoing.push(&ChunkSource::new(3).next(0, 64));
+        let bytes = written(&outgoing);
+        for bit in 0..bytes.len() * 8 {
+            let mut buffer = BytesMut::from(bytes.as_slice());
+            buffer[bit / 8] ^= 1 << (bit % 8);
+            let mut incoming = Incoming::new(LIMITS, 0);
+            let noticed = loop {
+                match incoming.next(&mut buffer) {
+                    Ok(Step::Ahead(_)) => {}
+                    Ok(_) => break false,
+                    Err(_) => break true,
+                }
+            };
+            assert!(noticed, "bit {bit}");
+        }
+    }
+}

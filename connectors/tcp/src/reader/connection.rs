@@ -1,0 +1,303 @@
+//! One sender: hello, chunks in, acknowledgements out.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{Damaged, Origin};
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time;
+
+use super::shared::{Connection, Pending, Shared, add};
+use crate::SCHEME;
+use crate::config::{TcpConfig, silence};
+use crate::error::{ProtocolError, ProtocolErrorKind};
+use crate::frame::{FrameHeader, FrameKind, Hello, Role};
+use crate::incoming::{Incoming, Step};
+
+/// How much is read at a time, at least: several small chunks share one allocation.
+const READ_BYTES: usize = 64 << 10;
+
+/// Below so much room a new buffer is made instead of reading little.
+const LEAST_ROOM: usize = 4 << 10;
+
+/// How many bytes of a damaged connection are kept, unless they are one chunk.
+const DAMAGED_BYTES: usize = 64 << 10;
+
+/// How a connection ended.
+#[derive(Debug)]
+enum End {
+    /// The sender said that nothing follows, or never began.
+    Bye,
+    /// This side is stopping.
+    Stopped,
+    /// It was cut, or silent.
+    Lost,
+    /// What the sender sent cannot be; and what of it was not read yet.
+    Broken(ProtocolError, Bytes),
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        Self::Lost
+    }
+}
+
+impl From<time::error::Elapsed> for End {
+    fn from(_: time::error::Elapsed) -> Self {
+        Self::Lost
+    }
+}
+
+/// Serves one sender until either side ends.
+pub(super) async fn serve(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    config: Arc<TcpConfig>,
+    shared: Arc<Shared>,
+    mut stop: watch::Receiver<Option<Instant>>,
+) {
+    let endpoint: Box<str> = format!("{SCHEME}://{peer}").into();
+    let connection = Arc::new(Connection::new(endpoint));
+    let end = tokio::select! {
+        greeted = greet(&mut stream, &config) => match greeted {
+            Ok((hello, rest)) => {
+                add(&shared.counts.connections, 1);
+                converse(&mut stream, &config, &shared, &connection, &hello, rest, stop).await
+            }
+            Err(end) => end,
+        },
+        _ = stop.changed() => End::Stopped,
+    };
+    connection.set_gone();
+    match end {
+        End::Bye | End::Stopped => {}
+        End::Lost => add(&shared.counts.connections_lost, 1),
+        End::Broken(error, bytes) => {
+            add(&shared.counts.connections_lost, 1);
+            shared.push_damaged(Damaged {
+                bytes,
+                origin: Origin {
+                    endpoint: connection.endpoint.clone(),
+                    lane: peer.to_string().into(),
+                    position: error.offset,
+                },
+                reason: error.to_string().into(),
+            });
+        }
+    }
+}
+
+/// Hears the sender's hello and answers it, within the configured time.
+async fn greet(stream: &mut TcpStream, config: &TcpConfig) -> Result<(Hello, BytesMut), End> {
+    stream.set_nodelay(true)?;
+    let broken = |kind, bytes: BytesMut| {
+        let error = ProtocolError {
+            offset: 0,
+            reading: "the sender's hello",
+            kind,
+        };
+        End::Broken(error, bytes.freeze())
+    };
+    let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
+    let heard = time::timeout(config.connect_timeout, async {
+        while bytes.len() < Hello::BYTES && Hello::may_start(&bytes) {
+            if stream.read_buf(&mut bytes).await? == 0 {
+                break;
+            }
+        }
+        io::Result::Ok(())
+    });
+    let heard = heard.await;
+    if bytes.is_empty() {
+        // Somebody looked whether the port is open.
+        return Err(End::Bye);
+    }
+    if !Hello::may_start(&bytes) {
+        return Err(broken(ProtocolErrorKind::Magic, bytes));
+    }
+    let Some(hello) = bytes.first_chunk() else {
+        let kind = heard.map_or_else(
+            |_| ProtocolErrorKind::Silence {
+                milliseconds: config.connect_timeout.as_millis(),
+            },
+            |_| ProtocolErrorKind::Ended,
+        );
+        return Err(broken(kind, bytes));
+    };
+    let hello = Hello::read(hello, Role::Sender);
+    if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
+        // A sender of another version learns from the answer which ones are spoken here.
+        let answer = config.hello(Role::Receiver).to_bytes();
+        time::timeout(config.connect_timeout, stream.write_all(&answer)).await??;
+    }
+    match hello {
+        Ok(hello) => {
+            let rest = bytes.split_off(Hello::BYTES);
+            Ok((hello, rest))
+        }
+        Err(kind) => Err(broken(kind, bytes)),
+    }
+}
+
+/// Reads and acknowledges at the same time until one of the two ends.
+async fn converse(
+    stream: &mut TcpStream,
+    config: &TcpConfig,
+    shared: &Shared,
+    connection: &Arc<Connection>,
+    hello: &Hello,
+    buffer: BytesMut,
+    stop: watch::Receiver<Option<Instant>>,
+) -> End {
+    let silence = silence(hello);
+    let limits = config.hello(Role::Receiver).limits.min(hello.limits);
+    let (read, write) = stream.split();
+    let receiving = Receiving {
+        read,
+        shared,
+        connection,
+        incoming: Incoming::new(limits, u64::try_from(Hello::BYTES).unwrap_or_default()),
+        window_chunks: u64::from(limits.window_chunks),
+        silence,
+        buffer,
+        batch: Vec::new(),
+        memory: None,
+    };
+    let result = tokio::select! {
+        result = receiving.run() => result,
+        result = acknowledge(write, connection, config.heartbeat, silence, stop) => result,
+    };
+    match result {
+        Ok(end) | Err(end) => end,
+    }
+}
+
+/// The reading half of a connection.
+struct Receiving<'a> {
+    read: ReadHalf<'a>,
+    shared: &'a Shared,
+    connection: &'a Arc<Connection>,
+    incoming: Incoming,
+    window_chunks: u64,
+    silence: Duration,
+    buffer: BytesMut,
+    /// Complete chunks that the owner does not have yet.
+    batch: Vec<Pending>,
+    /// Memory for the chunk that is being read.
+    memory: Option<OwnedSemaphorePermit>,
+}
+
+impl Receiving<'_> {
+    async fn run(mut self) -> Result<End, End> {
+        let result = self.read_frames().await;
+        self.shared.push(&mut self.batch);
+        result
+    }
+
+    async fn read_frames(&mut self) -> Result<End, End> {
+        loop {
+            match self.incoming.next(&mut self.buffer) {
+                Ok(Step::Ahead(bytes)) => {
+                    self.memory = match self.shared.try_reserve(bytes) {
+                        None => {
+                            // The owner needs what is there to make room.
+                            self.shared.push(&mut self.batch);
+                            self.shared.reserve(bytes).await
+                        }
+                        memory => memory,
+                    };
+                }
+                Ok(Step::Chunk(sequence, meta, bytes)) => {
+                    let limit = self
+                        .connection
+                        .watermark()
+                        .saturating_add(self.window_chunks);
+                    if sequence >= limit {
+                        let chunks = self.window_chunks;
+                        return Err(self.broken(ProtocolErrorKind::Window { chunks }));
+                    }
+                    if let Some(memory) = self.memory.take() {
+                        let chunk = (sequence, meta, bytes);
+                        self.batch
+                            .push(Pending::new(self.connection, chunk, memory));
+                    }
+                }
+                Ok(Step::Heartbeat) => {}
+                Ok(Step::Bye) => return Ok(End::Bye),
+                Ok(Step::More(missing)) => {
+                    self.shared.push(&mut self.batch);
+                    self.read_more(missing).await?;
+                }
+                Err(error) => {
+                    let length = match error.kind {
+                        ProtocolErrorKind::Checksum { .. } => self.buffer.len(),
+                        _ => self.buffer.len().min(DAMAGED_BYTES),
+                    };
+                    return Err(End::Broken(error, self.buffer.split_to(length).freeze()));
+                }
+            }
+        }
+    }
+
+    async fn read_more(&mut self, missing: usize) -> Result<(), End> {
+        let room = self.buffer.capacity() - self.buffer.len();
+        if room < missing || room < LEAST_ROOM {
+            self.buffer.reserve(missing.max(READ_BYTES));
+        }
+        let read = time::timeout(self.silence, self.read.read_buf(&mut self.buffer)).await??;
+        // The sender has what was cut off: it is no damage.
+        if read > 0 { Ok(()) } else { Err(End::Lost) }
+    }
+
+    fn broken(&mut self, kind: ProtocolErrorKind) -> End {
+        let error = ProtocolError {
+            offset: self.incoming.offset(),
+            reading: "a chunk",
+            kind,
+        };
+        let length = self.buffer.len().min(DAMAGED_BYTES);
+        End::Broken(error, self.buffer.split_to(length).freeze())
+    }
+}
+
+/// Tells the sender how far its chunks are settled, and that this side is there.
+async fn acknowledge(
+    mut write: WriteHalf<'_>,
+    connection: &Connection,
+    heartbeat: Duration,
+    silence: Duration,
+    mut stop: watch::Receiver<Option<Instant>>,
+) -> Result<End, End> {
+    let mut told = 0;
+    loop {
+        let stopping = tokio::select! {
+            _ = stop.changed() => true,
+            waited = time::timeout(heartbeat, connection.moved.notified()) => {
+                // Late or not: what there is to tell is seen below.
+                drop(waited);
+                false
+            }
+        };
+        let watermark = connection.watermark();
+        let frame = if watermark > told {
+            told = watermark;
+            FrameHeader::short(FrameKind::Acknowledgement, watermark)
+        } else {
+            FrameHeader::short(FrameKind::Heartbeat, 0)
+        };
+        let mut bytes = frame.to_bytes();
+        if stopping {
+            FrameHeader::short(FrameKind::Bye, 0).write(&mut bytes);
+        }
+        time::timeout(silence, write.write_all(&bytes)).await??;
+        if stopping {
+            return Ok(End::Stopped);
+        }
+    }
+}

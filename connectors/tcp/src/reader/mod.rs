@@ -1,0 +1,132 @@
+//! The receiving end.
+
+mod connection;
+mod serve;
+mod shared;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use baler_common::transport::{
+    ChunkReader, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
+    TransportError, Verdict,
+};
+use tokio::runtime;
+use tokio::sync::watch;
+
+use crate::SCHEME;
+use crate::config::TcpConfig;
+use crate::error::failed;
+use shared::Shared;
+pub use shared::TcpReaderCounts;
+
+/// Listens, and takes chunks of many [`TcpWriter`](crate::TcpWriter)s.
+///
+/// One thread serves all connections; it reads no more than its memory and the senders' windows
+/// allow, and sends an acknowledgement once the owner has settled a chunk and every one before it
+/// of the same connection.
+#[derive(Debug)]
+pub struct TcpReader {
+    endpoint: Box<str>,
+    address: SocketAddr,
+    capability: ReaderCapability,
+    shared: Arc<Shared>,
+    /// When everything must be over, once that is known.
+    stop: watch::Sender<Option<Instant>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl TcpReader {
+    /// Listens at the configured address.
+    ///
+    /// # Errors
+    ///
+    /// The address is taken, or not one of this machine; trying again may help.
+    pub fn bind(config: TcpConfig) -> Result<Self, TransportError> {
+        let endpoint: Box<str> = config.to_string().into();
+        let fail = |error: std::io::Error| failed("listen at", &error).at(&endpoint);
+        let listener =
+            TcpListener::bind((config.host.name.as_ref(), config.port())).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(fail)?;
+        let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
+        if let Ok(bytes) = config.max_chunk_bytes.try_into() {
+            capability.max_chunk_bytes = bytes;
+        }
+        let shared = Arc::new(Shared::new(&config));
+        let (stop, stopped) = watch::channel(None);
+        let serving = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("baler-tcp-serve".into())
+            .spawn(move || runtime.block_on(serve::serve(listener, &config, &serving, stopped)))
+            .map_err(fail)?;
+        Ok(Self {
+            endpoint,
+            address,
+            capability,
+            shared,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens; tells the port when 0 was configured.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What happened so far, and will; readable from any thread.
+    pub fn counts(&self) -> Arc<TcpReaderCounts> {
+        Arc::clone(&self.shared.counts)
+    }
+
+    /// Ends the thread that serves the connections, by this time.
+    fn stop(&mut self, by: Instant) {
+        self.stop.send_replace(Some(by));
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended as well.
+            drop(thread.join());
+        }
+    }
+}
+
+impl ChunkReader for TcpReader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.shared.set_demand(chunks);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        self.shared
+            .receive(by)
+            .map_err(|failure| failure.at(&self.endpoint))
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        Ok(self.shared.settle(token, verdict))
+    }
+
+    fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        let unsettled = self.shared.unsettled();
+        self.stop(by);
+        ReaderCloseReport {
+            unsettled,
+            error: None,
+        }
+    }
+}
+
+impl Drop for TcpReader {
+    fn drop(&mut self) {
+        self.stop(Instant::now());
+    }
+}

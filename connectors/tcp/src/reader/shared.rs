@@ -1,0 +1,411 @@
+//! What the owner of a reader and the thread that serves its connections share.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use baler_common::transport::{
+    ChunkMeta, Damaged, Delivery, Origin, Received, Settled, Token, Verdict,
+};
+use bytes::Bytes;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use crate::config::TcpConfig;
+use crate::error::Failure;
+
+/// How many damaged pieces wait to be told; more are counted only.
+const MAX_DAMAGED: usize = 16;
+
+/// A chunk is charged to the memory budget in steps of so many bytes, one of them for its own
+/// administration.
+const STEP_BYTES: usize = 256;
+
+/// What happened at a reader so far.
+#[derive(Debug, Default)]
+pub struct TcpReaderCounts {
+    pub(super) connections: AtomicU64,
+    pub(super) connections_lost: AtomicU64,
+    pub(super) connections_turned_away: AtomicU64,
+    pub(super) chunks: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    pub(super) damaged: AtomicU64,
+    pub(super) damaged_untold: AtomicU64,
+}
+
+impl TcpReaderCounts {
+    /// Senders that said hello.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
+    pub fn connections_lost(&self) -> u64 {
+        self.connections_lost.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were closed at once because there were too many.
+    pub fn connections_turned_away(&self) -> u64 {
+        self.connections_turned_away.load(Ordering::Relaxed)
+    }
+
+    /// Chunks that came, repetitions included.
+    pub fn chunks(&self) -> u64 {
+        self.chunks.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of those chunks.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Connections that sent what cannot be a hello or a frame.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that were not told to the owner, because too many came at a time.
+    pub fn damaged_untold(&self) -> u64 {
+        self.damaged_untold.load(Ordering::Relaxed)
+    }
+}
+
+/// Adds to a counter.
+pub(super) fn add(counter: &AtomicU64, value: u64) {
+    counter.fetch_add(value, Ordering::Relaxed);
+}
+
+/// What the owner of a reader and the thread that serves its connections share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) counts: Arc<TcpReaderCounts>,
+    /// What is left of the memory, in steps.
+    budget: Arc<Semaphore>,
+    budget_steps: u32,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Received and not handed out.
+    ready: VecDeque<Pending>,
+    /// Given back, by arrival; they come before what is ready.
+    again: BTreeMap<u64, Pending>,
+    handed_out: HashMap<u64, Pending>,
+    demand: usize,
+    next_arrival: u64,
+    next_token: u64,
+    damaged: VecDeque<Damaged>,
+    failure: Option<Failure>,
+    owner_waits: bool,
+}
+
+/// A chunk that is not settled.
+#[derive(Debug)]
+pub(super) struct Pending {
+    arrival: u64,
+    connection: Arc<Connection>,
+    sequence: u64,
+    bytes: Bytes,
+    meta: ChunkMeta,
+    redelivered: bool,
+    /// Its part of the memory.
+    _memory: OwnedSemaphorePermit,
+}
+
+impl Pending {
+    pub(super) fn new(
+        connection: &Arc<Connection>,
+        (sequence, meta, bytes): (u64, ChunkMeta, Bytes),
+        memory: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            // Known when it is ready.
+            arrival: 0,
+            connection: Arc::clone(connection),
+            sequence,
+            bytes,
+            meta,
+            redelivered: false,
+            _memory: memory,
+        }
+    }
+}
+
+/// A sender's connection, as far as settling concerns it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// The sender, as an endpoint.
+    pub(super) endpoint: Box<str>,
+    open: AtomicBool,
+    progress: Mutex<Progress>,
+    /// The watermark moved.
+    pub(super) moved: Notify,
+}
+
+/// Which chunks of a connection are settled.
+#[derive(Debug, Default)]
+struct Progress {
+    /// All before this one are.
+    watermark: u64,
+    /// Which ones after it are; the first is the one at the watermark and never is.
+    beyond: VecDeque<bool>,
+}
+
+impl Connection {
+    pub(super) fn new(endpoint: Box<str>) -> Self {
+        Self {
+            endpoint,
+            open: AtomicBool::new(true),
+            progress: Mutex::default(),
+            moved: Notify::new(),
+        }
+    }
+
+    /// How many chunks from the first on are settled.
+    pub(super) fn watermark(&self) -> u64 {
+        self.lock().watermark
+    }
+
+    /// Nothing can be acknowledged any more.
+    pub(super) fn set_gone(&self) {
+        self.open.store(false, Ordering::Release);
+    }
+
+    /// Marks a chunk as settled; says whether the sender can be told.
+    fn settle(&self, sequence: u64) -> Settled {
+        if !self.open.load(Ordering::Acquire) {
+            return Settled::Stale;
+        }
+        if self.lock().settle(sequence) {
+            self.moved.notify_one();
+        }
+        Settled::Done
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Progress {
+    /// Marks a chunk as settled; whether the watermark moved.
+    fn settle(&mut self, sequence: u64) -> bool {
+        let Some(place) = sequence
+            .checked_sub(self.watermark)
+            .and_then(|place| usize::try_from(place).ok())
+        else {
+            return false;
+        };
+        if self.beyond.len() <= place {
+            // Bounded by the window, which the connection enforces.
+            self.beyond.resize(place.saturating_add(1), false);
+        }
+        if let Some(settled) = self.beyond.get_mut(place) {
+            *settled = true;
+        }
+        let before = self.watermark;
+        while self.beyond.front() == Some(&true) {
+            self.beyond.pop_front();
+            self.watermark = self.watermark.wrapping_add(1);
+        }
+        self.watermark != before
+    }
+}
+
+impl Shared {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
+        let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
+        Self {
+            counts: Arc::default(),
+            budget: Arc::new(Semaphore::new(
+                usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
+            )),
+            budget_steps,
+            state: Mutex::new(State {
+                ready: VecDeque::new(),
+                again: BTreeMap::new(),
+                handed_out: HashMap::new(),
+                demand: usize::MAX,
+                next_arrival: 0,
+                next_token: 0,
+                damaged: VecDeque::new(),
+                failure: None,
+                owner_waits: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The part of the memory that a chunk takes; all of it for one that is larger.
+    fn steps(&self, bytes: usize) -> u32 {
+        let steps = bytes.div_ceil(STEP_BYTES).saturating_add(1);
+        u32::try_from(steps)
+            .unwrap_or(u32::MAX)
+            .min(self.budget_steps)
+    }
+
+    /// Memory for a chunk, if there is.
+    pub(super) fn try_reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let budget = Arc::clone(&self.budget);
+        budget.try_acquire_many_owned(self.steps(bytes)).ok()
+    }
+
+    /// Memory for a chunk, as soon as there is; first come, first served.
+    pub(super) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let budget = Arc::clone(&self.budget);
+        budget.acquire_many_owned(self.steps(bytes)).await.ok()
+    }
+
+    /// Lets the owner have chunks; empties the vector.
+    pub(super) fn push(&self, chunks: &mut Vec<Pending>) {
+        if chunks.is_empty() {
+            return;
+        }
+        let bytes = chunks.iter().map(|chunk| chunk.bytes.len()).sum::<usize>();
+        add(&self.counts.bytes, u64::try_from(bytes).unwrap_or(u64::MAX));
+        add(
+            &self.counts.chunks,
+            u64::try_from(chunks.len()).unwrap_or(u64::MAX),
+        );
+        self.update(|state| {
+            for mut chunk in chunks.drain(..) {
+                chunk.arrival = state.next_arrival;
+                state.next_arrival = state.next_arrival.wrapping_add(1);
+                state.ready.push_back(chunk);
+            }
+        });
+    }
+
+    /// Tells the owner of bytes that are no chunk.
+    pub(super) fn push_damaged(&self, damaged: Damaged) {
+        add(&self.counts.damaged, 1);
+        self.update(|state| {
+            if state.damaged.len() < MAX_DAMAGED {
+                state.damaged.push_back(damaged);
+            } else {
+                add(&self.counts.damaged_untold, 1);
+            }
+        });
+    }
+
+    /// Tells the owner once of a failure that concerns no connection.
+    pub(super) fn push_failure(&self, failure: Failure) {
+        self.update(|state| state.failure = Some(failure));
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let waits = std::mem::take(&mut state.owner_waits);
+        drop(state);
+        if waits {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(super) fn set_demand(&self, chunks: usize) {
+        self.lock().demand = chunks;
+    }
+
+    pub(super) fn receive(&self, by: Instant) -> Result<Received, Failure> {
+        let mut state = self.lock();
+        loop {
+            if let Some(received) = state.next() {
+                return received;
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Received::Idle);
+            }
+            state.owner_waits = true;
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.owner_waits = false;
+        }
+    }
+
+    pub(super) fn settle(&self, token: Token, verdict: Verdict) -> Settled {
+        let mut state = self.lock();
+        let Some(mut pending) = state.handed_out.remove(&token.0) else {
+            return Settled::Stale;
+        };
+        match verdict {
+            Verdict::Ack | Verdict::Reject => {
+                drop(state);
+                pending.connection.settle(pending.sequence)
+            }
+            Verdict::Retry => {
+                pending.redelivered = true;
+                state.again.insert(pending.arrival, pending);
+                Settled::Done
+            }
+        }
+    }
+
+    /// How many chunks are handed out and not settled.
+    pub(super) fn unsettled(&self) -> usize {
+        self.lock().handed_out.len()
+    }
+}
+
+impl State {
+    /// What can be told at once.
+    fn next(&mut self) -> Option<Result<Received, Failure>> {
+        if let Some(failure) = self.failure.take() {
+            return Some(Err(failure));
+        }
+        if let Some(damaged) = self.damaged.pop_front() {
+            return Some(Ok(Received::Damaged(damaged)));
+        }
+        if self.handed_out.len() >= self.demand {
+            return None;
+        }
+        let again = self.again.pop_first().map(|(_, pending)| pending);
+        let pending = again.or_else(|| self.ready.pop_front())?;
+        let token = self.next_token;
+        self.next_token = self.next_token.wrapping_add(1);
+        let identity = pending.meta.identity;
+        let delivery = Delivery {
+            token: Token(token),
+            bytes: pending.bytes.clone(),
+            meta: Some(pending.meta),
+            origin: Origin {
+                endpoint: pending.connection.endpoint.clone(),
+                lane: format!("{}/{}", identity.producer, identity.lane).into(),
+                position: identity.sequence,
+            },
+            redelivered: pending.redelivered,
+        };
+        self.handed_out.insert(token, pending);
+        Some(Ok(Received::Chunk(delivery)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn watermark_never_passes_an_unsettled_chunk(order in Just((0..40_u64).collect::<Vec<_>>()).prop_shuffle()) {
+            let mut progress = Progress::default();
+            let mut settled = vec![false; order.len()];
+            for sequence in order {
+                progress.settle(sequence);
+                settled[usize::try_from(sequence).unwrap()] = true;
+                let contiguous = settled.iter().take_while(|settled| **settled).count();
+                prop_assert_eq!(usize::try_from(progress.watermark), Ok(contiguous));
+            }
+            prop_assert!(progress.beyond.is_empty());
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What the owner of a writer and its two threads share.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
+
+use super::connect::Connected;
+use super::{receive, send};
+use crate::error::{Failure, failed};
+
+/// What the owner of a writer and its two threads share.
+#[derive(Debug)]
+pub(super) struct Link {
+    state: Mutex<State>,
+    /// Wakes the thread that writes.
+    work: Condvar,
+    /// Wakes an owner that closes.
+    answered: Condvar,
+    notify: Mutex<Option<Bell>>,
+}
+
+struct Bell(Arc<dyn Notify>);
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bell")
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    stream: Option<TcpStream>,
+    /// Why nothing can be offered.
+    failure: Option<Failure>,
+    /// Whether the connection never was.
+    unopened: bool,
+    /// Offered and not yet given to the thread that writes.
+    queue: VecDeque<Chunk>,
+    /// Tickets and sizes of what was offered and not acknowledged, `queue` included.
+    in_flight: VecDeque<(u64, usize)>,
+    in_flight_bytes: usize,
+    /// How many chunks of this connection are acknowledged.
+    acknowledged: u64,
+    /// Tickets that the owner has not fetched.
+    confirmed: Vec<u64>,
+    /// Nothing more will be offered.
+    closing: bool,
+    /// The thread that writes has nothing to do and must be woken.
+    sender_waits: bool,
+}
+
+/// What the thread that writes is to do.
+#[derive(Debug)]
+pub(super) enum Work {
+    Bye,
+    Heartbeat,
+    Stop,
+    Write,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State {
+                stream: None,
+                failure: Some(Failure::retry("write to", "it was not opened")),
+                unopened: true,
+                queue: VecDeque::new(),
+                in_flight: VecDeque::new(),
+                in_flight_bytes: 0,
+                acknowledged: 0,
+                confirmed: Vec::new(),
+                closing: false,
+                sender_waits: false,
+            }),
+            work: Condvar::new(),
+            answered: Condvar::new(),
+            notify: Mutex::default(),
+        }
+    }
+}
+
+/// Puts a new connection under the link and starts its two threads.
+pub(super) fn start(
+    link: &Arc<Link>,
+    connected: &Connected,
+    heartbeat: Duration,
+) -> Result<Vec<JoinHandle<()>>, Failure> {
+    let clone = || {
+        let stream = connected.stream.try_clone();
+        stream.map_err(|error| failed("set up", &error))
+    };
+    let (reading, writing) = (clone()?, clone()?);
+    link.open(clone()?);
+    let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
+        let builder = thread::Builder::new().name(name.into());
+        builder
+            .spawn(body)
+            .map_err(|error| failed("set up", &error))
+    };
+    let silence = connected.silence;
+    let (sender, receiver) = (Arc::clone(link), Arc::clone(link));
+    Ok(vec![
+        spawn(
+            "baler-tcp-send",
+            Box::new(move || send::run(&sender, writing, heartbeat)),
+        )?,
+        spawn(
+            "baler-tcp-acks",
+            Box::new(move || receive::run(&receiver, reading, silence)),
+        )?,
+    ])
+}
+
+impl Link {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, stream: TcpStream) {
+        let mut state = self.lock();
+        state.stream = Some(stream);
+        state.failure = None;
+        state.unopened = false;
+        state.acknowledged = 0;
+    }
+
+    /// Why nothing can be offered.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.lock().failure.clone()
+    }
+
+    /// Takes a chunk unless the window is full, or hands it back.
+    pub(super) fn offer(&self, chunk: Chunk, window: &Capability) -> Result<(), Chunk> {
+        let mut state = self.lock();
+        let bytes = chunk.bytes.len();
+        let full = state.in_flight.len() >= window.window_chunks.get()
+            || (!state.in_flight.is_empty()
+                && state.in_flight_bytes.saturating_add(bytes) > window.window_bytes.get());
+        if full {
+            return Err(chunk);
+        }
+        state.in_flight.push_back((chunk.ticket, bytes));
+        state.in_flight_bytes = state.in_flight_bytes.saturating_add(bytes);
+        state.queue.push_back(chunk);
+        // A wake-up costs a system call; a thread that is writing looks again when it is done.
+        let waits = std::mem::take(&mut state.sender_waits);
+        drop(state);
+        if waits {
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Appends what was confirmed; yields why the connection is gone, if it is.
+    pub(super) fn confirmations(&self, out: &mut Vec<Confirmation>) -> Option<Failure> {
+        let mut state = self.lock();
+        out.extend(state.confirmed.drain(..).map(|ticket| Confirmation {
+            ticket,
+            outcome: Outcome::Confirmed,
+        }));
+        state.failure.clone()
+    }
+
+    pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
+        let mut current = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(Bell(notify));
+    }
+
+    /// Tells the owner that something changed. Called without the lock of the state.
+    fn tell(&self) {
+        let notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = notify.as_ref().map(|bell| Arc::clone(&bell.0));
+        drop(notify);
+        if let Some(notify) = told {
+            notify.notify();
+        }
+    }
+
+    /// Waits until there is work, or for a heartbeat's time; puts it into `chunks`.
+    pub(super) fn wait_for_work(&self, heartbeat: Duration, chunks: &mut VecDeque<Chunk>) -> Work {
+        let mut state = self.lock();
+        state.sender_waits = true;
+        let idle = |state: &mut State| {
+            let done = state.closing && state.in_flight.is_empty();
+            state.failure.is_none() && state.queue.is_empty() && !done
+        };
+        let (mut state, _) = self
+            .work
+            .wait_timeout_while(state, heartbeat, idle)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.sender_waits = false;
+        if state.failure.is_some() {
+            Work::Stop
+        } else if !state.queue.is_empty() {
+            std::mem::swap(chunks, &mut state.queue);
+            Work::Write
+        } else if state.closing && state.in_flight.is_empty() {
+            Work::Bye
+        } else {
+            Work::Heartbeat
+        }
+    }
+
+    /// The receiver has settled this many chunks of the connection.
+    ///
+    /// # Errors
+    ///
+    /// It cannot have: the least and the most that it can have settled.
+    pub(super) fn acknowledge(&self, settled: u64) -> Result<(), (u64, u64)> {
+        let mut state = self.lock();
+        let low = state.acknowledged;
+        let unacknowledged = u64::try_from(state.in_flight.len() - state.queue.len());
+        let high = low.saturating_add(unacknowledged.unwrap_or(u64::MAX));
+        if !(low..=high).contains(&settled) {
+            return Err((low, high));
+        }
+        for _ in low..settled {
+            if let Some((ticket, bytes)) = state.in_flight.pop_front() {
+                state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
+                state.confirmed.push(ticket);
+            }
+        }
+        state.acknowledged = settled;
+        let done = state.closing && state.in_flight.is_empty();
+        drop(state);
+        if settled > low {
+            if done {
+                self.work.notify_one();
+                self.answered.notify_all();
+            }
+            self.tell();
+        }
+        Ok(())
+    }
+
+    /// The connection is gone. The first reason stays.
+    pub(super) fn fail(&self, failure: Failure) {
+        let mut state = self.lock();
+        if state.failure.is_some() {
+            return;
+        }
+        state.failure = Some(failure);
+        state.hang_up();
+        drop(state);
+        self.work.notify_all();
+        self.answered.notify_all();
+        self.tell();
+    }
+
+    /// Ends the connection for the owner.
+    pub(super) fn hang_up(&self) {
+        let mut state = self.lock();
+        state.hang_up();
+        if state.failure.is_none() {
+            state.failure = Some(Failure::retry("write to", "it was closed"));
+        }
+        drop(state);
+        self.work.notify_all();
+    }
+
+    /// Forgets what was not confirmed.
+    pub(super) fn forget(&self) {
+        let mut state = self.lock();
+        state.queue.clear();
+        state.in_flight.clear();
+        state.in_flight_bytes = 0;
+        state.confirmed.clear();
+    }
+
+    /// Waits until everything is acknowledged, the connection is gone, or `by`; yields why it is
+    /// gone, if it is.
+    pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
+        let mut state = self.lock();
+        state.closing = true;
+        self.work.notify_all();
+        while state.failure.is_none() && !state.in_flight.is_empty() {
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some(Failure::retry(
+                    "close",
+                    "not everything was acknowledged in time",
+                ));
+            }
+            let waited = self.answered.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.unopened {
+            return None;
+        }
+        state.failure.clone()
+    }
+
+    /// Tickets that are not acknowledged, in order.
+    pub(super) fn unconfirmed(&self) -> Vec<u64> {
+        let state = self.lock();
+        state.in_flight.iter().map(|(ticket, _)| *ticket).collect()
+    }
+}
+
+impl State {
+    /// Wakes both threads out of what they wait for.
+    fn hang_up(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            // It may be gone already.
+            stream.shutdown(Shutdown::Both).ok();
+        }
+    }
+}
