@@ -40,6 +40,21 @@ impl Interned {
         Self(number)
     }
 
+    /// Interns a string that was made at run time, once for the rest of the program.
+    ///
+    /// Its memory is never freed: for strings of which there are few, such as the machine's name
+    /// and the signatures of call sites.
+    pub fn leaked(string: &str) -> Self {
+        let known = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+        let number = known.as_ref().and_then(|table| table.numbers.get(string));
+        if let Some(&number) = number {
+            return Self(number);
+        }
+        drop(known);
+        // Two threads may leak a string each; the second one then takes the handle of the first.
+        Self::new(String::from(string).leak())
+    }
+
     /// The string behind the handle.
     pub fn as_str(self) -> &'static str {
         let guard = TABLE.read().unwrap_or_else(PoisonError::into_inner);
@@ -78,5 +93,11 @@ mod tests {
         assert_eq!(a, Interned::new("intern::tests::a"));
         assert_ne!(a, b);
         assert_eq!(b.as_str(), "intern::tests::b");
+        let made = format!("intern::tests::{}", 'b');
+        assert_eq!(Interned::leaked(&made), b);
+        assert_eq!(
+            Interned::leaked("intern::tests::c").as_str(),
+            "intern::tests::c"
+        );
     }
 }
