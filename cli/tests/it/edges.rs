@@ -61,7 +61,10 @@ const DEV: &[&str] = &[
 ];
 
 /// What one crate more may name in `[dev-dependencies]`.
-const DEV_OF: &[(&str, &str)] = &[("baler-monitoring", "baler-analysis")];
+const DEV_OF: &[(&str, &str)] = &[
+    ("baler-monitoring", "baler-analysis"),
+    ("baler-monitoring-macros", "baler-monitoring"),
+];
 
 /// A client library is named by its connector alone, whatever the kind of dependency.
 const CLIENTS: &[(&str, &str)] = &[
