@@ -28,8 +28,6 @@ pub struct FileWriter {
     counters: Arc<WriterCounters>,
     shared: Option<Arc<Shared>>,
     notify: Option<Arc<dyn Notify>>,
-    /// What a full folder has to have room for before it is opened again.
-    wanted_bytes: u64,
 }
 
 /// What owner and thread share.
@@ -52,8 +50,6 @@ struct State {
     confirmed: Vec<u64>,
     /// An offer was refused because the window is full: there is nothing to wait for.
     starved: bool,
-    /// What a full folder has to have room for.
-    wanted_bytes: u64,
     stop: Stop,
     notify: Option<Arc<dyn Notify>>,
 }
@@ -112,7 +108,6 @@ impl FileWriter {
             counters: Arc::default(),
             shared: None,
             notify: None,
-            wanted_bytes: 0,
         }
     }
 
@@ -140,7 +135,6 @@ impl FileWriter {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 notify: self.notify.clone(),
-                wanted_bytes: self.wanted_bytes,
                 ..State::default()
             }),
             work: Condvar::new(),
@@ -241,7 +235,6 @@ impl ChunkWriter for FileWriter {
                 if !shared.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
                     return Err(busy());
                 }
-                self.wanted_bytes = shared.lock().wanted_bytes;
                 self.shared = None;
             }
         }
@@ -338,8 +331,7 @@ impl Shared {
         config: &FileWriterConfig,
         counters: Arc<WriterCounters>,
     ) -> Result<(), TransportError> {
-        let wanted_bytes = self.lock().wanted_bytes;
-        let mut appender = Appender::open(config, counters, wanted_bytes)?;
+        let mut appender = Appender::open(config, counters)?;
         self.lock().phase = Phase::Open;
         self.changed.notify_all();
         self.tell();
@@ -366,10 +358,7 @@ impl Shared {
             if synced.is_ok() {
                 self.confirm(std::mem::take(&mut window).chunks);
             }
-            if let Err(error) = written.and(synced) {
-                self.lock().wanted_bytes = appender.wanted_bytes();
-                return Err(error);
-            }
+            written.and(synced)?;
             if ends {
                 return Ok(());
             }

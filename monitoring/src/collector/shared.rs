@@ -6,6 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use baler_common::record::Interned;
 use baler_common::transport::Notify;
 
 use super::ledger::Ledger;
@@ -18,6 +19,9 @@ pub(crate) struct Shared {
     pub(crate) queues: Arc<QueueSet>,
     pub(crate) ledger: Ledger,
     pub(crate) clock: Clock,
+    /// The machine's name, as probes write it.
+    #[cfg_attr(not(feature = "enable"), expect(dead_code, reason = "for probes"))]
+    pub(crate) hostname: Interned,
     pub(super) waker: Arc<Waker>,
     enabled: AtomicBool,
     orders: Mutex<Orders>,
@@ -40,11 +44,17 @@ pub(crate) struct FlushEnd {
 }
 
 impl Shared {
-    pub(crate) fn new(queues: Arc<QueueSet>, clock: Clock, waker: Arc<Waker>) -> Self {
+    pub(crate) fn new(
+        queues: Arc<QueueSet>,
+        clock: Clock,
+        hostname: Interned,
+        waker: Arc<Waker>,
+    ) -> Self {
         Self {
             queues,
             ledger: Ledger::default(),
             clock,
+            hostname,
             waker,
             enabled: AtomicBool::new(false),
             orders: Mutex::new(Orders::default()),

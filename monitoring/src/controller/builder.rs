@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::container::{ChunkSerializer, NativeSerializer};
+use baler_common::record::Interned;
 use baler_common::record::kieker::misc::KiekerMetadataRecord;
 use baler_common::transport::{
     ChunkIdentity, ChunkWriter, Notify, Outbox, ProducerId, RetryPolicy,
@@ -216,7 +217,12 @@ impl ControllerBuilder {
             lane: 0,
             sequence: 0,
         };
-        let shared = Arc::new(Shared::new(queues, self.clock, waker));
+        let shared = Arc::new(Shared::new(
+            queues,
+            self.clock,
+            Interned::leaked(&hostname),
+            waker,
+        ));
         let metadata = settings.metadata_record.then_some(KiekerMetadataRecord {
             version: concat!("baler ", env!("CARGO_PKG_VERSION")).into(),
             controller_name: self.application.into(),

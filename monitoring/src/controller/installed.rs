@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use baler_common::record::{Record, RowWriter, Schema};
+use baler_common::record::{Record, RowWriter};
 
 use super::Controller;
-use crate::clock::Clock;
 use crate::collector::{Shared, ShutdownReport};
 use crate::queue;
 
@@ -52,6 +51,7 @@ pub fn installed() -> Option<Controller> {
 }
 
 /// Whether a record emitted now would be taken; one relaxed load.
+#[inline]
 pub(crate) fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
@@ -67,27 +67,6 @@ pub fn emit<R: Record>(record: &R) -> bool {
         .unwrap_or(false)
 }
 
-/// Emits a record whose fields `write` appends to the process-wide controller; whether it was
-/// taken.
-///
-/// `timestamp` is in nanoseconds since the Unix epoch, or `NO_TIMESTAMP`.
-pub(crate) fn emit_row(
-    schema: &'static Arc<Schema>,
-    timestamp: i64,
-    write: impl FnOnce(&mut RowWriter<'_>),
-) -> bool {
-    is_active()
-        && with_shared(|shared| {
-            shared.is_enabled() && queue::push(&shared.queues, schema, timestamp, write)
-        })
-        .unwrap_or(false)
-}
-
-/// The time of the process-wide controller's clock, or the operating system's without one.
-pub(crate) fn unix_ns() -> i64 {
-    with_shared(|shared| shared.clock.unix_ns()).unwrap_or_else(|| Clock::System.unix_ns())
-}
-
 /// Shuts the process-wide controller down, if there is one; see [`Controller::shutdown`].
 ///
 /// For the ways out of a program that have no handle: a signal's thread, a panic hook, the line
@@ -96,8 +75,9 @@ pub fn shutdown_installed(timeout: Duration) -> Option<ShutdownReport> {
     installed().map(|controller| controller.shutdown(timeout))
 }
 
-/// Hands the installed controller to `use_it`, without a lock once the thread has seen it.
-fn with_shared<T>(use_it: impl FnOnce(&Arc<Shared>) -> T) -> Option<T> {
+/// Hands the process-wide controller, if there is one, to `use_it`; without a lock once the thread
+/// has seen it.
+pub(crate) fn with_shared<T>(use_it: impl FnOnce(&Arc<Shared>) -> T) -> Option<T> {
     let mut use_it = Some(use_it);
     let done = SEEN.try_with(|seen| {
         // Borrowed mutably only to learn of an installation, so that a record may be emitted

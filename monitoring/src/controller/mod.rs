@@ -17,7 +17,8 @@ use baler_common::transport::{ChunkIdentity, ChunkWriter};
 pub use builder::ControllerBuilder;
 pub use guard::ShutdownGuard;
 pub use installed::{emit, installed, shutdown_installed};
-pub(crate) use installed::{emit_row, is_active, unix_ns};
+#[cfg(feature = "enable")]
+pub(crate) use installed::{is_active, with_shared};
 pub use settings::StartError;
 
 use crate::clock::{Clock, monotonic};

@@ -1,4 +1,5 @@
-//! The controller, its queues and its collector, over writers that are slow, stuck or broken.
+//! What an application sees: the controller, its queues and its collector over writers that are
+//! slow, stuck or broken; and probes.
 
 #![cfg(test)]
 
@@ -7,4 +8,6 @@ mod conservation;
 mod failure;
 mod lifecycle;
 mod limits;
+#[cfg(all(feature = "enable", feature = "macros"))]
+mod probe;
 mod support;

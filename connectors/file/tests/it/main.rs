@@ -1,10 +1,4 @@
-//! The file connector against real folders: the contract, damage, limits, positions, crashes.
+//! The file connector against real folders: the contract, damage, limits, crashes.
 #![cfg(test)]
 
-mod consumer;
 mod contract;
-mod crash;
-mod damage;
-mod follow;
-mod limits;
-mod support;

@@ -1,0 +1,74 @@
+//! The API of probes without the feature `enable`: it compiles to nothing.
+//!
+//! `#[probe]` needs nothing of it, for it hands its function back as it was written.
+
+use std::future::Future;
+use std::marker::PhantomData;
+
+/// Without the feature `enable`: nothing.
+#[derive(Debug, Clone)]
+pub struct TraceContext(());
+
+impl TraceContext {
+    /// Without the feature `enable`: [`Self::none`].
+    pub const fn current() -> Self {
+        Self::none()
+    }
+
+    /// No trace.
+    pub const fn none() -> Self {
+        Self(())
+    }
+
+    /// Without the feature `enable`: `None`.
+    pub const fn trace_id(&self) -> Option<i64> {
+        None
+    }
+
+    /// Without the feature `enable`: nothing.
+    pub const fn attach(self) -> Attached {
+        Attached(PhantomData)
+    }
+}
+
+/// Without the feature `enable`: nothing; it is `!Send`, as with it.
+#[derive(Debug)]
+#[must_use = "the context is detached at once unless the guard is kept in a variable"]
+pub struct Attached(PhantomData<*const ()>);
+
+impl Drop for Attached {
+    fn drop(&mut self) {}
+}
+
+/// Without the feature `enable`: the future itself.
+pub const fn in_trace<F: Future>(
+    _context: TraceContext,
+    future: F,
+) -> impl Future<Output = F::Output> {
+    future
+}
+
+/// Without the feature `enable`: nothing; it is `!Send`, as with it.
+#[derive(Debug)]
+#[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
+pub struct Guard(PhantomData<*const ()>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {}
+}
+
+/// Without the feature `enable`: nothing.
+#[derive(Debug)]
+pub struct Site(());
+
+impl Site {
+    /// What `enter!` writes.
+    pub const fn named(_signature: &'static str) -> Self {
+        Self(())
+    }
+
+    /// What `enter!` calls.
+    pub const fn enter(&'static self) -> Guard {
+        Guard(PhantomData)
+    }
+}

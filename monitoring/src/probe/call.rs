@@ -1,0 +1,98 @@
+//! Calls that are being measured.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::record::{self, Begun};
+use super::site::Site;
+use crate::trace::{self, TraceContext};
+
+/// A synchronous call; it ends, and is recorded, when the guard is dropped.
+///
+/// Guards of a thread must be dropped in the reverse order in which they were made, and never by
+/// another thread:
+///
+/// ```compile_fail,E0277
+/// let probe = baler_monitoring::enter!("warehouse.pack()");
+/// std::thread::spawn(move || drop(probe));
+/// ```
+#[derive(Debug)]
+#[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
+pub struct Guard {
+    begun: Option<Begun>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Guard {
+    #[inline]
+    pub(super) const fn inactive() -> Self {
+        Self {
+            begun: None,
+            not_send: PhantomData,
+        }
+    }
+
+    pub(super) fn begin(site: &'static Site) -> Self {
+        let begun = record::begin(site, || (trace::enter(), ()));
+        Self {
+            begun: begun.map(|(begun, ())| begun),
+            not_send: PhantomData,
+        }
+    }
+}
+
+impl Drop for Guard {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun {
+            record::end(&begun);
+            // The stack is put right even if monitoring was disabled in the meantime.
+            trace::leave(begun.position());
+        }
+    }
+}
+
+/// An asynchronous call; it ends, and is recorded, when it is dropped: when its body is done, when
+/// it panicked, and when the future is dropped before that.
+#[derive(Debug)]
+pub struct Call {
+    /// The context in which the body is polled.
+    running: Option<(Begun, TraceContext)>,
+}
+
+impl Call {
+    #[inline]
+    pub(super) const fn inactive() -> Self {
+        Self { running: None }
+    }
+
+    pub(super) fn begin(site: &'static Site) -> Self {
+        Self {
+            running: record::begin(site, trace::enter_async),
+        }
+    }
+
+    /// Polls the body in the call's context.
+    #[inline]
+    pub fn poll<F: Future>(
+        &mut self,
+        body: Pin<&mut F>,
+        task: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        match &mut self.running {
+            Some((_, context)) => context.poll(body, task),
+            None => body.poll(task),
+        }
+    }
+}
+
+impl Drop for Call {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((begun, _)) = &self.running {
+            record::end(begun);
+        }
+    }
+}

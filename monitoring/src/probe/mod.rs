@@ -1,0 +1,12 @@
+//! Probes: what records the calls of functions and blocks.
+//!
+//! [`Site`] (one a call site) -> [`Guard`] or [`Call`] (one a call) -> an operation execution record
+//! in the queue.
+
+mod call;
+mod path;
+mod record;
+mod site;
+
+pub use call::{Call, Guard};
+pub use site::Site;

@@ -1,0 +1,179 @@
+//! The class of an operation, from the type name of a function inside it.
+//!
+//! A macro that sees one method knows neither its module nor its type, but a function declared
+//! inside the method has both in its type name:
+//!
+//! | type name | class |
+//! |---|---|
+//! | `shop::cart::total::here` | `shop.cart` |
+//! | `shop::Cart<_>::add::{{closure}}::here` | `shop.Cart` |
+//! | `shop::rules::<impl shop::Cart>::check::here` | `shop.Cart` |
+//! | `<shop::Cart as shop::Priced>::price::here` | `shop.Cart` |
+//! | `<_ as shop::Priced>::price::here` | `shop.Priced` |
+//! | `shop::Priced::discount::here` (a provided method) | `shop.Priced` |
+//!
+//! The standard library does not promise this form (`std::any::type_name` is for people to read);
+//! what is not understood is kept, without the characters that would confuse Kieker's tools.
+
+/// The class whose operation contains the function of this type name.
+pub(super) fn class_of(type_name: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in split(type_name, "::") {
+        if segment.starts_with("{{") {
+            continue;
+        }
+        match segment.strip_prefix('<').and_then(|s| s.strip_suffix('>')) {
+            // The path before an implementation is that of its module, which is not the type's.
+            Some(implementation) => segments = vec![implementing(implementation)],
+            None => segments.push(plain(segment)),
+        }
+    }
+    // The function itself and the operation.
+    segments.truncate(segments.len().saturating_sub(2));
+    segments.retain(|segment| !segment.is_empty());
+    segments.join(".")
+}
+
+/// The class of `impl Type`, `impl Trait for Type` or `Type as Trait`; the trait's where the type
+/// has no path, as a tuple, a slice or any type at all.
+fn implementing(implementation: &str) -> String {
+    let (written, traits) = match implementation.strip_prefix("impl ") {
+        Some(rest) => match split(rest, " for ").as_slice() {
+            [traits, written] => (*written, Some(*traits)),
+            _ => (rest, None),
+        },
+        None => match split(implementation, " as ").as_slice() {
+            [written, traits] => (*written, Some(*traits)),
+            _ => (implementation, None),
+        },
+    };
+    let written = written.trim_start_matches(['&', '*']);
+    let written = ["mut ", "const ", "dyn "]
+        .iter()
+        .fold(written, |rest, prefix| {
+            rest.strip_prefix(prefix).unwrap_or(rest)
+        });
+    let has_path = written != "_" && written.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    path(if has_path {
+        written
+    } else {
+        traits.unwrap_or(written)
+    })
+}
+
+fn path(written: &str) -> String {
+    let segments: Vec<_> = split(written, "::").into_iter().map(plain).collect();
+    segments.join(".")
+}
+
+/// A segment without its generic arguments and whatever is no part of a name.
+fn plain(segment: &str) -> String {
+    segment
+        .chars()
+        .take_while(|c| *c != '<' && *c != '(' && !c.is_whitespace())
+        .filter(|c| c.is_alphanumeric() || *c == '_')
+        .collect()
+}
+
+/// Splits where the separator stands outside of all brackets.
+fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        let tail = text.get(at..).unwrap_or_default();
+        // A part that was cut off may reach over this character.
+        if depth == 0
+            && tail.len() <= rest.len()
+            && let Some(after) = tail.strip_prefix(separator)
+        {
+            let length = rest.len().saturating_sub(tail.len());
+            parts.push(rest.get(..length).unwrap_or_default());
+            rest = after;
+        }
+        match c {
+            '<' | '(' | '[' | '{' => depth = depth.saturating_add(1),
+            // The arrow of a function type is not a bracket.
+            '>' if before == '-' => {}
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        before = c;
+    }
+    parts.push(rest);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::class_of;
+
+    #[test]
+    fn class_is_found_in_every_form_of_type_name() {
+        let cases = [
+            ("shop::cart::total::here", "shop.cart"),
+            ("shop::total::{{closure}}::here", "shop"),
+            ("shop::Cart<_>::add::{{closure}}::here", "shop.Cart"),
+            (
+                "shop::Cart<u8, alloc::string::String>::add::here",
+                "shop.Cart",
+            ),
+            (
+                "shop::rules::<impl shop::Cart<u64>>::check::here",
+                "shop.Cart",
+            ),
+            (
+                "shop::rules::<impl shop::Priced<u8> for shop::Cart>::price::here",
+                "shop.Cart",
+            ),
+            (
+                "<shop::Cart<_> as shop::Priced<_>>::price::here",
+                "shop.Cart",
+            ),
+            (
+                "<shop::Cart<{3+1}> as shop::Priced>::price::here",
+                "shop.Cart",
+            ),
+            (
+                "<&mut shop::Cart as shop::Priced>::price::here",
+                "shop.Cart",
+            ),
+            ("<&str as shop::Priced>::price::here", "str"),
+            ("<_ as shop::Priced>::price::here", "shop.Priced"),
+            ("<[u8] as shop::Priced>::price::here", "shop.Priced"),
+            (
+                "<(u8, alloc::vec::Vec<u8>) as shop::Priced>::price::here",
+                "shop.Priced",
+            ),
+            (
+                "<dyn core::ops::function::Fn(u8) -> u8 as shop::Priced>::price::here",
+                "core.ops.function.Fn",
+            ),
+            ("shop::Priced::discount::here", "shop.Priced"),
+            ("shop::outer::{{closure}}::inner::here", "shop.outer"),
+            ("main::main::here", "main"),
+        ];
+        for (type_name, class) in cases {
+            assert_eq!(class_of(type_name), class, "{type_name}");
+        }
+    }
+
+    #[test]
+    fn strange_type_names_do_no_harm() {
+        for type_name in [
+            "",
+            "::",
+            "<",
+            ">",
+            "<>",
+            "<impl ",
+            "a::<",
+            "<<as>>::x",
+            "ä::ö::ü",
+        ] {
+            let class = class_of(type_name);
+            assert!(!class.contains(['(', ' ', '<']), "{type_name}: {class}");
+        }
+    }
+}

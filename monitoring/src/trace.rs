@@ -1,0 +1,432 @@
+//! Which calls belong together, in which order they began and how deep they are nested.
+//!
+//! A trace begins with the outermost probed call (eoi 0, ess 0) and ends with it, as in Kieker's
+//! `OperationExecution` probes and its `ControlFlowRegistry`:
+//!
+//! - **trace id**: unique in the process and, for its upper half is random, most likely elsewhere;
+//! - **eoi**, execution order index: how many calls of the trace began earlier;
+//! - **ess**, execution stack size: how many calls of the trace were open when this one began.
+//!
+//! Kieker keeps the three numbers with the thread.
+//! Here they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
+//! which an asynchronous call takes along from poll to poll, whatever thread polls it.
+//!
+//! A synchronous trace costs no allocation and no atomic operation but one for its id.
+//! As soon as a trace may spread (an asynchronous call, [`TraceContext::current`]), its eoi is
+//! counted in one shared counter, so that it stays gapless and without duplicates when branches of
+//! the trace run at once.
+
+use std::cell::Cell;
+use std::collections::hash_map::RandomState;
+use std::future::{Future, poll_fn};
+use std::hash::{BuildHasher, Hasher};
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+thread_local! {
+    /// Without a destructor, so that probes work until the very end of a thread.
+    static ACTIVE: Cell<Active> = const { Cell::new(Active::NONE) };
+    /// The counter of the active trace, if [`Active::is_shared`].
+    static COUNTER: Cell<Option<Arc<AtomicI32>>> = const { Cell::new(None) };
+}
+
+/// The plain part of a trace context.
+#[derive(Debug, Clone, Copy)]
+struct Active {
+    trace_id: i64,
+    /// The ess of the next call; 0 means that no trace is active.
+    depth: i32,
+    /// The eoi of the next call, unless the counter is shared.
+    next_eoi: i32,
+    is_shared: bool,
+}
+
+impl Active {
+    const NONE: Self = Self {
+        trace_id: 0,
+        depth: 0,
+        next_eoi: 0,
+        is_shared: false,
+    };
+}
+
+/// Where in which trace a call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) trace_id: i64,
+    pub(crate) eoi: i32,
+    pub(crate) ess: i32,
+}
+
+/// Begins a call on this thread, and a trace if there is none.
+#[inline]
+pub(crate) fn enter() -> Position {
+    let mut active = ACTIVE.get();
+    if active.depth == 0 {
+        active = Active {
+            trace_id: next_trace_id(),
+            ..Active::NONE
+        };
+    }
+    let eoi = if active.is_shared {
+        next_shared_eoi()
+    } else {
+        let eoi = active.next_eoi;
+        active.next_eoi = next_index(eoi);
+        eoi
+    };
+    let ess = active.depth;
+    active.depth = ess.saturating_add(1);
+    ACTIVE.set(active);
+    Position {
+        trace_id: active.trace_id,
+        eoi,
+        ess,
+    }
+}
+
+/// Ends a call that began on this thread, and with the outermost one its trace.
+///
+/// The depth becomes the call's own rather than one less: whatever was entered above it and not
+/// left (a forgotten guard) is left with it.
+#[inline]
+pub(crate) fn leave(position: Position) {
+    let mut active = ACTIVE.get();
+    if active.trace_id != position.trace_id || active.depth <= position.ess {
+        return;
+    }
+    active.depth = position.ess;
+    if active.depth > 0 {
+        ACTIVE.set(active);
+    } else {
+        drop(replace(TraceContext::none()));
+    }
+}
+
+/// Begins an asynchronous call: its position, and the context in which its body is to be polled.
+///
+/// The thread's own context stays as it is.
+pub(crate) fn enter_async() -> (Position, TraceContext) {
+    let outer = TraceContext::current();
+    let (trace_id, counter) = match outer.counter {
+        Some(counter) => (outer.active.trace_id, counter),
+        None => (next_trace_id(), Arc::new(AtomicI32::new(0))),
+    };
+    let position = Position {
+        trace_id,
+        eoi: count(&counter),
+        ess: outer.active.depth,
+    };
+    let active = Active {
+        trace_id,
+        depth: position.ess.saturating_add(1),
+        next_eoi: 0,
+        is_shared: true,
+    };
+    let context = TraceContext {
+        active,
+        counter: Some(counter),
+    };
+    (position, context)
+}
+
+/// A place in a trace: calls made there become children of the call that was open where the
+/// context was taken.
+///
+/// Asynchronous probed functions carry it along by themselves.
+/// It is needed where a trace is to go on in another thread or task, which otherwise begin traces
+/// of their own:
+///
+/// ```
+/// use baler_monitoring::TraceContext;
+///
+/// let context = TraceContext::current();
+/// std::thread::spawn(move || {
+///     let _attached = context.attach();
+///     // Calls of probed functions belong to the trace of the spawning thread here.
+/// })
+/// .join()
+/// .unwrap();
+/// ```
+#[derive(Debug, Clone)]
+pub struct TraceContext {
+    active: Active,
+    /// There is one if a trace is active, except for what [`replace`] takes off a thread.
+    counter: Option<Arc<AtomicI32>>,
+}
+
+impl TraceContext {
+    /// The place at which this thread (or the task it is polling) is now; [`Self::none`] outside
+    /// of every probed call.
+    ///
+    /// The first call within a trace allocates its shared counter.
+    pub fn current() -> Self {
+        let mut active = ACTIVE.get();
+        if active.depth == 0 {
+            return Self::none();
+        }
+        let counter = with_counter(|slot| {
+            Arc::clone(slot.get_or_insert_with(|| Arc::new(AtomicI32::new(active.next_eoi))))
+        });
+        // Without thread-local storage the thread is about to end; its trace goes on alone.
+        let counter = counter.unwrap_or_else(|| Arc::new(AtomicI32::new(active.next_eoi)));
+        active.is_shared = true;
+        ACTIVE.set(active);
+        Self {
+            active,
+            counter: Some(counter),
+        }
+    }
+
+    /// No trace: the next probed call begins one.
+    ///
+    /// Worth attaching where a synchronous probed function runs an executor: all that it polls on
+    /// its own thread would be part of its trace.
+    pub const fn none() -> Self {
+        Self {
+            active: Active::NONE,
+            counter: None,
+        }
+    }
+
+    /// The trace's id, if there is a trace.
+    pub const fn trace_id(&self) -> Option<i64> {
+        if self.active.depth == 0 {
+            None
+        } else {
+            Some(self.active.trace_id)
+        }
+    }
+
+    /// Makes this the context of the thread until the guard is dropped.
+    ///
+    /// Guards of a thread must be dropped in the reverse order in which they were made, those of
+    /// [`enter!`](crate::enter) included.
+    pub fn attach(self) -> Attached {
+        Attached {
+            outer: replace(self),
+            not_send: PhantomData,
+        }
+    }
+
+    /// Polls a future in this context, which takes along what changed in it.
+    pub(crate) fn poll<F: Future>(
+        &mut self,
+        future: Pin<&mut F>,
+        task: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        let _swapped = Swapped::new(self);
+        future.poll(task)
+    }
+}
+
+/// Keeps a [`TraceContext`] on its thread until it is dropped.
+#[derive(Debug)]
+#[must_use = "the context is detached at once unless the guard is kept in a variable"]
+pub struct Attached {
+    outer: TraceContext,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        drop(replace(std::mem::replace(
+            &mut self.outer,
+            TraceContext::none(),
+        )));
+    }
+}
+
+/// Runs a future in a trace: attaches the context for the time of each poll.
+///
+/// ```
+/// # use baler_monitoring::{TraceContext, in_trace};
+/// # fn spawn(_task: impl Future + Send) {}
+/// # async fn send_receipt() {}
+/// // The receipt is part of the order's trace, although it is sent by another task.
+/// spawn(in_trace(TraceContext::current(), send_receipt()));
+/// ```
+pub async fn in_trace<F: Future>(mut context: TraceContext, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|task| context.poll(future.as_mut(), task)).await
+}
+
+/// Exchanges a context with the thread's, and exchanges them back when dropped, in a panic too.
+struct Swapped<'a>(&'a mut TraceContext);
+
+impl<'a> Swapped<'a> {
+    fn new(context: &'a mut TraceContext) -> Self {
+        let mut swapped = Self(context);
+        swapped.swap();
+        swapped
+    }
+
+    fn swap(&mut self) {
+        let theirs = std::mem::replace(self.0, TraceContext::none());
+        *self.0 = replace(theirs);
+    }
+}
+
+impl Drop for Swapped<'_> {
+    fn drop(&mut self) {
+        self.swap();
+    }
+}
+
+/// Sets the thread's context and returns what it was.
+fn replace(context: TraceContext) -> TraceContext {
+    let active = ACTIVE.replace(context.active);
+    let counter = if active.is_shared || context.active.is_shared {
+        with_counter(|slot| std::mem::replace(slot, context.counter)).flatten()
+    } else {
+        None
+    };
+    TraceContext { active, counter }
+}
+
+/// Runs with the thread's counter, or not at all while the thread's storage is being destroyed.
+fn with_counter<T>(run: impl FnOnce(&mut Option<Arc<AtomicI32>>) -> T) -> Option<T> {
+    COUNTER
+        .try_with(|cell| {
+            let mut counter = cell.take();
+            let result = run(&mut counter);
+            cell.set(counter);
+            result
+        })
+        .ok()
+}
+
+fn next_shared_eoi() -> i32 {
+    with_counter(|slot| slot.as_deref().map(count))
+        .flatten()
+        .unwrap_or(0)
+}
+
+fn count(counter: &AtomicI32) -> i32 {
+    // Two billion calls later the record's `i32` is exhausted; indices then begin anew rather than
+    // turn negative.
+    counter.fetch_add(1, Ordering::Relaxed) & i32::MAX
+}
+
+const fn next_index(eoi: i32) -> i32 {
+    eoi.wrapping_add(1) & i32::MAX
+}
+
+/// A new trace id, never negative.
+///
+/// The upper 31 bits are random, the lower 32 bits count, as in Kieker's `IdGenerator`; a counter
+/// that overflows carries into the upper bits.
+fn next_trace_id() -> i64 {
+    static RANDOM: OnceLock<i64> = OnceLock::new();
+    static COUNTER: AtomicI64 = AtomicI64::new(0);
+    let random = *RANDOM.get_or_init(|| {
+        // The standard library seeds its hash tables with the system's random numbers.
+        let number = RandomState::new().build_hasher().finish() >> 33;
+        i64::try_from(number).unwrap_or(0) << 32
+    });
+    random.wrapping_add(COUNTER.fetch_add(1, Ordering::Relaxed)) & i64::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(eoi: i32, ess: i32, call: Position) {
+        assert_eq!((call.eoi, call.ess), (eoi, ess));
+    }
+
+    #[test]
+    fn indices_count_entries_and_depth() {
+        let root = enter();
+        position(0, 0, root);
+        let first = enter();
+        position(1, 1, first);
+        leave(first);
+        let second = enter();
+        position(2, 1, second);
+        let inner = enter();
+        position(3, 2, inner);
+        leave(inner);
+        leave(second);
+        leave(root);
+        let next = enter();
+        position(0, 0, next);
+        assert_eq!(next.trace_id, root.trace_id + 1);
+        leave(next);
+    }
+
+    #[test]
+    fn sharing_a_trace_goes_on_counting() {
+        let root = enter();
+        let first = enter();
+        leave(first);
+        let context = TraceContext::current();
+        assert_eq!(context.trace_id(), Some(root.trace_id));
+        let elsewhere = std::thread::spawn(move || {
+            let _attached = context.attach();
+            let call = enter();
+            leave(call);
+            call
+        });
+        let elsewhere = elsewhere.join().unwrap();
+        assert_eq!(elsewhere.trace_id, root.trace_id);
+        position(2, 1, elsewhere);
+        let last = enter();
+        position(3, 1, last);
+        leave(last);
+        leave(root);
+        assert_eq!(TraceContext::current().trace_id(), None);
+    }
+
+    #[test]
+    fn attached_contexts_are_restored() {
+        let root = enter();
+        let attached = TraceContext::none().attach();
+        let other = enter();
+        position(0, 0, other);
+        assert_ne!(other.trace_id, root.trace_id);
+        leave(other);
+        drop(attached);
+        let child = enter();
+        position(1, 1, child);
+        assert_eq!(child.trace_id, root.trace_id);
+        leave(child);
+        leave(root);
+    }
+
+    #[test]
+    fn forgotten_and_late_calls_do_not_shift_the_stack() {
+        let root = enter();
+        let forgotten = enter();
+        let _ = enter();
+        leave(root);
+        let next = enter();
+        position(0, 0, next);
+        let child = enter();
+        // It stood where the child stands, but in another trace.
+        leave(forgotten);
+        let grandchild = enter();
+        position(2, 2, grandchild);
+        leave(grandchild);
+        leave(child);
+        leave(next);
+    }
+
+    #[test]
+    fn trace_ids_are_unique_over_threads_and_not_negative() {
+        let threads: Vec<_> = (0..4)
+            .map(|_| std::thread::spawn(|| (0..1_000).map(|_| next_trace_id()).collect::<Vec<_>>()))
+            .collect();
+        let mut ids: Vec<_> = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect();
+        assert!(ids.iter().all(|id| *id >= 0));
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 4_000);
+    }
+}

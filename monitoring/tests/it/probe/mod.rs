@@ -1,0 +1,9 @@
+//! Probes record each call once, at the right place of its trace, and only while recording is on.
+
+mod asynchronous;
+mod cancellation;
+mod functions;
+mod recording;
+mod signatures;
+mod switching;
+mod traces;
