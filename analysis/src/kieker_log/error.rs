@@ -223,7 +223,7 @@ pub enum Problem {
 
 impl Problem {
     /// How many characters of the log a message shows at most.
-    pub const SHOWN_CHARS: usize = 60;
+    pub const SHOWN_CHARS: usize = 200;
 
     /// What to show of a text of the log.
     pub(super) fn shown(text: &str) -> Box<str> {

@@ -74,7 +74,7 @@ pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
 
 /// A message is short, whatever the line.
 fn shown(line: &super::BadLine) -> Result<(), DatError> {
-    if line.to_string().len() > 2_000 {
+    if line.to_string().len() > 4_000 {
         return Err(std::io::Error::other("the message is too long").into());
     }
     Ok(())

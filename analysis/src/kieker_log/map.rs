@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use baler_common::record::{Catalog, Schema};
 
@@ -16,14 +16,17 @@ use super::number::integer;
 #[derive(Debug, Clone, Default)]
 pub struct LogMap {
     classes: BTreeMap<i32, Class>,
+    catalog: Arc<Catalog>,
 }
 
 /// A class that a log names.
 #[derive(Debug, Clone)]
 struct Class {
     name: Box<str>,
-    /// Its schema, or why its records cannot be read.
-    schema: Result<Arc<Schema>, Problem>,
+    /// Its schema; `None` when the catalog does not have it.
+    schema: Option<Arc<Schema>>,
+    /// The class of the catalog that is most like it, looked for when it is needed.
+    near: OnceLock<Option<Box<str>>>,
 }
 
 impl LogMap {
@@ -42,16 +45,19 @@ impl LogMap {
         file: &Arc<Path>,
         input: impl BufRead,
         line_bytes: usize,
-        catalog: &Catalog,
+        catalog: &Arc<Catalog>,
         mut bad_line: impl FnMut(BadLine) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let mut map = Self::default();
+        let mut map = Self {
+            classes: BTreeMap::new(),
+            catalog: Arc::clone(catalog),
+        };
         let mut lines = Lines::new(input, line_bytes);
         let mut number = 0_u64;
         while let Some(line) = lines.next_line()? {
             number = number.saturating_add(1);
             let result = match line {
-                Line::Whole(bytes) => map.add_line(bytes, catalog),
+                Line::Whole(bytes) => map.add_line(bytes),
                 Line::TooLong => Err(Problem::TooLong { limit: line_bytes }),
             };
             if let Err(problem) = result {
@@ -76,13 +82,21 @@ impl LogMap {
 
     /// The type of the records with this class number.
     pub(super) fn schema(&self, number: i32) -> Result<&Arc<Schema>, Problem> {
-        match self.classes.get(&number) {
-            Some(class) => class.schema.as_ref().map_err(Clone::clone),
-            None => Err(Problem::UnknownClass {
+        let Some(class) = self.classes.get(&number) else {
+            return Err(Problem::UnknownClass {
                 number,
                 near: self.nearest(number),
-            }),
-        }
+            });
+        };
+        class.schema.as_ref().ok_or_else(|| {
+            let near = class
+                .near
+                .get_or_init(|| similar(&class.name, &self.catalog));
+            Problem::UnknownRecordType {
+                name: class.name.clone(),
+                near: near.clone(),
+            }
+        })
     }
 
     fn nearest(&self, number: i32) -> Option<(i32, Box<str>)> {
@@ -95,7 +109,7 @@ impl LogMap {
             .map(|(found, class)| (*found, class.name.clone()))
     }
 
-    fn add_line(&mut self, line: &[u8], catalog: &Catalog) -> Result<(), Problem> {
+    fn add_line(&mut self, line: &[u8]) -> Result<(), Problem> {
         let line = std::str::from_utf8(line).map_err(|_| Problem::NotUtf8)?;
         if line.is_empty() {
             return Ok(());
@@ -106,38 +120,30 @@ impl LogMap {
             found: Problem::shown(number),
         })?;
         let name = unescape(name);
-        let schema = find(&name, catalog);
+        let schema = self.catalog.get(&name).cloned();
+        if let Some(schema) = &schema {
+            check_fields(schema)?;
+        }
         // What is no class may be of any length.
-        let name = match schema {
-            Ok(_) => name.into(),
-            Err(_) => Problem::shown(&name),
-        };
+        let name = Problem::shown(&name);
         match self.classes.get(&number) {
-            Some(first) if first.name != name => Err(Problem::ClassTwice {
-                number,
-                first: first.name.clone(),
-            }),
+            Some(first) if first.name != name || first.schema != schema => {
+                Err(Problem::ClassTwice {
+                    number,
+                    first: first.name.clone(),
+                })
+            }
             Some(_) => Ok(()),
             None if self.classes.len() >= Self::MAX_CLASSES => Err(Problem::TooManyClasses {
                 limit: Self::MAX_CLASSES,
             }),
             None => {
-                self.classes.insert(number, Class { name, schema });
+                let near = OnceLock::new();
+                self.classes.insert(number, Class { name, schema, near });
                 Ok(())
             }
         }
     }
-}
-
-fn find(name: &str, catalog: &Catalog) -> Result<Arc<Schema>, Problem> {
-    let Some(schema) = catalog.get(name) else {
-        return Err(Problem::UnknownRecordType {
-            name: Problem::shown(name),
-            near: similar(name, catalog),
-        });
-    };
-    check_fields(schema)?;
-    Ok(Arc::clone(schema))
 }
 
 /// The class of the catalog whose name is most like this one, if there is one.
@@ -147,8 +153,7 @@ fn similar(name: &str, catalog: &Catalog) -> Option<Box<str>> {
     fn class(name: &str) -> &str {
         name.rsplit('.').next().unwrap_or_default()
     }
-    // Comparing takes the product of the lengths.
-    let name = Some(class(name)).filter(|name| name.len() <= 128)?;
+    let name = class(name);
     catalog
         .schemas()
         .into_iter()

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use baler_analysis::kieker_log::{
     BadLine, LogError, LogReader, LogSettings, OnBadLine, Problem, fuzzing,
@@ -11,10 +12,12 @@ use baler_common::container::ChunkHeader;
 use baler_common::container::{
     ChunkDecoder, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
 };
-use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch, Value};
+use baler_common::record::{
+    BatchBuilder, Catalog, DynamicRecord, EnumType, FieldType, RecordBatch, Value,
+};
 use tempfile::TempDir;
 
-use crate::support::identity;
+use crate::support::{identity, schema};
 
 const OER: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
 const TIMESTAMP: &str = "kieker.common.record.misc.TimestampRecord";
@@ -320,6 +323,62 @@ fn every_bad_line_says_where_and_what() {
 }
 
 #[test]
+fn types_of_ones_own_are_read_as_far_as_a_text_log_can_hold_them() {
+    let colours = Arc::new(EnumType::new("Colour", ["red", "green"]).unwrap());
+    let own = schema(
+        "my.Own",
+        &[
+            ("tiny", FieldType::I8),
+            ("large", FieldType::U64),
+            ("letter", FieldType::Char),
+            ("half", FieldType::F32),
+            ("colours", FieldType::Enum(colours).list()),
+        ],
+    );
+    let unfit = schema("my.Unfit", &[("data", FieldType::Bytes)]);
+    let mut catalog = Catalog::new();
+    catalog.register(own);
+    catalog.register(unfit);
+    let mut settings = LogSettings::default();
+    settings.catalog = Arc::new(catalog);
+    let folder = folder(
+        "$1=my.Own\n$2=my.Unfit\n",
+        "$1;1;-128;18446744073709551615;€;0.5;2;1;0\n$1;1;128;0;a;0.5;0\n$1;1;0;0;ab;0.5;0\n\
+         $1;1;0;0;a;0.5;1;2\n$2;1;x\n"
+            .as_bytes(),
+    );
+    let mut reader = LogReader::open(folder.path(), settings).unwrap();
+    let record = reader.next().unwrap().unwrap();
+    assert!(reader.next().is_none());
+    assert_eq!(
+        record.values(),
+        [
+            Value::Signed(-128),
+            Value::Unsigned(u64::MAX),
+            Value::Char('€'),
+            Value::F32(0.5),
+            Value::List(vec![Value::Variant(1), Value::Variant(0)]),
+        ]
+    );
+    let bad: Vec<_> = reader
+        .bad_lines()
+        .first()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    for (bad, message) in bad.iter().zip([
+        "kieker.map:2:1: a text log cannot hold my.Unfit.data of type bytes",
+        "kieker-1.dat:2:6: field tiny: 128 does not fit the type i8",
+        "kieker-1.dat:3:10: field letter: \"ab\" is not one character",
+        "kieker-1.dat:4:18: field colours: 2 is not the number of a variant of Colour, which has 2",
+        "kieker-1.dat:5:2: the map has no class 2; the nearest is 1, my.Own",
+    ]) {
+        assert!(bad.ends_with(message), "{bad}");
+    }
+    assert_eq!(bad.len(), 5);
+}
+
+#[test]
 fn bytes_that_are_no_text_and_lines_too_long_are_passed_over() {
     let mut log = b"$1;1;\xff\n".to_vec();
     log.extend(std::iter::repeat_n(b'9', 100));
@@ -423,6 +482,7 @@ fn folders_that_are_no_log_are_refused_with_what_is_there() {
 #[test]
 fn nothing_comes_after_an_error() {
     let folder = folder(&format!("$1={TIMESTAMP}"), b"$1;1;1\n$1\n$1;2;2\n");
+    fs::write(folder.path().join("kieker-2.dat"), "$1;3;3\n").unwrap();
     let reader = LogReader::open(folder.path(), settings(OnBadLine::Stop)).unwrap();
     let results: Vec<_> = reader.map(|result| result.is_ok()).collect();
     assert_eq!(results, [true, false]);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -34,6 +34,8 @@ pub(crate) struct Appender {
     staging: Staging,
     /// Chunks whose frames are whole in the file and not yet told to the owner.
     written: usize,
+    /// What the folder has to have room for before it is worth opening it again.
+    wanted_bytes: u64,
     _lock: File,
 }
 
@@ -56,10 +58,12 @@ struct Staging {
 }
 
 impl Appender {
-    /// Makes and locks the folder, and moves aside what a crash left torn.
+    /// Makes and locks the folder, moves aside what a crash left torn, and checks that there is
+    /// room for `wanted_bytes`.
     pub(crate) fn open(
         config: &FileWriterConfig,
         counters: Arc<WriterCounters>,
+        wanted_bytes: u64,
     ) -> Result<Self, TransportError> {
         let folder = &config.folder;
         let fail = |error| io_error("open", folder, error);
@@ -74,6 +78,7 @@ impl Appender {
             next_chunk: recovered.next_chunk,
             staging: Staging::default(),
             written: 0,
+            wanted_bytes,
             _lock: lock,
         };
         if let Some((header, newest)) = recovered.empty.zip(appender.segments.back()) {
@@ -88,13 +93,18 @@ impl Appender {
                 unsynced: true,
             });
         }
-        appender.refuse_if_full(SEGMENT_HEADER_BYTES as u64)?;
+        appender.refuse_if_full(wanted_bytes)?;
         Ok(appender)
     }
 
     /// How many chunks were written since the last call, the oldest first.
     pub(crate) fn take_written(&mut self) -> usize {
         std::mem::take(&mut self.written)
+    }
+
+    /// What the folder has to have room for before it is worth opening it again.
+    pub(crate) const fn wanted_bytes(&self) -> u64 {
+        self.wanted_bytes
     }
 
     /// Writes these chunks. After an error the file ends with a whole frame, and
@@ -158,6 +168,13 @@ impl Appender {
         };
         segment.unsynced = true;
         let outcome = segment.file.write_all(&self.staging.bytes);
+        if outcome.is_ok() && !segment.path.exists() {
+            // Somebody removed the file: what is written to it is gone, and must not be confirmed.
+            self.staging = Staging::default();
+            let error = io_error("write to", &segment.path, io::ErrorKind::NotFound.into());
+            self.current = None;
+            return Err(error);
+        }
         let (frames, bytes) = match &outcome {
             Ok(()) => (staged, self.staging.bytes.len()),
             Err(_) => {
@@ -214,7 +231,10 @@ impl Appender {
         self.flush()?;
         self.list_again()?;
         match self.config.full {
-            FullPolicy::Refuse => self.refuse_if_full(bytes),
+            FullPolicy::Refuse => {
+                self.wanted_bytes = bytes;
+                self.refuse_if_full(bytes)
+            }
             FullPolicy::DropOldest => {
                 while self.is_full(bytes) && self.segments.len() > 1 {
                     self.drop_oldest()?;

@@ -16,7 +16,7 @@ pub enum SyncPolicy {
     /// commit). A confirmed chunk survives a crash of the machine.
     #[default]
     Chunk,
-    /// At this interval, or earlier when the window is full. Confirmations wait for it, so that
+    /// At this interval, or earlier when an offer meets a full window. Confirmations wait for it, so that
     /// they mean the same as with `Chunk`; fewer calls, later confirmations.
     Interval(Duration),
     /// Never. A chunk is confirmed when the operating system has it: it survives a crash of the

@@ -148,7 +148,7 @@ impl Cursor {
             }
             // The end of this segment as it was a moment ago. It is final as soon as there is a
             // newer one, so look for that first and at the end once more.
-            let Some(next) = self.newer_segment()? else {
+            let Some(next) = self.next_segment()? else {
                 return Ok(Found::Nothing);
             };
             if let Some(found) = self.step(Tail::Final)? {
@@ -199,12 +199,16 @@ impl Cursor {
                     };
                     (end, Some(found))
                 }
-                Step::Damaged { end, bytes, error } => {
-                    let skipped = end - at.offset;
+                Step::Damaged {
+                    at: offset,
+                    end,
+                    bytes,
+                    error,
+                } => {
                     let found = Found::Damaged {
-                        at,
+                        at: Position { offset, ..at },
                         bytes,
-                        skipped,
+                        skipped: end.saturating_sub(offset),
                         error,
                     };
                     (end, Some(found))
@@ -238,14 +242,23 @@ impl Cursor {
         Ok(self.open.as_mut())
     }
 
-    fn newer_segment(&self) -> io::Result<Option<u64>> {
+    /// The segment to read after this one.
+    fn next_segment(&self) -> io::Result<Option<u64>> {
         if self.only.is_some() {
             return Ok(None);
         }
+        let here = self.position.segment;
         let segments = self.list()?;
-        Ok(segments
-            .into_iter()
-            .find(|segment| *segment > self.position.segment))
+        let newer = segments.iter().find(|segment| **segment > here);
+        // The segment was removed or replaced while we read it: somebody emptied the folder, and
+        // its chunks are numbered from the start again.
+        let begun_again = match &self.open {
+            Some(_) if !segments.contains(&here) => true,
+            Some(open) => open.is_replaced(&self.folder.join(segment_name(here))),
+            None => false,
+        };
+        let restarted = segments.first().filter(|_| begun_again);
+        Ok(newer.or(restarted).copied())
     }
 
     fn list(&self) -> io::Result<Vec<u64>> {

@@ -6,17 +6,14 @@
 use std::io;
 use std::path::Path;
 
+use baler_common::container::ChunkExtent;
 use bytes::Bytes;
 
 use crate::block::{BlockFile, to_usize};
 use crate::consumer::Position;
 
-/// The magic of Kieker's container; FORMAT.md, "Kieker's container".
-const KIEKER_MAGIC: [u8; 4] = *b"KIKA";
-/// The magic of the native container; FORMAT.md, "Prefix".
-const NATIVE_MAGIC: [u8; 4] = *b"BALR";
-/// How long the prefix of a native chunk is.
-const PREFIX_BYTES: usize = 16;
+/// How many bytes tell how far a chunk reaches.
+const PREFIX_BYTES: usize = ChunkExtent::NEEDED_BYTES;
 
 /// A plain file, open for reading.
 #[derive(Debug)]
@@ -73,10 +70,10 @@ impl PlainFile {
         let head = self
             .file
             .fetch(self.offset, PREFIX_BYTES, PREFIX_BYTES, length)?;
-        let chunk_bytes = match head.starts_with(&KIEKER_MAGIC) {
-            true => Some(left),
-            false => native_chunk_bytes(&head),
-        };
+        let chunk_bytes = ChunkExtent::of(&head).map(|extent| match extent {
+            ChunkExtent::Bytes(bytes) => bytes,
+            ChunkExtent::ToEnd => left,
+        });
         match chunk_bytes {
             Some(bytes) if bytes > left => {
                 let reason = format!("cut short: the chunk has {bytes} bytes, {left} are left");
@@ -126,28 +123,15 @@ impl PlainFile {
     }
 
     fn next_prefix(&mut self, mut offset: u64, length: u64) -> io::Result<Option<u64>> {
-        while let Some(at) = self.file.find(NATIVE_MAGIC, offset, length)? {
+        while let Some(at) = self.file.find(ChunkExtent::NATIVE_MAGIC, offset, length)? {
             let head = self.file.fetch(at, PREFIX_BYTES, PREFIX_BYTES, length)?;
-            if native_chunk_bytes(&head).is_some() {
+            if ChunkExtent::of(&head).is_some() {
                 return Ok(Some(at));
             }
             offset = at.saturating_add(1);
         }
         Ok(None)
     }
-}
-
-/// How long a native chunk is, from its prefix: magic 4, version 1, format 1, reserved 2,
-/// length 4, CRC32C of these 12.
-fn native_chunk_bytes(head: &[u8]) -> Option<u64> {
-    let (prefix, _) = head.split_first_chunk::<PREFIX_BYTES>()?;
-    let (checked, crc) = prefix.split_last_chunk::<4>()?;
-    let (_, length) = checked.split_last_chunk::<4>()?;
-    let bytes = u64::from(u32::from_le_bytes(*length));
-    let sound = checked.starts_with(&NATIVE_MAGIC)
-        && crc32c::crc32c(checked) == u32::from_le_bytes(*crc)
-        && bytes >= PREFIX_BYTES as u64;
-    sound.then_some(bytes)
 }
 
 #[cfg(test)]
@@ -181,17 +165,17 @@ mod tests {
 
     #[test]
     fn native_chunks_follow_each_other_and_damage_between_them_is_skipped() {
-        let mut bytes = native(b"one");
+        let mut bytes = native(b"body");
         bytes.extend(b"BALR no chunk");
         bytes.extend(native(b"three"));
         bytes.extend(&native(b"cut short")[..20]);
         assert_eq!(
             pieces(&bytes, 1_000),
             [
-                (true, 0, 19),
-                (false, 19, 13),
-                (true, 32, 21),
-                (false, 53, 20)
+                (true, 0, 20),
+                (false, 20, 13),
+                (true, 33, 21),
+                (false, 54, 20)
             ]
         );
     }

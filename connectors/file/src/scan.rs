@@ -40,6 +40,7 @@ pub(crate) enum Step {
     },
     /// Bytes that are no frame, up to `end`. A long run comes in several pieces.
     Damaged {
+        at: u64,
         end: u64,
         bytes: Bytes,
         error: SegmentError,
@@ -99,6 +100,14 @@ impl SegmentScanner {
     pub(crate) fn header(&mut self) -> io::Result<Option<SegmentHeader>> {
         let length = self.length()?;
         Ok(self.segment_header(length)?.ok())
+    }
+
+    /// Whether another segment has come to this path since it was opened.
+    pub(crate) fn is_replaced(&self, path: &Path) -> bool {
+        let now = Self::open(path, self.limit_bytes)
+            .ok()
+            .and_then(|now| now.tag);
+        self.tag.zip(now).is_some_and(|(before, now)| before != now)
     }
 
     /// Up to `limit_bytes` bytes of the file.
@@ -216,7 +225,12 @@ impl SegmentScanner {
         let limit = offset.saturating_add(self.piece_bytes() as u64);
         let end = next.unwrap_or(length).min(limit);
         let bytes = self.piece(offset, end)?;
-        Ok(Step::Damaged { end, bytes, error })
+        Ok(Step::Damaged {
+            at: offset,
+            end,
+            bytes,
+            error,
+        })
     }
 
     /// How many damaged bytes are handed out at once: a whole frame of the largest chunk.

@@ -28,6 +28,8 @@ pub struct FileWriter {
     counters: Arc<WriterCounters>,
     shared: Option<Arc<Shared>>,
     notify: Option<Arc<dyn Notify>>,
+    /// What a full folder has to have room for before it is opened again.
+    wanted_bytes: u64,
 }
 
 /// What owner and thread share.
@@ -50,6 +52,8 @@ struct State {
     confirmed: Vec<u64>,
     /// An offer was refused because the window is full: there is nothing to wait for.
     starved: bool,
+    /// What a full folder has to have room for.
+    wanted_bytes: u64,
     stop: Stop,
     notify: Option<Arc<dyn Notify>>,
 }
@@ -108,6 +112,7 @@ impl FileWriter {
             counters: Arc::default(),
             shared: None,
             notify: None,
+            wanted_bytes: 0,
         }
     }
 
@@ -135,6 +140,7 @@ impl FileWriter {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 notify: self.notify.clone(),
+                wanted_bytes: self.wanted_bytes,
                 ..State::default()
             }),
             work: Condvar::new(),
@@ -235,6 +241,7 @@ impl ChunkWriter for FileWriter {
                 if !shared.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
                     return Err(busy());
                 }
+                self.wanted_bytes = shared.lock().wanted_bytes;
                 self.shared = None;
             }
         }
@@ -331,7 +338,8 @@ impl Shared {
         config: &FileWriterConfig,
         counters: Arc<WriterCounters>,
     ) -> Result<(), TransportError> {
-        let mut appender = Appender::open(config, counters)?;
+        let wanted_bytes = self.lock().wanted_bytes;
+        let mut appender = Appender::open(config, counters, wanted_bytes)?;
         self.lock().phase = Phase::Open;
         self.changed.notify_all();
         self.tell();
@@ -358,7 +366,10 @@ impl Shared {
             if synced.is_ok() {
                 self.confirm(std::mem::take(&mut window).chunks);
             }
-            written.and(synced)?;
+            if let Err(error) = written.and(synced) {
+                self.lock().wanted_bytes = appender.wanted_bytes();
+                return Err(error);
+            }
             if ends {
                 return Ok(());
             }

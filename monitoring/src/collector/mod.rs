@@ -12,9 +12,11 @@
 //! are forwarded with times of long ago or none are batched like any other.
 
 mod batch;
+mod dispatch;
 mod drain;
 mod encoder;
 mod event;
+mod flush;
 mod ledger;
 mod shared;
 mod split;

@@ -19,5 +19,5 @@ mod serializer;
 mod write;
 
 pub(super) use decode::{DecodeScratch, decode, summarize};
-pub(super) use prefix::MAGIC;
+pub(super) use prefix::{MAGIC, PREFIX_BYTES, declared_bytes};
 pub use serializer::NativeSerializer;

@@ -12,7 +12,7 @@ pub(in crate::container) const MAGIC: [u8; 4] = *b"BALR";
 const VERSION: u8 = 1;
 
 /// How many bytes the prefix has.
-pub(super) const PREFIX_BYTES: usize = 16;
+pub(in crate::container) const PREFIX_BYTES: usize = 16;
 
 /// How many bytes of the prefix its own checksum covers.
 const CHECKED_BYTES: usize = 12;
@@ -41,6 +41,18 @@ pub(super) fn seal(out: &mut Vec<u8>, start: usize, format: u8) -> Result<usize,
     let checksum = out.get(start..).map_or(0, crc32c::crc32c);
     out.extend_from_slice(&checksum.to_le_bytes());
     Ok(bytes)
+}
+
+/// How long a chunk is by its prefix, if these bytes begin with a sound one.
+pub(in crate::container) fn declared_bytes(start: &[u8]) -> Option<u32> {
+    let (prefix, _) = start.split_first_chunk::<PREFIX_BYTES>()?;
+    let (checked, checksum) = prefix.split_last_chunk::<CHECKSUM_BYTES>()?;
+    let (_, length) = checked.split_last_chunk::<4>()?;
+    let bytes = u32::from_le_bytes(*length);
+    let sound = checked.starts_with(&MAGIC)
+        && crc32c::crc32c(checked) == u32::from_le_bytes(*checksum)
+        && to_usize(bytes.into()) >= PREFIX_BYTES + CHECKSUM_BYTES;
+    sound.then_some(bytes)
 }
 
 /// Checks prefix, length and checksum; returns the body's format and a cursor over what stands

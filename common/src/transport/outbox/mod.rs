@@ -5,47 +5,28 @@
 //!              ^ resend everything after a reopen |
 //! ```
 
+mod entry;
 mod fate;
+mod guarded;
+mod settings;
+mod stats;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use entry::Entry;
 pub use fate::{End, Fate};
+use guarded::guarded;
+pub use settings::OutboxSettings;
+pub use stats::{Connection, OutboxStats};
 
 use super::chunk::Chunk;
 use super::error::{RetryClass, TransportError};
-use super::retry::RetryPolicy;
 use super::writer::{ChunkWriter, Confirmation, Notify, Outcome, RejectReason};
-
-/// Bounds and patience of an [`Outbox`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OutboxSettings {
-    /// How many chunks may be unconfirmed. Default 64, the window of an ample medium.
-    pub max_chunks: usize,
-    /// How many bytes may be unconfirmed; one chunk is always taken. Default 8 MiB.
-    pub max_bytes: usize,
-    /// How long one attempt to reopen the writer may block. Default 2 s.
-    pub reopen_timeout: Duration,
-    /// How often and how long to try again.
-    pub retry: RetryPolicy,
-}
-
-impl Default for OutboxSettings {
-    fn default() -> Self {
-        Self {
-            max_chunks: 64,
-            max_bytes: 8 << 20,
-            reopen_timeout: Duration::from_secs(2),
-            retry: RetryPolicy::default(),
-        }
-    }
-}
 
 /// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
 /// has an order.
@@ -77,17 +58,6 @@ pub struct Outbox {
     confirmations: Vec<Confirmation>,
 }
 
-#[derive(Debug)]
-struct Entry {
-    chunk: Chunk,
-    since: Instant,
-    offered: bool,
-    /// How often the writer took it.
-    offers: u32,
-    failures: u32,
-    not_before: Option<Instant>,
-}
-
 #[derive(Debug, Clone)]
 enum Link {
     /// To be reopened at this time, or at once.
@@ -102,53 +72,6 @@ struct Counts {
     retries: u64,
     opened: u64,
     broken: u64,
-}
-
-/// The state of a writer's connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Connection {
-    /// Not open, or no longer; it will be tried again.
-    #[default]
-    Closed,
-    /// Given up: opening failed for a reason that trying again cannot cure.
-    Failed,
-    /// Open.
-    Open,
-}
-
-impl Connection {
-    /// The name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Failed => "failed",
-            Self::Open => "open",
-        }
-    }
-}
-
-/// What an [`Outbox`] has done and holds.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct OutboxStats {
-    /// How often a chunk was offered once more.
-    pub retries: u64,
-    /// How often the writer was opened again after the first time.
-    pub reopened: u64,
-    /// How often the connection broke, or could not be made.
-    pub broken: u64,
-    /// Chunks without a fate.
-    pub unconfirmed_chunks: usize,
-    /// Bytes of chunks without a fate.
-    pub unconfirmed_bytes: usize,
-    /// Chunks that the writer has taken and not confirmed.
-    pub in_flight_chunks: usize,
-    /// Bytes that the writer has taken and not confirmed.
-    pub in_flight_bytes: usize,
-    /// The connection's state.
-    pub connection: Connection,
-    /// What went wrong last.
-    pub last_error: Option<Arc<TransportError>>,
 }
 
 impl Outbox {
@@ -205,14 +128,7 @@ impl Outbox {
     /// [`drive`](Self::drive).
     pub fn push(&mut self, chunk: Chunk, now: Instant) {
         self.bytes = self.bytes.saturating_add(chunk.bytes.len());
-        self.unconfirmed.push_back(Entry {
-            chunk,
-            since: now,
-            offered: false,
-            offers: 0,
-            failures: 0,
-            not_before: None,
-        });
+        self.unconfirmed.push_back(Entry::new(chunk, now));
     }
 
     /// Does what can be done now; appends the fates that became known to `fates`.
@@ -511,15 +427,6 @@ impl Outbox {
     }
 }
 
-impl Entry {
-    fn end(self, end: End) -> Fate {
-        Fate {
-            chunk: self.chunk,
-            end,
-        }
-    }
-}
-
 impl fmt::Debug for Outbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbox")
@@ -527,22 +434,4 @@ impl fmt::Debug for Outbox {
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
-}
-
-/// Calls the writer; its panic becomes an error after which it is reopened.
-fn guarded<T>(
-    operation: &'static str,
-    medium: &'static str,
-    call: impl FnOnce() -> T,
-) -> Result<T, TransportError> {
-    // What a panicking writer leaves behind is its own; `reopen` makes it forget.
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
-        let text = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
-        let message = format!("the writer panicked: {text}");
-        TransportError::new(operation, medium, RetryClass::Retry, message)
-    })
 }

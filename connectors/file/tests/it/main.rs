@@ -1,4 +1,10 @@
-//! The file connector against real folders: the contract, damage, limits, crashes.
+//! The file connector against real folders: the contract, damage, limits, positions, crashes.
 #![cfg(test)]
 
+mod consumer;
 mod contract;
+mod crash;
+mod damage;
+mod follow;
+mod limits;
+mod support;

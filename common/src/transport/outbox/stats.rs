@@ -1,0 +1,52 @@
+//! What an outbox has done and holds.
+
+use std::sync::Arc;
+
+use crate::transport::TransportError;
+
+/// The state of a writer's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Connection {
+    /// Not open, or no longer; it will be tried again.
+    #[default]
+    Closed,
+    /// Given up: opening failed for a reason that trying again cannot cure.
+    Failed,
+    /// Open.
+    Open,
+}
+
+impl Connection {
+    /// The name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Failed => "failed",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// What an [`super::Outbox`] has done and holds.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct OutboxStats {
+    /// How often a chunk was offered once more.
+    pub retries: u64,
+    /// How often the writer was opened again after the first time.
+    pub reopened: u64,
+    /// How often the connection broke, or could not be made.
+    pub broken: u64,
+    /// Chunks without a fate.
+    pub unconfirmed_chunks: usize,
+    /// Bytes of chunks without a fate.
+    pub unconfirmed_bytes: usize,
+    /// Chunks that the writer has taken and not confirmed.
+    pub in_flight_chunks: usize,
+    /// Bytes that the writer has taken and not confirmed.
+    pub in_flight_bytes: usize,
+    /// The connection's state.
+    pub connection: Connection,
+    /// What went wrong last.
+    pub last_error: Option<Arc<TransportError>>,
+}

@@ -1,1 +1,0 @@
-//! See the tests of the outbox below.
