@@ -5,10 +5,12 @@
 )]
 
 mod arbitrary;
+mod corpus;
 mod derive;
 mod derive_errors;
 mod evolution;
 mod format_document;
+mod fuzz_bodies;
 mod kieker_container;
 mod kieker_types;
 mod native_chunks;

@@ -1,0 +1,235 @@
+//! What the fuzz targets of `common/fuzz` do with their bytes; `corpus` replays it on stable.
+
+use std::sync::Arc;
+
+use baler_common::container::{
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, Limits, NativeSerializer,
+};
+use baler_common::record::{
+    BatchBuilder, DynamicRecord, EnumType, Field, FieldType, RecordBatch, Role, Schema, Value,
+};
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+
+/// Decodes the bytes as they are, and once more with length and checksums of a native chunk made
+/// right; whatever is taken must survive being encoded again.
+pub(crate) fn container(bytes: &[u8]) {
+    let mut limits = Limits::default();
+    limits.chunk_bytes = 1 << 20;
+    limits.body_bytes = 1 << 20;
+    limits.records = 1 << 14;
+    limits.strings = 1 << 14;
+    limits.types = 64;
+    limits.decoded_bytes = 2 << 20;
+    let mut decoder = ChunkDecoder::new(limits);
+    decode(&mut decoder, bytes);
+    if let Some(sealed) = sealed(bytes) {
+        decode(&mut decoder, &sealed);
+    }
+}
+
+fn decode(decoder: &mut ChunkDecoder, chunk: &[u8]) {
+    let summary = decoder.summarize(chunk);
+    let Ok((decoded, _)) = decoder.decode_with_layout(chunk) else {
+        return;
+    };
+    assert_eq!(summary.as_ref(), Ok(&decoded.summary));
+    if let Some(records) = decoded.summary.records {
+        assert_eq!(decoded.batch.len(), records);
+    }
+    let header = decoded.summary.header.unwrap_or_else(plain_header);
+    survives(&decoded.batch, &header, Compression::None);
+}
+
+/// The bytes with the length and the checksums that they would have as a native chunk.
+fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut chunk = bytes.to_vec();
+    let total = u32::try_from(chunk.len()).ok()?;
+    let (content, checksum) = chunk.split_last_chunk_mut::<4>()?;
+    let prefix = content.first_chunk_mut::<16>()?;
+    prefix[..6].copy_from_slice(b"BALR\x01\x01");
+    prefix[8..12].copy_from_slice(&total.to_le_bytes());
+    let prefix_checksum = crc32c::crc32c(&prefix[..12]);
+    prefix[12..].copy_from_slice(&prefix_checksum.to_le_bytes());
+    *checksum = crc32c::crc32c(content).to_le_bytes();
+    Some(chunk)
+}
+
+/// Makes records of the bytes; decode(encode(x)) must be x.
+pub(crate) fn roundtrip(bytes: &[u8]) {
+    let mut source = Source(bytes);
+    let compression = match source.byte() % 3 {
+        0 => Compression::None,
+        1 => Compression::Lz4,
+        _ => Compression::Zstd { level: 1 },
+    };
+    let types = 1 + source.byte() % 3;
+    let schemas: Vec<_> = (0..types)
+        .map(|number| Arc::new(source.schema(&format!("t{number}"), 0)))
+        .collect();
+    let mut builder = BatchBuilder::new();
+    let mut records = Vec::new();
+    while !source.0.is_empty() && records.len() < 200 {
+        let Some(schema) = schemas.get(usize::from(source.byte()) % schemas.len()) else {
+            return;
+        };
+        let time = source.number().cast_signed();
+        let values = source.fields(schema, 0);
+        let record = DynamicRecord::new(Arc::clone(schema), Some(time), values).unwrap();
+        builder.push_dynamic(&record).unwrap();
+        records.push(record);
+    }
+    let mut header = plain_header();
+    header.identity.sequence = source.number();
+    let decoded = survives(&builder.take(), &header, compression);
+    let decoded: Vec<_> = decoded.records().map(DynamicRecord::from).collect();
+    assert_eq!(decoded, records);
+}
+
+fn survives(batch: &RecordBatch, header: &ChunkHeader, compression: Compression) -> RecordBatch {
+    let Ok(mut serializer) = NativeSerializer::new(compression) else {
+        return batch.clone();
+    };
+    let mut chunk = Vec::new();
+    serializer.serialize(batch, header, &mut chunk).unwrap();
+    let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+    assert_eq!(&decoded.batch, batch);
+    assert_eq!(decoded.summary.header.as_ref(), Some(header));
+    decoded.batch
+}
+
+fn plain_header() -> ChunkHeader {
+    ChunkHeader::new(ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 2,
+            random: 3,
+        },
+        lane: 4,
+        sequence: 5,
+    })
+}
+
+/// Takes schemas and values out of bytes; zeros when they end.
+struct Source<'a>(&'a [u8]);
+
+impl Source<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((byte, rest)) => {
+                self.0 = rest;
+                *byte
+            }
+            None => 0,
+        }
+    }
+
+    /// Small numbers are more likely than large ones, as in life.
+    fn number(&mut self) -> u64 {
+        let bytes = self.byte() % 12;
+        match bytes {
+            9 => u64::MAX,
+            10 => 1 << 63,
+            11 => i64::MAX.cast_unsigned(),
+            _ => (0..bytes).fold(0, |number, _| number << 8 | u64::from(self.byte())),
+        }
+    }
+
+    fn schema(&mut self, name: &str, depth: u8) -> Schema {
+        let count = self.byte() % 6;
+        let fields: Vec<Field> = (0..count)
+            .map(|number| {
+                let role = Role::from_code(self.byte() % 3).unwrap();
+                Field::new(format!("f{number}"), self.field_type(depth + 1)).with_role(role)
+            })
+            .collect();
+        Schema::new(name, fields).unwrap()
+    }
+
+    fn field_type(&mut self, depth: u8) -> FieldType {
+        let plain = [
+            FieldType::Bool,
+            FieldType::I8,
+            FieldType::I16,
+            FieldType::I32,
+            FieldType::I64,
+            FieldType::U8,
+            FieldType::U16,
+            FieldType::U32,
+            FieldType::U64,
+            FieldType::F32,
+            FieldType::F64,
+            FieldType::Char,
+            FieldType::String,
+            FieldType::Bytes,
+        ];
+        let byte = usize::from(self.byte()) % 18;
+        if let Some(kind) = plain.into_iter().nth(byte) {
+            return kind;
+        }
+        match byte {
+            _ if depth > 4 => FieldType::String,
+            14 => {
+                let variants = (0..=self.byte() % 5).map(|number| format!("v{number}"));
+                FieldType::Enum(Arc::new(EnumType::new("e", variants).unwrap()))
+            }
+            15 => match self.field_type(depth + 1) {
+                optional @ FieldType::Optional(_) => optional,
+                kind => kind.optional(),
+            },
+            16 => self.field_type(depth + 1).list(),
+            _ => FieldType::Record(Arc::new(self.schema("n", depth))),
+        }
+    }
+
+    fn fields(&mut self, schema: &Schema, depth: u8) -> Vec<Value> {
+        let fields = schema.fields().iter();
+        fields
+            .map(|field| self.value(field.field_type(), depth))
+            .collect()
+    }
+
+    fn value(&mut self, kind: &FieldType, depth: u8) -> Value {
+        let unused = 64 - kind.integer_bits().unwrap_or(64);
+        match kind {
+            FieldType::Bool => Value::Bool(self.byte() % 2 == 1),
+            FieldType::I8 | FieldType::I16 | FieldType::I32 | FieldType::I64 => {
+                Value::Signed((self.number() << unused).cast_signed() >> unused)
+            }
+            FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 => {
+                Value::Unsigned((self.number() << unused) >> unused)
+            }
+            FieldType::F32 => {
+                let bits = u32::try_from(self.number() >> 32);
+                Value::F32(f32::from_bits(bits.unwrap()))
+            }
+            FieldType::F64 => Value::F64(f64::from_bits(self.number())),
+            FieldType::Char => {
+                let code = u32::try_from(self.number() % 0x11_0000).unwrap();
+                Value::Char(char::from_u32(code).unwrap_or('?'))
+            }
+            FieldType::String => {
+                let bytes: Vec<u8> = (0..self.byte() % 12).map(|_| self.byte()).collect();
+                Value::from(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            FieldType::Bytes => {
+                let bytes: Vec<u8> = (0..self.byte() % 12).map(|_| self.byte()).collect();
+                Value::Bytes(bytes.into())
+            }
+            FieldType::Enum(enum_type) => {
+                let variants = u32::try_from(enum_type.variants().len()).unwrap();
+                Value::Variant(u32::from(self.byte()) % variants)
+            }
+            FieldType::Optional(inner) => match self.byte() % 2 {
+                0 => Value::Null,
+                _ => self.value(inner, depth),
+            },
+            FieldType::List(inner) => {
+                // Fewer the deeper, so that lists of lists stay small.
+                let most = 8_u8.checked_shr(depth.into()).unwrap_or(0);
+                let count = self.byte() % (most + 1);
+                Value::List((0..count).map(|_| self.value(inner, depth + 1)).collect())
+            }
+            FieldType::Record(schema) => Value::Record(self.fields(schema, depth)),
+        }
+    }
+}
