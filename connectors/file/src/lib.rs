@@ -14,6 +14,7 @@ mod recovery;
 mod scan;
 pub mod segment;
 mod stats;
+mod worker;
 mod writer;
 
 pub use config::{

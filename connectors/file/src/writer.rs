@@ -1,20 +1,19 @@
-//! The writing end: a window in front of the thread that writes.
+//! The writing end: the owner's side of the window.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use std::{fmt, thread};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
 
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Outcome,
     RejectReason, Rejected, RetryClass, TransportError,
 };
 
-use crate::appender::Appender;
 use crate::config::{FileWriterConfig, SyncPolicy};
 use crate::error::endpoint;
 use crate::segment::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use crate::stats::{WriterCounters, WriterStats};
+use crate::worker::{Failure, Phase, Shared, Stop};
 
 /// Writes chunks to a folder of segments.
 ///
@@ -30,60 +29,6 @@ pub struct FileWriter {
     notify: Option<Arc<dyn Notify>>,
     /// What a full folder has to have room for before it is opened again.
     wanted_bytes: u64,
-}
-
-/// What owner and thread share.
-struct Shared {
-    state: Mutex<State>,
-    /// Something to do for the thread.
-    work: Condvar,
-    /// The phase changed.
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    phase: Phase,
-    /// Offered and not yet taken by the thread.
-    queue: VecDeque<Chunk>,
-    /// Offered and not yet confirmed, oldest first: ticket and bytes.
-    in_flight: VecDeque<(u64, usize)>,
-    in_flight_bytes: usize,
-    confirmed: Vec<u64>,
-    /// An offer was refused because the window is full: there is nothing to wait for.
-    starved: bool,
-    /// What a full folder has to have room for.
-    wanted_bytes: u64,
-    stop: Stop,
-    notify: Option<Arc<dyn Notify>>,
-}
-
-#[derive(Default)]
-enum Phase {
-    #[default]
-    Opening,
-    Open,
-    /// The thread ended, with this error if it did not end by request.
-    Ended(Option<Failure>),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Stop {
-    #[default]
-    No,
-    /// Write what is queued, then end.
-    Flush,
-    /// End now.
-    Abandon,
-}
-
-/// A [`TransportError`] that can be told more than once.
-#[derive(Clone)]
-struct Failure {
-    operation: &'static str,
-    endpoint: Box<str>,
-    message: Box<str>,
-    class: RetryClass,
 }
 
 impl FileWriter {
@@ -134,32 +79,6 @@ impl FileWriter {
             RetryClass::Retry,
             "the writer is not open",
         )
-    }
-
-    fn start_thread(&self) -> Result<Arc<Shared>, TransportError> {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                notify: self.notify.clone(),
-                wanted_bytes: self.wanted_bytes,
-                ..State::default()
-            }),
-            work: Condvar::new(),
-            changed: Condvar::new(),
-        });
-        let for_thread = Arc::clone(&shared);
-        let config = self.config.clone();
-        let counters = Arc::clone(&self.counters);
-        thread::Builder::new()
-            .name("baler-file".into())
-            .spawn(move || {
-                let _end = EndOnPanic(&for_thread);
-                let outcome = for_thread.run(&config, counters);
-                for_thread.end(outcome.err().map(Failure::from));
-            })
-            .map_err(|error| {
-                crate::error::io_error("start a thread for", &self.config.folder, error)
-            })?;
-        Ok(shared)
     }
 }
 
@@ -247,7 +166,12 @@ impl ChunkWriter for FileWriter {
         }
         let shared = match &self.shared {
             Some(shared) => shared,
-            None => &*self.shared.insert(self.start_thread()?),
+            None => {
+                let notify = self.notify.clone();
+                let started =
+                    Shared::start(&self.config, &self.counters, notify, self.wanted_bytes)?;
+                &*self.shared.insert(started)
+            }
         };
         if !shared.wait(by, |phase| !matches!(phase, Phase::Opening)) {
             return Err(busy());
@@ -301,216 +225,6 @@ const fn confirmed(ticket: u64) -> Confirmation {
     Confirmation {
         ticket,
         outcome: Outcome::Confirmed,
-    }
-}
-
-/// What the thread is to do next.
-enum Work {
-    Write(Vec<Chunk>),
-    Sync,
-    End,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that holds the lock can leave the state half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stop(&self, stop: Stop) {
-        self.lock().stop = stop;
-        self.work.notify_one();
-    }
-
-    /// Waits until the phase is as wanted; says whether it became so in time.
-    fn wait(&self, by: Instant, wanted: impl Fn(&Phase) -> bool) -> bool {
-        let left = by.saturating_duration_since(Instant::now());
-        let (state, _) = self
-            .changed
-            .wait_timeout_while(self.lock(), left, |state| !wanted(&state.phase))
-            .unwrap_or_else(PoisonError::into_inner);
-        wanted(&state.phase)
-    }
-
-    /// The thread.
-    fn run(
-        &self,
-        config: &FileWriterConfig,
-        counters: Arc<WriterCounters>,
-    ) -> Result<(), TransportError> {
-        let wanted_bytes = self.lock().wanted_bytes;
-        let mut appender = Appender::open(config, counters, wanted_bytes)?;
-        self.lock().phase = Phase::Open;
-        self.changed.notify_all();
-        self.tell();
-        let mut window = Unsynced::default();
-        loop {
-            let work = self.next_work(window.due(config.sync));
-            let ends = matches!(work, Work::End);
-            let written = match work {
-                Work::Write(chunks) => appender.append(&chunks),
-                Work::Sync | Work::End => Ok(()),
-            };
-            window.add(appender.take_written());
-            // What was written before a failure counts, if it can be made durable.
-            let synced = match config.sync {
-                SyncPolicy::None => Ok(()),
-                SyncPolicy::Interval(interval) if written.is_ok() && !ends => {
-                    match window.is_due(interval) || self.is_starved() {
-                        true => appender.sync(),
-                        false => continue,
-                    }
-                }
-                SyncPolicy::Chunk | SyncPolicy::Interval(_) => appender.sync(),
-            };
-            if synced.is_ok() {
-                self.confirm(std::mem::take(&mut window).chunks);
-            }
-            if let Err(error) = written.and(synced) {
-                self.lock().wanted_bytes = appender.wanted_bytes();
-                return Err(error);
-            }
-            if ends {
-                return Ok(());
-            }
-        }
-    }
-
-    fn next_work(&self, sync_at: Option<Instant>) -> Work {
-        let mut state = self.lock();
-        loop {
-            if state.stop == Stop::Abandon {
-                return Work::End;
-            }
-            if !state.queue.is_empty() {
-                return Work::Write(state.queue.drain(..).collect());
-            }
-            if state.stop == Stop::Flush {
-                return Work::End;
-            }
-            let Some(sync_at) = sync_at else {
-                state = self
-                    .work
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let left = sync_at.saturating_duration_since(Instant::now());
-            if left.is_zero() || state.starved {
-                return Work::Sync;
-            }
-            (state, _) = self
-                .work
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn is_starved(&self) -> bool {
-        self.lock().starved
-    }
-
-    /// Confirms the oldest chunks in flight.
-    fn confirm(&self, chunks: usize) {
-        let mut state = self.lock();
-        state.starved = false;
-        for _ in 0..chunks {
-            let Some((ticket, bytes)) = state.in_flight.pop_front() else {
-                break;
-            };
-            state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
-            state.confirmed.push(ticket);
-        }
-        drop(state);
-        if chunks > 0 {
-            self.tell();
-        }
-    }
-
-    fn end(&self, failure: Option<Failure>) {
-        {
-            let mut state = self.lock();
-            if !matches!(state.phase, Phase::Ended(_)) {
-                state.phase = Phase::Ended(failure);
-            }
-            // What was not confirmed is the owner's again.
-            state.queue.clear();
-        }
-        self.changed.notify_all();
-        self.tell();
-    }
-
-    /// Tells the owner, with no lock held.
-    fn tell(&self) {
-        let notify = self.lock().notify.clone();
-        if let Some(notify) = notify {
-            notify.notify();
-        }
-    }
-}
-
-/// Chunks that were written and not yet forced to stable storage.
-#[derive(Default)]
-struct Unsynced {
-    chunks: usize,
-    since: Option<Instant>,
-}
-
-impl Unsynced {
-    fn add(&mut self, chunks: usize) {
-        if chunks > 0 {
-            self.chunks = self.chunks.saturating_add(chunks);
-            self.since.get_or_insert_with(Instant::now);
-        }
-    }
-
-    fn due(&self, policy: SyncPolicy) -> Option<Instant> {
-        match policy {
-            SyncPolicy::Interval(interval) => self.since.map(|since| since + interval),
-            SyncPolicy::Chunk | SyncPolicy::None => None,
-        }
-    }
-
-    fn is_due(&self, interval: Duration) -> bool {
-        self.since.is_some_and(|since| since.elapsed() >= interval)
-    }
-}
-
-/// Ends the phase even if the thread panics, so that nobody waits for it forever.
-struct EndOnPanic<'a>(&'a Shared);
-
-impl Drop for EndOnPanic<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.end(Some(Failure {
-                operation: "write to",
-                endpoint: "file:".into(),
-                message: "the writing thread panicked".into(),
-                class: RetryClass::Retry,
-            }));
-        }
-    }
-}
-
-impl Failure {
-    fn error(&self) -> TransportError {
-        TransportError::new(
-            self.operation,
-            self.endpoint.clone(),
-            self.class,
-            self.message.clone(),
-        )
-    }
-}
-
-impl From<TransportError> for Failure {
-    fn from(error: TransportError) -> Self {
-        Self {
-            operation: error.operation,
-            endpoint: error.endpoint,
-            message: error.message,
-            class: error.class,
-        }
     }
 }
 

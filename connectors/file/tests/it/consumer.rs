@@ -143,7 +143,7 @@ fn numbers_that_a_consumer_settled_are_not_given_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = FileWriterConfig::new(folder.path());
     config.sync = SyncPolicy::None;
-    for lost in [10_u64, 100] {
+    for lost in [10, u64::MAX] {
         write(&config, 6).close(soon());
         let mut reader = open(folder.path(), Duration::ZERO);
         while matches!(crate::support::poll(&mut reader), Received::Chunk(_)) {}
@@ -163,8 +163,8 @@ fn numbers_that_a_consumer_settled_are_not_given_again() {
         while let Received::Chunk(_) = crate::support::poll(&mut reader) {
             again += 1;
         }
-        assert_eq!(again, 3, "{lost} bytes were lost");
+        assert_eq!(again, 3, "up to {lost} bytes were lost");
         Box::new(reader).close(soon());
     }
-    assert!(labels(folder.path()).len() > 12);
+    assert!(labels(folder.path()).len() > 9);
 }

@@ -1,10 +1,10 @@
 //! Cut and altered segments: every sound chunk is read, and what is lost is told and kept.
 
-use baler_connector_file::segment::SEGMENT_HEADER_BYTES;
+use baler_connector_file::segment::{FrameHeader, SEGMENT_HEADER_BYTES};
 use baler_connector_file::{FileWriter, FileWriterConfig, segment_name};
 use proptest::prelude::*;
 
-use crate::support::{put, read_all, segment, segments, set_aside, soon};
+use crate::support::{TAG, put, read_all, segment, segments, set_aside, soon};
 
 use baler_common::transport::ChunkWriter;
 
@@ -113,6 +113,27 @@ fn flipped_bit_in_any_byte_costs_one_chunk_and_is_told() {
         assert_eq!(damaged[0].origin.position, start as u64);
         assert_eq!(&*damaged[0].origin.lane, segment_name(0));
     }
+}
+
+#[test]
+fn frames_inside_a_damaged_chunk_are_not_taken_for_frames() {
+    // A chunk that holds a frame of another folder, and one that is behind us already.
+    let first = segment(0, &some()[..1]);
+    let again = &first.bytes[SEGMENT_HEADER_BYTES..];
+    let meta = baler_connector_testkit::ChunkSource::new(1)
+        .next(0, 20)
+        .meta;
+    let foreign = FrameHeader::new(TAG ^ 1, 9, meta, b"foreign").unwrap();
+    let nested = [&foreign.encode()[..], b"foreign", again].concat();
+    let whole = segment(0, &[some()[0].clone(), nested, some()[2].clone()]);
+    let mut bytes = whole.bytes.clone();
+    bytes[whole.ends[0]] ^= 1;
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), 0, &bytes);
+    let (read, damaged) = read_all(folder.path());
+    assert_eq!(read, [some()[0].clone(), some()[2].clone()]);
+    assert_eq!(damaged.len(), 1);
+    assert_eq!(damaged[0].bytes, bytes[whole.ends[0]..whole.ends[1]]);
 }
 
 #[test]
