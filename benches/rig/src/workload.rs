@@ -29,6 +29,8 @@ const MAX_DEPTH: u32 = 6;
 const SMALLEST_TRACE: usize = 5;
 const LARGEST_TRACE: usize = 41;
 const SIGMA: f64 = 0.8;
+/// Keeps the seeds of emitters far apart: an odd number with many bits.
+const EMITTER_STRIDE: u64 = 0xd134_2543_de82_ef95;
 
 /// One finished call; the strings are given by their position in [`Workload::operations`] and
 /// [`Workload::sessions`].
@@ -100,6 +102,18 @@ impl Workload {
             threads,
             next_trace,
         }
+    }
+
+    /// The same operations and sessions, called by another of several emitters: other calls, in
+    /// traces of their own. Number 0 is [`Workload::new`].
+    #[must_use]
+    pub fn of_emitter(seed: u64, number: u32) -> Self {
+        let mut workload = Self::new(seed);
+        if number > 0 {
+            workload.random = Random::new(seed ^ u64::from(number).wrapping_mul(EMITTER_STRIDE));
+            workload.next_trace = FIRST_TRACE_ID.wrapping_add(i64::from(number) << 40);
+        }
+        workload
     }
 
     /// The signatures of the operations.
@@ -303,6 +317,21 @@ mod tests {
         let calls = |seed| Workload::new(seed).take(1_000).collect::<Vec<_>>();
         assert_eq!(calls(1), calls(1));
         assert_ne!(calls(1), calls(2));
+    }
+
+    #[test]
+    fn emitters_share_operations_and_have_traces_of_their_own() {
+        let (first, second) = (Workload::new(1), Workload::of_emitter(1, 1));
+        assert_eq!(first.operations(), second.operations());
+        assert_eq!(first.sessions(), second.sessions());
+        assert_eq!(
+            Workload::of_emitter(1, 0).take(9).collect::<Vec<_>>(),
+            first.clone().take(9).collect::<Vec<_>>()
+        );
+        let traces = |workload: Workload| -> std::collections::HashSet<i64> {
+            workload.take(1_000).map(|call| call.trace_id).collect()
+        };
+        assert!(traces(first).is_disjoint(&traces(second)));
     }
 
     #[test]
