@@ -1,3 +1,43 @@
-//! The program `baler`.
+//! The program `baler`: reads the command line, runs a command, ends with its exit code.
 
-fn main() {}
+mod args;
+mod commands;
+mod endpoint;
+mod exit;
+mod output;
+mod shipping;
+mod shutdown;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use args::Cli;
+use exit::{Code, Failure};
+use shutdown::Shutdown;
+
+fn main() -> ExitCode {
+    // The hook has told of the panic; what is left is to end with the documented code.
+    let result = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        Err(Failure::new(
+            Code::Internal,
+            "the program panicked: this is a fault of baler, please report it",
+        ))
+    });
+    let code = result.unwrap_or_else(|failure| {
+        if !failure.message.is_empty() {
+            output::say(format_args!("error: {failure}"));
+        }
+        failure.code
+    });
+    code.into()
+}
+
+fn run() -> Result<Code, Failure> {
+    let cli = Cli::read()?;
+    output::start_logging(&cli.global)?;
+    let shutdown = Shutdown::new(cli.global.shutdown_timeout);
+    shutdown
+        .listen()
+        .map_err(|error| Failure::new(Code::Internal, format!("cannot handle signals: {error}")))?;
+    commands::run(cli, &shutdown)
+}

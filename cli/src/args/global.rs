@@ -1,0 +1,39 @@
+//! What every command takes.
+
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::values;
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// Say more on standard error: -v what happens, -vv details, -vvv everything
+    ///
+    /// BALER_LOG takes tracing's directives instead, `baler_monitoring=debug` for instance.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// How long draining may take after SIGINT, SIGTERM or the last record
+    #[arg(
+        long,
+        global = true,
+        value_name = "DURATION",
+        default_value = "10s",
+        env = "BALER_SHUTDOWN_TIMEOUT",
+        value_parser = values::duration
+    )]
+    pub(crate) shutdown_timeout: Duration,
+}
+
+/// How a command shows its result on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocumentFormat {
+    /// One JSON document and nothing else
+    Json,
+    /// Text and tables of at most 100 columns
+    Table,
+}

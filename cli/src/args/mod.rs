@@ -1,0 +1,88 @@
+//! What was typed: flags and their environment twins, not yet what they mean.
+
+mod demo;
+mod generate;
+mod global;
+mod inspect;
+mod receive;
+mod send;
+mod shipping;
+mod twice;
+pub(crate) mod values;
+
+use clap::{FromArgMatches as _, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use demo::DemoArgs;
+pub(crate) use generate::GenerateArgs;
+pub(crate) use global::{DocumentFormat, GlobalArgs};
+pub(crate) use inspect::InspectArgs;
+pub(crate) use receive::{ReceiveArgs, RecordFormat};
+pub(crate) use send::SendArgs;
+pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
+
+use crate::exit::{self, Failure};
+
+/// Ships typed records in self-contained chunks, and takes them apart again.
+#[derive(Debug, Parser)]
+#[command(
+    name = "baler",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a small instrumented shop, ship its records over TCP on loopback, and analyse them
+    Demo(DemoArgs),
+    /// Make synthetic records and ship them
+    Generate(GenerateArgs),
+    /// Ship the records of a log or a medium to another medium
+    Send(SendArgs),
+    /// Receive records and print, store or measure them
+    Receive(ReceiveArgs),
+    /// Show what is in chunks: headers, schemas, strings, columns and records
+    Inspect(InspectArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+impl Cli {
+    /// Reads the command line and the environment; ends the program as clap does when they are
+    /// wrong.
+    ///
+    /// # Errors
+    ///
+    /// A setting was given twice, as a flag and in the environment.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let matches = Self::command().get_matches();
+        twice::refuse(&Self::command(), &matches)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.exit())
+    }
+
+    /// The command line's definition, complete.
+    pub(crate) fn command() -> clap::Command {
+        <Self as clap::CommandFactory>::command().after_long_help(exit::help())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

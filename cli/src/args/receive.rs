@@ -1,0 +1,71 @@
+//! Flags of `baler receive`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::values;
+
+/// Flags of `baler receive`.
+#[derive(Debug, Args)]
+pub(crate) struct ReceiveArgs {
+    /// Where the records come from: tcp://host:port listens there, file:///folder reads
+    #[arg(long, value_name = "URI", env = "BALER_FROM")]
+    pub(crate) from: String,
+    /// Wait for more at the end of a file source
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Stop after exactly so many records
+    ///
+    /// The chunk in which the last one lies is acknowledged only if nothing of it is left;
+    /// otherwise the medium delivers it again, to whoever reads next.
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    pub(crate) count: Option<u64>,
+    /// Stop when nothing came for so long
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) idle_timeout: Option<Duration>,
+    /// Only records of these types: full names, last parts, or either with `*`
+    #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
+    pub(crate) types: Vec<String>,
+    /// Only records logged at this time or later: RFC 3339, or nanoseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true)]
+    pub(crate) since: Option<i64>,
+    /// Only records logged before this time
+    #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true)]
+    pub(crate) until: Option<i64>,
+    /// How records are written
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: RecordFormat,
+    /// Where records go instead of standard output: a file, or a folder for csv
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the summary as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary: Option<PathBuf>,
+    /// Keep what does not decode in this folder, with coordinates and reason
+    #[arg(long, value_name = "DIR", env = "BALER_QUARANTINE")]
+    pub(crate) quarantine: Option<PathBuf>,
+    /// Measure the response times of operations, and show them in the summary
+    #[arg(long)]
+    pub(crate) operations: bool,
+    /// Add to each JSON record who it is: producer, epoch, lane, sequence, index
+    #[arg(long)]
+    pub(crate) identity: bool,
+    /// Write the address that a tcp source listens on to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) port_file: Option<PathBuf>,
+}
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordFormat {
+    /// One CSV file a record type, in the folder of --output
+    Csv,
+    /// One JSON object a record, one record a line
+    Json,
+    /// Not at all: only the summary
+    None,
+    /// One line a record, cut to 100 columns
+    Table,
+}

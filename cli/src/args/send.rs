@@ -1,0 +1,33 @@
+//! Flags of `baler send`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{DocumentFormat, ShippingArgs, values};
+
+/// Flags of `baler send`.
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Where the records come from: kieker-log:DIR, or a medium: tcp://host:port, file:///folder
+    ///
+    /// Lines of a log that are no records are counted and skipped; kieker-log:DIR?on_bad_line=stop
+    /// stops at the first.
+    #[arg(long, value_name = "URI", env = "BALER_FROM")]
+    pub(crate) from: String,
+    /// Where they go: null:, tcp://host:port or file:///folder
+    #[arg(long, value_name = "URI", env = "BALER_TO")]
+    pub(crate) to: String,
+    /// Stop when nothing came from a medium for so long
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) idle_timeout: Option<Duration>,
+    /// Keep chunks that do not decode in this folder
+    #[arg(long, value_name = "DIR", env = "BALER_QUARANTINE")]
+    pub(crate) quarantine: Option<PathBuf>,
+    /// How the summary is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) shipping: ShippingArgs,
+}

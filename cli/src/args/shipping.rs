@@ -1,0 +1,85 @@
+//! How records become chunks: flags of the commands that send.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use baler_common::container::Compression;
+use clap::{Args, ValueEnum};
+
+use super::values;
+
+/// How records become chunks and what happens when they cannot leave.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Chunks")]
+pub(crate) struct ShippingArgs {
+    /// The container
+    #[arg(long, value_enum, default_value = "native", env = "BALER_CONTAINER")]
+    pub(crate) container: ContainerChoice,
+    /// How native chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "none",
+        env = "BALER_COMPRESSION",
+        value_parser = values::compression
+    )]
+    pub(crate) compression: Compression,
+    /// A chunk closes at so many records
+    #[arg(long, value_name = "N", env = "BALER_CHUNK_RECORDS")]
+    pub(crate) chunk_records: Option<NonZeroUsize>,
+    /// A chunk closes at so many encoded bytes
+    #[arg(long, value_name = "SIZE", env = "BALER_CHUNK_BYTES", value_parser = values::size)]
+    pub(crate) chunk_bytes: Option<NonZeroUsize>,
+    /// A chunk closes when its oldest record has waited so long
+    #[arg(long, value_name = "DURATION", env = "BALER_WAIT_TIME", value_parser = values::duration)]
+    pub(crate) wait_time: Option<Duration>,
+    /// What happens to a record when the queue is full
+    #[arg(long, value_enum, default_value = "block", env = "BALER_OVERFLOW")]
+    pub(crate) overflow: OverflowChoice,
+    /// How long `--overflow block-with-timeout` blocks
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1s",
+        env = "BALER_BLOCK_TIMEOUT",
+        value_parser = values::duration
+    )]
+    pub(crate) block_timeout: Duration,
+    /// The largest chunk; one above it is split. A smaller limit of the medium counts
+    #[arg(long, value_name = "SIZE", env = "BALER_MAX_CHUNK_BYTES", value_parser = values::size)]
+    pub(crate) max_chunk_bytes: Option<NonZeroUsize>,
+    /// Memory for the queues of all threads
+    #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = values::size)]
+    pub(crate) queue_bytes: Option<NonZeroUsize>,
+    /// Give up when the medium cannot be reached for so long
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "30s",
+        env = "BALER_GIVE_UP",
+        value_parser = values::duration
+    )]
+    pub(crate) give_up: Duration,
+}
+
+/// A container by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ContainerChoice {
+    /// Kieker's KIKA/DFLT: no checksum, schema or compression
+    Kieker,
+    /// Baler's own
+    Native,
+}
+
+/// An overflow policy by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OverflowChoice {
+    /// The thread that emits waits until there is room
+    Block,
+    /// It waits for a while, then the record is dropped
+    BlockWithTimeout,
+    /// The record is dropped
+    DropNewest,
+    /// The oldest records in the queue are dropped
+    DropOldest,
+}

@@ -1,0 +1,127 @@
+//! What the demo found, as JSON and as text.
+
+use baler_analysis::SourceReport;
+use baler_analysis::trace::CallTree;
+use serde::Serialize;
+
+use super::analysis::Findings;
+use super::shop::Visits;
+use crate::output;
+use crate::output::figures::{OperationFigures, operations_table};
+use crate::shipping::Report;
+
+/// What the demo found. The names are part of the program's interface.
+#[derive(Debug, Serialize)]
+pub(super) struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    visits: Visits,
+    /// Records that the consumer got.
+    received: u64,
+    /// Whether `emitted` is `delivered` and all of `dropped`, and `received` is `delivered`.
+    adds_up: bool,
+    /// Bytes of the same chunks as rows, in Kieker's container.
+    kieker_bytes: u64,
+    operations: Vec<OperationFigures>,
+    call_tree: Option<Tree>,
+}
+
+/// The executions of one trace, in order of entry.
+#[derive(Debug, Serialize)]
+struct Tree {
+    trace_id: i64,
+    executions: Vec<Call>,
+}
+
+/// One execution.
+#[derive(Debug, Serialize)]
+struct Call {
+    operation: String,
+    eoi: i32,
+    ess: i32,
+    total_ns: i64,
+    self_ns: i64,
+}
+
+impl<'a> Document<'a> {
+    /// Collects the figures.
+    pub(super) fn new(
+        report: &'a Report,
+        source: &SourceReport,
+        findings: &Findings,
+        visits: Visits,
+    ) -> Self {
+        Self {
+            report,
+            visits,
+            received: source.records,
+            adds_up: report.adds_up() && source.records == report.delivered,
+            kieker_bytes: findings.kieker_bytes,
+            operations: OperationFigures::all(&findings.times),
+            call_tree: findings.tree.as_ref().map(Tree::new),
+        }
+    }
+
+    /// The figures for people.
+    pub(super) fn text(&self) -> String {
+        let report = self.report;
+        let mut rows = vec![("visits", self.visits.to_string())];
+        rows.extend(report.rows());
+        rows.insert(
+            2,
+            (
+                "received",
+                format!("{} records", output::number(self.received)),
+            ),
+        );
+        let rows_text = format!(
+            "{} bytes a record, against {} as Kieker's rows in the same chunks",
+            output::decimal(report.bytes, report.delivered),
+            output::decimal(self.kieker_bytes, self.received),
+        );
+        rows.push(("size", rows_text));
+        let mut text = output::two_columns(&rows);
+        text.push('\n');
+        text.push_str(&operations_table(&self.operations));
+        if let Some(tree) = &self.call_tree {
+            text.push_str(&format!("\n call tree of trace {}\n", tree.trace_id));
+            let lines = tree.executions.iter().map(|call| {
+                let indent = "  ".repeat(usize::try_from(call.ess).unwrap_or(0).min(20));
+                let name = output::figures::short_operation(&call.operation);
+                vec![
+                    format!("{indent}{name}"),
+                    time(call.total_ns),
+                    time(call.self_ns),
+                ]
+            });
+            text.push_str(&output::table(
+                &["operation", "total", "self"],
+                &[1, 2],
+                lines,
+            ));
+        }
+        text
+    }
+}
+
+impl Tree {
+    fn new(tree: &CallTree) -> Self {
+        let calls = tree.executions().iter().enumerate();
+        let calls = calls.map(|(position, execution)| Call {
+            operation: execution.operation.to_string(),
+            eoi: execution.eoi,
+            ess: execution.ess,
+            total_ns: execution.nanos(),
+            self_ns: tree.self_nanos(position).unwrap_or(0),
+        });
+        Self {
+            trace_id: tree.trace_id(),
+            executions: calls.collect(),
+        }
+    }
+}
+
+fn time(nanos: i64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
+    output::nanos(nanos as f64)
+}

@@ -1,0 +1,240 @@
+//! `baler generate`: synthetic records at a rate, through the monitoring controller.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::{FieldSource, ReadError, Record, RowWriter, Schema};
+use baler_rig::workload::{HOSTNAME, Workload};
+use serde::Serialize;
+
+use crate::args::{DocumentFormat, GenerateArgs};
+use crate::endpoint;
+use crate::exit::{Code, Failure};
+use crate::output::{self, Progress};
+use crate::shipping::{Report, Shipper};
+use crate::shutdown::Shutdown;
+
+/// How often progress is shown.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What `generate` did. The names are part of the program's interface.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    workload: &'static str,
+    seed: u64,
+    threads: usize,
+    /// Records asked for.
+    records: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    /// How late the latest record was, in seconds, behind the time fixed for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_behind_seconds: Option<f64>,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+/// Emits, delivers, accounts.
+pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let writer = endpoint::writer(&args.to)?;
+    let shipper = Shipper::start(&args.shipping, writer, false, shutdown)?;
+    let progress = Progress::bar(args.records, quiet);
+    let behind = emit_all(args, &shipper, shutdown, &progress)
+        .map_err(|error| Failure::new(Code::Internal, format!("cannot start a thread: {error}")))?;
+    progress.clear();
+    let report = shipper.finish();
+    let document = Document {
+        workload: "operations",
+        seed: args.seed,
+        threads: args.threads.get(),
+        records: args.records,
+        rate: args.rate,
+        most_behind_seconds: args.rate.map(|_| behind.as_secs_f64()),
+        report: &report,
+    };
+    match args.format {
+        DocumentFormat::Json => output::json(&document)?,
+        DocumentFormat::Table => output::print(&text(&document))?,
+    }
+    let code = report.conclude()?;
+    // Records that were never emitted because of a signal are in no other figure.
+    if code == Code::Done && report.emitted < args.records {
+        return Ok(Code::Incomplete);
+    }
+    Ok(code)
+}
+
+fn text(document: &Document<'_>) -> String {
+    let mut rows = document.report.rows();
+    rows.insert(0, ("to", document.report.to.clone()));
+    if let (Some(rate), Some(behind)) = (document.rate, document.most_behind_seconds) {
+        let text = format!("{rate} records/s asked for, {behind:.3} s behind at most");
+        rows.push(("pace", text));
+    }
+    output::two_columns(&rows)
+}
+
+/// Runs the emitting threads to their end; returns how late the latest record was.
+fn emit_all(
+    args: &GenerateArgs,
+    shipper: &Shipper,
+    shutdown: &Shutdown,
+    progress: &Progress,
+) -> io::Result<Duration> {
+    let threads = u64::try_from(args.threads.get()).unwrap_or(u64::MAX);
+    let most_behind_ns = AtomicU64::new(0);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let mut emitters = Vec::new();
+        for number in 0..threads {
+            let emitter = Emitter {
+                workload: Workload::of_emitter(
+                    args.seed,
+                    u32::try_from(number).unwrap_or(u32::MAX),
+                ),
+                // What does not divide goes to the first ones.
+                records: args.records / threads + u64::from(number < args.records % threads),
+                pace: args.rate.map(|rate| Pace {
+                    start,
+                    number,
+                    threads,
+                    rate,
+                }),
+            };
+            let most_behind_ns = &most_behind_ns;
+            let run = move || {
+                let behind = emitter.run(shipper, shutdown);
+                let behind = u64::try_from(behind.as_nanos()).unwrap_or(u64::MAX);
+                most_behind_ns.fetch_max(behind, Ordering::Relaxed);
+            };
+            let name = format!("baler-emit-{number}");
+            emitters.push(thread::Builder::new().name(name).spawn_scoped(scope, run)?);
+        }
+        // Only what is on its way can be seen from outside of the threads.
+        while emitters.iter().any(|emitter| !emitter.is_finished()) {
+            let emitted = shipper.controller().stats().emitted;
+            progress.show(emitted, || format!("{} records", output::number(emitted)));
+            if shutdown.wait_until(Instant::now() + TICK) {
+                break;
+            }
+        }
+        Ok(())
+    })
+    .map(|()| Duration::from_nanos(most_behind_ns.into_inner()))
+}
+
+/// One thread's share of the load.
+struct Emitter {
+    workload: Workload,
+    records: u64,
+    pace: Option<Pace>,
+}
+
+/// Absolute deadlines, so that a pause of the medium is made up for and not hidden: open loop.
+struct Pace {
+    start: Instant,
+    number: u64,
+    threads: u64,
+    rate: f64,
+}
+
+impl Pace {
+    /// When this thread's record at this position is due.
+    fn due(&self, position: u64) -> Instant {
+        let ordinal = position
+            .saturating_mul(self.threads)
+            .saturating_add(self.number);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "exact for the first 2^53 records"
+        )]
+        let seconds = ordinal as f64 / self.rate;
+        // A time that no clock reaches is never due.
+        let after = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        self.start
+            .checked_add(after)
+            .unwrap_or_else(|| self.start + Duration::from_secs(u64::from(u32::MAX)))
+    }
+}
+
+impl Emitter {
+    /// Emits until its share is done or the end is asked for; returns how late it was at most.
+    fn run(mut self, shipper: &Shipper, shutdown: &Shutdown) -> Duration {
+        let operations = self.workload.operations().to_vec();
+        let sessions = self.workload.sessions().to_vec();
+        let mut generated = Generated::default();
+        let mut most_behind = Duration::ZERO;
+        for position in 0..self.records {
+            if let Some(pace) = &self.pace {
+                let due = pace.due(position);
+                let now = Instant::now();
+                most_behind = most_behind.max(now.saturating_duration_since(due));
+                if due > now && shutdown.wait_until(due) {
+                    break;
+                }
+            }
+            if shipper.should_stop() {
+                break;
+            }
+            let Some(call) = self.workload.next() else {
+                break;
+            };
+            let record = &mut generated.0;
+            // The texts' memory is used again: a record allocates nothing.
+            if let Some(operation) = operations.get(call.operation) {
+                record.operation_signature.clone_from(operation);
+            }
+            if let Some(session) = sessions.get(call.session) {
+                record.session_id.clone_from(session);
+            }
+            record.trace_id = call.trace_id;
+            record.tin = call.tin;
+            record.tout = call.tout;
+            record.eoi = call.eoi;
+            record.ess = call.ess;
+            // A record that is not taken is counted by the controller, with its reason.
+            shipper.controller().emit(&generated);
+        }
+        most_behind
+    }
+}
+
+/// An execution with the time of its end as its timestamp, so that a seed says everything.
+struct Generated(OperationExecutionRecord);
+
+impl Default for Generated {
+    fn default() -> Self {
+        Self(OperationExecutionRecord {
+            operation_signature: String::new(),
+            session_id: String::new(),
+            trace_id: -1,
+            tin: -1,
+            tout: -1,
+            hostname: HOSTNAME.to_owned(),
+            eoi: -1,
+            ess: -1,
+        })
+    }
+}
+
+impl Record for Generated {
+    fn schema() -> &'static Arc<Schema> {
+        OperationExecutionRecord::schema()
+    }
+
+    fn timestamp(&self) -> Option<i64> {
+        Some(self.0.tout)
+    }
+
+    fn write_fields(&self, row: &mut RowWriter<'_>) {
+        self.0.write_fields(row);
+    }
+
+    fn read_fields(source: &mut FieldSource<'_>) -> Result<Self, ReadError> {
+        OperationExecutionRecord::read_fields(source).map(Self)
+    }
+}

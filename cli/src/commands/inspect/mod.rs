@@ -1,0 +1,204 @@
+//! `baler inspect`: what is in the chunks of a file, a folder or a live endpoint.
+//!
+//! Nothing is acknowledged: a live endpoint gets its chunks back when the command ends, and a
+//! consumer's position in a folder stays where it is.
+
+mod chunk;
+mod text;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use baler_common::container::ChunkDecoder;
+use baler_common::transport::{ChunkReader, Received};
+use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
+use chunk::{ChunkFigures, Shown};
+use serde::Serialize;
+
+use crate::args::{DocumentFormat, InspectArgs};
+use crate::endpoint::{self, OpenReader};
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::shutdown::Shutdown;
+
+/// How long it waits at a time before it looks at signals.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What files with one or more chunks are called: by hand, in the quarantine, by Kieker.
+const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
+
+/// What was found. The names are part of the program's interface.
+#[derive(Debug, Serialize)]
+struct Document {
+    from: String,
+    chunks: Vec<ChunkFigures>,
+    /// What is no chunk, or does not decode.
+    broken: Vec<Broken>,
+    /// Whether there may be more than `--count` allowed.
+    more: bool,
+}
+
+/// Bytes that are no chunk, or one that does not decode.
+#[derive(Debug, Serialize)]
+struct Broken {
+    lane: String,
+    position: u64,
+    bytes: usize,
+    reason: String,
+}
+
+/// Looks at chunks until the end, `--count` or the idle timeout.
+pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let (from, readers) = open(args)?;
+    let mut document = Document {
+        from,
+        chunks: Vec::new(),
+        broken: Vec::new(),
+        more: false,
+    };
+    for open in readers {
+        if let Some(address) = open.listens_on {
+            if !quiet {
+                output::say(format_args!("listening on {address}"));
+            }
+            if let Some(path) = &args.port_file {
+                output::whole_file(path, &format!("{address}\n"))?;
+            }
+        }
+        let mut reader = open.reader;
+        let looked = look(args, reader.as_mut(), &mut document, shutdown);
+        // Closing gives back what was not settled, which is everything.
+        let closed = reader.close(shutdown.deadline());
+        looked?;
+        if let Some(error) = closed.error {
+            return Err(error.into());
+        }
+        if document.more {
+            break;
+        }
+    }
+    match args.format {
+        DocumentFormat::Json => output::json(&document)?,
+        DocumentFormat::Table => output::print(&text::text(&document))?,
+    }
+    Ok(if document.broken.is_empty() {
+        Code::Done
+    } else {
+        Code::Data
+    })
+}
+
+/// Opens a URI, or a path of any kind: a folder without segments is one of chunks, each a file.
+/// Tells its name without secrets, too.
+fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
+    let path = Path::new(&args.what);
+    if !path.exists() && endpoint::is_uri(&args.what) {
+        let open = endpoint::open_reader(&args.what, false)?;
+        return Ok((open.endpoint.clone(), vec![open]));
+    }
+    let metadata = fs::metadata(path).map_err(|error| {
+        let message = format!("{error}; a URI would start with file:, null: or tcp:");
+        Failure::unavailable(&args.what, message)
+    })?;
+    let files = if metadata.is_dir() {
+        chunk_files(path).map_err(|error| Failure::unavailable(&args.what, error))?
+    } else {
+        Vec::new()
+    };
+    let files = if files.is_empty() {
+        vec![path.to_owned()]
+    } else {
+        files
+    };
+    let readers: Result<Vec<_>, Failure> = files.iter().map(|path| open_file(path)).collect();
+    Ok((args.what.clone(), readers?))
+}
+
+fn open_file(path: &Path) -> Result<OpenReader, Failure> {
+    Ok(OpenReader {
+        reader: Box::new(FileReader::open(FileReaderConfig::new(path))?),
+        listens_on: None,
+        endpoint: path.display().to_string(),
+    })
+}
+
+/// The files of chunks in a folder, by name; none in a folder of segments.
+fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if name.and_then(parse_segment_name).is_some() {
+            return Ok(Vec::new());
+        }
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if extension.is_some_and(|it| CHUNK_EXTENSIONS.contains(&it)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn look(
+    args: &InspectArgs,
+    reader: &mut dyn ChunkReader,
+    document: &mut Document,
+    shutdown: &Shutdown,
+) -> Result<(), Failure> {
+    let shown = Shown {
+        records: args.records,
+        strings: args.strings,
+    };
+    let mut decoder = ChunkDecoder::default();
+    let ends = reader.capability().ends;
+    // One more than is shown, to tell whether there are more; all of them stay unsettled.
+    reader.set_demand(args.count.saturating_add(1));
+    let mut last_chunk = Instant::now();
+    while !shutdown.is_requested() && last_chunk.elapsed() < args.idle_timeout {
+        let by = Instant::now() + if ends { Duration::ZERO } else { TICK };
+        let full = document.chunks.len().saturating_add(document.broken.len()) >= args.count;
+        if full && !ends {
+            // A live endpoint has more to come whenever somebody sends.
+            document.more = true;
+            break;
+        }
+        match reader.receive(by) {
+            Ok(Received::Chunk(_) | Received::Damaged(_)) if full => {
+                document.more = true;
+                break;
+            }
+            Ok(Received::Chunk(delivery)) => {
+                last_chunk = Instant::now();
+                match decoder.decode_with_layout(&delivery.bytes) {
+                    Ok((chunk, layout)) => {
+                        let figures = ChunkFigures::new(&delivery, &chunk, &layout, shown)?;
+                        document.chunks.push(figures);
+                    }
+                    Err(error) => document.broken.push(Broken {
+                        lane: delivery.origin.lane.to_string(),
+                        position: delivery.origin.position,
+                        bytes: delivery.bytes.len(),
+                        reason: error.to_string(),
+                    }),
+                }
+            }
+            Ok(Received::Damaged(damaged)) => document.broken.push(Broken {
+                lane: damaged.origin.lane.to_string(),
+                position: damaged.origin.position,
+                bytes: damaged.bytes.len(),
+                reason: damaged.reason.into(),
+            }),
+            Ok(Received::End) => break,
+            // A medium that ends has everything at hand: nothing now is nothing ever, except what
+            // is held back until the chunks before are settled, which they never are here.
+            Ok(Received::Idle) if ends => break,
+            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {}
+            Err(error) if error.is_retryable() => tracing::info!(%error, "the medium failed"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! The commands: each turns what was typed into settings, does its work, and tells how it ended.
+
+mod completions;
+mod demo;
+mod generate;
+mod inspect;
+mod receive;
+mod send;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Code, Failure};
+use crate::shutdown::Shutdown;
+
+/// Runs the command that was typed.
+///
+/// # Errors
+///
+/// The reason for ending early, with its exit code.
+pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let quiet = cli.global.quiet;
+    match cli.command {
+        Command::Receive(args) => receive::run(args, quiet, shutdown),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Generate(args) => generate::run(&args, quiet, shutdown),
+        Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
+        Command::Send(args) => send::run(&args, quiet, shutdown),
+        Command::Demo(args) => demo::run(&args, quiet, shutdown),
+    }
+}

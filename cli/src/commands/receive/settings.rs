@@ -1,0 +1,96 @@
+//! What the flags of `receive` mean together.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baler_analysis::filters::TypePattern;
+
+use crate::args::{ReceiveArgs, RecordFormat};
+use crate::exit::Failure;
+
+/// What to receive, how, and where to.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) from: String,
+    pub(super) follow: bool,
+    pub(super) count: Option<u64>,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) types: Vec<TypePattern>,
+    /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
+    pub(super) span: Option<Range<i64>>,
+    pub(super) format: RecordFormat,
+    pub(super) identity: bool,
+    pub(super) target: Target,
+    pub(super) summary: Option<PathBuf>,
+    pub(super) quarantine: Option<PathBuf>,
+    pub(super) operations: bool,
+    pub(super) port_file: Option<PathBuf>,
+}
+
+/// Where records go.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    File(PathBuf),
+    Folder(PathBuf),
+    Stdout,
+}
+
+impl Settings {
+    /// Checks the flags against each other.
+    ///
+    /// # Errors
+    ///
+    /// Two flags do not go together, or one needs another.
+    pub(super) fn new(args: ReceiveArgs) -> Result<Self, Failure> {
+        let target = match (args.format, args.output) {
+            (RecordFormat::Csv, Some(folder)) => Target::Folder(folder),
+            (RecordFormat::Csv, None) => {
+                return Err(Failure::configuration(
+                    "--format csv writes one file a record type: name their folder by --output DIR",
+                ));
+            }
+            (RecordFormat::None, Some(path)) => {
+                return Err(Failure::configuration(format!(
+                    "--format none writes no records, so --output {} would stay empty; use json, \
+                     table or csv",
+                    path.display()
+                )));
+            }
+            (_, Some(path)) => Target::File(path),
+            (_, None) => Target::Stdout,
+        };
+        if args.identity && args.format != RecordFormat::Json {
+            return Err(Failure::configuration(
+                "--identity adds to JSON records: use it with --format json",
+            ));
+        }
+        let span = match (args.since, args.until) {
+            (None, None) => None,
+            (since, until) => Some(since.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX)),
+        };
+        if let Some(span) = &span
+            && span.is_empty()
+        {
+            return Err(Failure::configuration(format!(
+                "--since {} is not before --until {}: no record can be between",
+                span.start, span.end
+            )));
+        }
+        Ok(Self {
+            from: args.from,
+            follow: args.follow,
+            count: args.count,
+            idle_timeout: args.idle_timeout,
+            types: args.types.into_iter().map(TypePattern::new).collect(),
+            span,
+            format: args.format,
+            identity: args.identity,
+            target,
+            summary: args.summary,
+            quarantine: args.quarantine,
+            operations: args.operations,
+            port_file: args.port_file,
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! What `receive` did, as JSON and as text.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use baler_analysis::SourceReport;
+use baler_analysis::filters::{Counts, Taken, Times};
+use serde::Serialize;
+
+use crate::output;
+use crate::output::figures::{OperationFigures, by_reason, operations_table};
+
+/// Handles to what the stages count.
+#[derive(Debug)]
+pub(super) struct Figures {
+    pub(super) counts: Counts,
+    pub(super) times: Option<Times>,
+    pub(super) taken: Taken,
+}
+
+/// Why it stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EndedBy {
+    /// `--count` was reached.
+    Count,
+    /// The source has nothing more.
+    End,
+    /// See the message.
+    Error,
+    /// Nothing came for `--idle-timeout`.
+    IdleTimeout,
+    /// SIGINT or SIGTERM.
+    Signal,
+}
+
+/// What `receive` did. The names are part of the program's interface.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    /// Records written.
+    records: u64,
+    /// Records in all chunks, before any was selected.
+    records_received: u64,
+    chunks: u64,
+    bytes: u64,
+    acknowledged: u64,
+    given_back: u64,
+    quarantined: u64,
+    redelivered: u64,
+    duplicates_within_reader: u64,
+    unverifiable: u64,
+    stale: u64,
+    transport_errors: u64,
+    lanes: usize,
+    complete_lanes: usize,
+    gaps: Vec<GapFigures>,
+    producer_losses: BTreeMap<String, u64>,
+    types: BTreeMap<Box<str>, u64>,
+    ended_by: EndedBy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listened_on: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operations: Option<Vec<OperationFigures>>,
+}
+
+/// Chunks that never came.
+#[derive(Debug, Serialize)]
+struct GapFigures {
+    producer: String,
+    epoch: String,
+    lane: u32,
+    first_sequence: u64,
+    chunks: u64,
+    /// Whether the producer said that it gave them up.
+    explained: bool,
+}
+
+impl Summary {
+    /// Collects the figures.
+    pub(super) fn new(
+        report: &SourceReport,
+        figures: &Figures,
+        ended_by: EndedBy,
+        listened_on: Option<SocketAddr>,
+    ) -> Self {
+        let gaps = report.gaps.iter().map(|gap| GapFigures {
+            producer: gap.lane.producer.to_string(),
+            epoch: gap.lane.epoch.to_string(),
+            lane: gap.lane.lane,
+            first_sequence: gap.first_sequence,
+            chunks: gap.chunks,
+            explained: gap.explained,
+        });
+        let types = figures.counts.by_type().into_iter();
+        Self {
+            records: figures.counts.records(),
+            records_received: report.records,
+            chunks: report.chunks,
+            bytes: report.bytes,
+            acknowledged: report.acknowledged,
+            given_back: report.given_back,
+            quarantined: report.quarantined,
+            redelivered: report.redelivered,
+            duplicates_within_reader: report.duplicates,
+            unverifiable: report.unverifiable,
+            stale: report.stale,
+            transport_errors: report.transport_errors,
+            lanes: report.lanes,
+            complete_lanes: report.complete_lanes,
+            gaps: gaps.collect(),
+            producer_losses: by_reason(&report.producer_losses),
+            types: types.map(|it| (it.type_name, it.records)).collect(),
+            ended_by,
+            listened_on,
+            operations: figures.times.as_ref().map(OperationFigures::all),
+        }
+    }
+
+    /// The summary for people.
+    pub(super) fn text(&self) -> String {
+        let number = output::number;
+        let mut rows = vec![
+            (
+                "records",
+                format!(
+                    "{} written of {} received",
+                    number(self.records),
+                    number(self.records_received)
+                ),
+            ),
+            (
+                "chunks",
+                format!(
+                    "{}, {} ({} records and {} bytes a chunk)",
+                    number(self.chunks),
+                    output::bytes(self.bytes),
+                    output::decimal(self.records_received, self.chunks),
+                    output::decimal(self.bytes, self.chunks),
+                ),
+            ),
+        ];
+        let missing = self.gaps.iter().filter(|gap| !gap.explained);
+        let missing = missing.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
+        let lost = self.producer_losses.values().sum();
+        for (name, count) in [
+            ("given back", self.given_back),
+            ("quarantined", self.quarantined),
+            ("redelivered", self.redelivered),
+            ("duplicates", self.duplicates_within_reader),
+            ("missing chunks", missing),
+            ("lost by producers", lost),
+            ("medium's errors", self.transport_errors),
+        ] {
+            if count > 0 {
+                rows.push((name, number(count)));
+            }
+        }
+        for (reason, count) in &self.producer_losses {
+            rows.push(("  of these", format!("{} {reason}", number(*count))));
+        }
+        let mut text = output::two_columns(&rows);
+        if !self.types.is_empty() {
+            let types = self.types.iter();
+            text.push('\n');
+            text.push_str(&output::table(
+                &["type", "records"],
+                &[1],
+                types.map(|(name, count)| vec![name.to_string(), number(*count)]),
+            ));
+        }
+        if let Some(operations) = &self.operations {
+            text.push('\n');
+            text.push_str(&operations_table(operations));
+        }
+        text
+    }
+}

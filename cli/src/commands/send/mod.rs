@@ -1,0 +1,165 @@
+//! `baler send`: the records of a log or a medium to another medium.
+//!
+//! log, or reader -> source -> [`Forward`] -> controller -> writer; settled when confirmed
+
+mod forward;
+mod summary;
+
+use std::time::Instant;
+
+use baler_analysis::kieker_log::{BadLines, LogError, LogReader};
+use baler_analysis::quarantine::Folder;
+use baler_analysis::{Source, Stop};
+use forward::Forward;
+use summary::{Document, SourceFigures};
+
+use crate::args::{DocumentFormat, SendArgs};
+use crate::endpoint::{self, OpenReader, RecordSource};
+use crate::exit::{Code, Failure};
+use crate::output::{self, Progress};
+use crate::shipping::Shipper;
+use crate::shutdown::Shutdown;
+
+/// Sends until the end of the source, the idle timeout or a signal.
+pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let writer = endpoint::writer(&args.to)?;
+    let source = endpoint::open_source(&args.from)?;
+    let progress = Progress::spinner(quiet);
+    // What arrives is passed on as it is: no metadata record of this program's own.
+    let shipper = Shipper::start(&args.shipping, writer, false, shutdown)?;
+    let (figures, sent) = match source {
+        RecordSource::Log { reader, endpoint } => {
+            send_log(*reader, endpoint, &shipper, &progress, quiet)
+        }
+        RecordSource::Medium(open) => {
+            send_medium(args, open, &shipper, shutdown, (&progress, quiet))
+        }
+    };
+    progress.clear();
+    let report = shipper.finish();
+    let document = Document {
+        source: &figures,
+        report: &report,
+    };
+    match args.format {
+        DocumentFormat::Json => output::json(&document)?,
+        DocumentFormat::Table => output::print(&document.text())?,
+    }
+    // A medium that was given up explains why the source stopped, not the other way round.
+    let code = report.conclude()?;
+    sent?;
+    Ok(match code {
+        Code::Done if figures.refused() > 0 => Code::Data,
+        Code::Done if figures.stopped_early => Code::Incomplete,
+        code => code,
+    })
+}
+
+/// Emits the records of a log, in order.
+fn send_log(
+    mut log: LogReader,
+    endpoint: String,
+    shipper: &Shipper,
+    progress: &Progress,
+    quiet: bool,
+) -> (SourceFigures, Result<(), Failure>) {
+    if !quiet {
+        for path in log.unread_files() {
+            output::say(format_args!(
+                "not read, it is no text log: {}",
+                path.display()
+            ));
+        }
+    }
+    let mut stopped_early = false;
+    let mut result = Ok(());
+    loop {
+        if shipper.should_stop() {
+            stopped_early = true;
+            break;
+        }
+        let record = match log.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(error) => {
+                result = Err(log_failure(&error));
+                break;
+            }
+        };
+        if !shipper.controller().emit_as_is(record.as_ref()) && shipper.should_stop() {
+            stopped_early = true;
+            break;
+        }
+        progress.show(log.records(), || {
+            format!("{} records from {endpoint}", output::number(log.records()))
+        });
+    }
+    let bad_lines = log.bad_lines();
+    if !quiet {
+        show_bad_lines(bad_lines);
+    }
+    let figures = SourceFigures::of_log(endpoint, log.records(), bad_lines, stopped_early);
+    (figures, result)
+}
+
+fn log_failure(error: &LogError) -> Failure {
+    let code = match error {
+        LogError::Line(_) => Code::Data,
+        _ => Code::Unavailable,
+    };
+    Failure::new(code, error.to_string())
+}
+
+fn show_bad_lines(bad_lines: &BadLines) {
+    let shown = bad_lines.first();
+    for line in shown {
+        output::say(format_args!("skipped: {line}"));
+    }
+    let rest = bad_lines
+        .total()
+        .saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    if rest > 0 {
+        output::say(format_args!("skipped: {} more lines", output::number(rest)));
+    }
+}
+
+/// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
+/// at the other end.
+fn send_medium(
+    args: &SendArgs,
+    open: OpenReader,
+    shipper: &Shipper,
+    shutdown: &Shutdown,
+    (progress, quiet): (&Progress, bool),
+) -> (SourceFigures, Result<(), Failure>) {
+    if let (Some(address), false) = (open.listens_on, quiet) {
+        output::say(format_args!("listening on {address}"));
+    }
+    let mut source = Source::new(open.reader);
+    if let Some(folder) = &args.quarantine {
+        source = source.with_quarantine(Folder::new(folder));
+    }
+    let mut stop = Stop::default();
+    stop.idle_timeout = args.idle_timeout;
+    let mut forward = Forward::new(shipper);
+    let ran = source.run(&mut forward, stop, |report| {
+        progress.show(report.records, || {
+            format!(
+                "{} records from {}",
+                output::number(report.records),
+                open.endpoint
+            )
+        });
+        !shipper.should_stop()
+    });
+    // After an error the stage was not finished: what it holds goes back to the source.
+    drop(forward);
+    let deadline = shutdown.deadline().max(Instant::now());
+    let before_close = source.report();
+    let (report, closed) = match source.close(deadline) {
+        Ok(report) => (report, Ok(())),
+        Err(error) => (before_close, Err(error)),
+    };
+    let figures = SourceFigures::of_medium(open.endpoint, &report);
+    (figures, ran.and(closed).map_err(Failure::from))
+}

@@ -1,0 +1,173 @@
+//! URIs to the ends of connectors, and to logs: the only place that names every medium.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
+use baler_common::transport::uri::{Uri, UriError};
+use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig};
+use baler_connector_null::{NullConfig, NullReader, NullWriter};
+use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
+
+use crate::exit::{Code, Failure};
+
+/// The schemes of media.
+const MEDIA: [&str; 3] = ["file", "null", "tcp"];
+
+/// The schemes of everything that records come from.
+const SOURCES: [&str; 4] = ["file", KIEKER_LOG, "null", "tcp"];
+
+const KIEKER_LOG: &str = "kieker-log";
+
+/// A reader, opened.
+pub(crate) struct OpenReader {
+    pub(crate) reader: Box<dyn ChunkReader>,
+    /// The address on which it waits for senders, if it does.
+    pub(crate) listens_on: Option<SocketAddr>,
+    /// The URI without its secrets.
+    pub(crate) endpoint: String,
+}
+
+/// A writer; its owner opens it.
+pub(crate) struct Writer {
+    pub(crate) writer: Box<dyn ChunkWriter>,
+    /// The URI without its secrets.
+    pub(crate) endpoint: String,
+}
+
+/// Where records come from.
+pub(crate) enum RecordSource {
+    /// A text log of Kieker.
+    Log {
+        reader: Box<LogReader>,
+        endpoint: String,
+    },
+    /// A medium with chunks.
+    Medium(OpenReader),
+}
+
+/// Opens the receiving end of a medium. `follow` makes a source that would end wait for more.
+///
+/// # Errors
+///
+/// The URI is wrong, or the medium cannot be opened.
+pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    reader(uri, endpoint, follow, &MEDIA)
+}
+
+/// Opens a log, or the receiving end of a medium.
+///
+/// # Errors
+///
+/// As [`open_reader`].
+pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    if uri.scheme() != KIEKER_LOG {
+        return reader(uri, endpoint, false, &SOURCES).map(RecordSource::Medium);
+    }
+    let (folder, settings) = log_settings(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+    let reader = LogReader::open(folder, settings)
+        .map_err(|error| Failure::new(Code::Unavailable, error.to_string()))?;
+    Ok(RecordSource::Log {
+        reader: Box::new(reader),
+        endpoint,
+    })
+}
+
+/// Makes the sending end of a medium; it is not opened yet.
+///
+/// # Errors
+///
+/// The URI is wrong.
+pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    let writer: Result<Box<dyn ChunkWriter>, UriError> = match uri.scheme() {
+        "file" => FileWriterConfig::from_uri(uri).map(|it| Box::new(FileWriter::new(it)) as _),
+        "null" => NullConfig::from_uri(uri).map(|it| Box::new(NullWriter::new(it)) as _),
+        "tcp" => TcpConfig::from_uri(uri).map(|it| Box::new(TcpWriter::new(it)) as _),
+        scheme => return Err(unknown_scheme(scheme, &MEDIA)),
+    };
+    let writer = writer.map_err(|error| bad_uri(&endpoint, &error))?;
+    Ok(Writer { writer, endpoint })
+}
+
+/// Whether a text is meant as a URI rather than as a path: it begins with a known scheme, or looks
+/// like `scheme://`.
+pub(crate) fn is_uri(text: &str) -> bool {
+    text.split_once(':')
+        .is_some_and(|(scheme, rest)| SOURCES.contains(&scheme) || rest.starts_with("//"))
+}
+
+fn reader(
+    uri: Uri,
+    endpoint: String,
+    follow: bool,
+    schemes: &[&str],
+) -> Result<OpenReader, Failure> {
+    let wrong = |error| bad_uri(&endpoint, &error);
+    let mut listens_on = None;
+    let reader: Box<dyn ChunkReader> = match uri.scheme() {
+        "file" => {
+            let mut config = FileReaderConfig::from_uri(uri).map_err(wrong)?;
+            config.follow |= follow;
+            Box::new(FileReader::open(config)?)
+        }
+        "null" => Box::new(NullReader::new(NullConfig::from_uri(uri).map_err(wrong)?)),
+        "tcp" => {
+            let reader = TcpReader::bind(TcpConfig::from_uri(uri).map_err(wrong)?)?;
+            listens_on = Some(reader.local_addr());
+            Box::new(reader)
+        }
+        scheme => return Err(unknown_scheme(scheme, schemes)),
+    };
+    Ok(OpenReader {
+        reader,
+        listens_on,
+        endpoint,
+    })
+}
+
+fn log_settings(mut uri: Uri) -> Result<(PathBuf, LogSettings), UriError> {
+    uri.no_host()?;
+    let mut settings = LogSettings::default();
+    let choices = [("skip", OnBadLine::Skip), ("stop", OnBadLine::Stop)];
+    if let Some(on_bad_line) = uri.take_choice("on_bad_line", &choices)? {
+        settings.on_bad_line = on_bad_line;
+    }
+    let folder = PathBuf::from(uri.path());
+    if folder.as_os_str().is_empty() {
+        return Err(UriError::missing("the folder of the log"));
+    }
+    uri.finish()?;
+    Ok((folder, settings))
+}
+
+/// Takes a URI apart, and shows it without its secrets.
+fn parse(text: &str) -> Result<(Uri, String), Failure> {
+    let uri = Uri::parse(text).map_err(|error| Failure::configuration(error.to_string()))?;
+    let endpoint = uri.to_string();
+    Ok((uri, endpoint))
+}
+
+fn bad_uri(endpoint: &str, error: &UriError) -> Failure {
+    Failure::configuration(format!("{endpoint}: {error}"))
+}
+
+/// Names the scheme, those that there are, and the nearest of them.
+fn unknown_scheme(scheme: &str, schemes: &[&str]) -> Failure {
+    let nearest = schemes
+        .iter()
+        .map(|known| (strsim::normalized_damerau_levenshtein(scheme, known), known))
+        .filter(|(similarity, _)| *similarity >= 0.4)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or_else(String::new, |(_, nearest)| {
+            format!("; did you mean {nearest}:?")
+        });
+    let known: Vec<_> = schemes.iter().map(|known| format!("{known}:")).collect();
+    Failure::configuration(format!(
+        "byte 0 of the URI: {scheme}: is no known scheme, use one of {}{nearest}",
+        known.join(", "),
+    ))
+}

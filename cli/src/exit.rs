@@ -1,0 +1,178 @@
+//! How the program ends: the exit codes, which are a contract, and the failures that lead to them.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use baler_analysis::AnalysisError;
+use baler_common::transport::TransportError;
+
+/// An exit code. The numbers above 2 are those of BSD's `sysexits.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Done, and everything is accounted for.
+    Done,
+    /// The command line is wrong. clap ends the program with it.
+    Usage,
+    /// Input was refused or put into quarantine; the rest was processed.
+    Data,
+    /// A medium, a file or a folder cannot be reached, opened or read.
+    Unavailable,
+    /// A fault of this program: totals that do not add up, a panic.
+    Internal,
+    /// The output cannot be written.
+    Output,
+    /// Ended by a signal or a deadline before everything was delivered.
+    Incomplete,
+    /// A URI or a setting is wrong.
+    Configuration,
+}
+
+impl Code {
+    /// Every code, in order of the numbers.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Done,
+        Self::Usage,
+        Self::Data,
+        Self::Unavailable,
+        Self::Internal,
+        Self::Output,
+        Self::Incomplete,
+        Self::Configuration,
+    ];
+
+    /// The number that the operating system gets.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Usage => 2,
+            Self::Data => 65,
+            Self::Unavailable => 69,
+            Self::Internal => 70,
+            Self::Output => 74,
+            Self::Incomplete => 75,
+            Self::Configuration => 78,
+        }
+    }
+
+    /// What it says, in one line.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done, and everything is accounted for",
+            Self::Usage => "the command line is wrong",
+            Self::Data => "input was refused or put into quarantine; the rest was processed",
+            Self::Unavailable => "a medium, file or folder cannot be reached, opened or read",
+            Self::Internal => "a fault of this program: totals do not add up, or it panicked",
+            Self::Output => "the output cannot be written",
+            Self::Incomplete => "a signal or deadline came before everything was delivered",
+            Self::Configuration => "a URI or a setting is wrong",
+        }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code.number())
+    }
+}
+
+/// The table of exit codes for `--help`.
+pub(crate) fn help() -> String {
+    let lines: Vec<String> = Code::ALL
+        .into_iter()
+        .map(|code| format!("  {:>2}  {}", code.number(), code.meaning()))
+        .collect();
+    format!(
+        "Exit codes:\n{}\n\nThe first SIGINT or SIGTERM drains within --shutdown-timeout, a second one ends at once.",
+        lines.join("\n")
+    )
+}
+
+/// Why the program ends early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// With which code.
+    pub(crate) code: Code,
+    /// What is said on standard error; nothing when it is empty.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// A failure with this code.
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// A URI or a setting is wrong.
+    pub(crate) fn configuration(message: impl Into<String>) -> Self {
+        Self::new(Code::Configuration, message)
+    }
+
+    /// Writing to `what` failed. Nobody reading any more, as with `| head`, is a quiet end.
+    pub(crate) fn output(what: impl fmt::Display, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Code::Done, "");
+        }
+        Self::new(Code::Output, format!("cannot write {what}: {error}"))
+    }
+
+    /// Opening or reading `what` failed.
+    pub(crate) fn unavailable(what: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::new(Code::Unavailable, format!("cannot open {what}: {error}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Self {
+        if error.is_broken_pipe() {
+            return Self::new(Code::Done, "");
+        }
+        let code = match &error {
+            AnalysisError::Output { .. } | AnalysisError::Quarantine { .. } => Code::Output,
+            AnalysisError::Stage { .. } => Code::Data,
+            AnalysisError::Transport(_) => Code::Unavailable,
+            _ => Code::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<TransportError> for Failure {
+    fn from(error: TransportError) -> Self {
+        Self::new(Code::Unavailable, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_and_reference_name_every_code() {
+        let help = help();
+        let readme = include_str!("../README.md");
+        for code in Code::ALL {
+            let (number, meaning) = (code.number(), code.meaning());
+            assert!(help.contains(&format!("{number}  {meaning}")), "{help}");
+            assert!(
+                readme.contains(&format!("| {number} | {meaning} |")),
+                "cli/README.md lacks {number}: {meaning}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_broken_pipe_is_a_quiet_end() {
+        let failure = Failure::output("stdout", &io::ErrorKind::BrokenPipe.into());
+        assert_eq!((failure.code, failure.message.as_str()), (Code::Done, ""));
+    }
+}

@@ -1,0 +1,117 @@
+//! Figures that several commands show.
+
+use std::collections::BTreeMap;
+
+use baler_analysis::filters::Times;
+use baler_common::container::{LossReason, Losses};
+use serde::Serialize;
+
+use super::tables::{nanos, number, table};
+
+/// Counts by the reason's name; reasons that this version does not know are named by number.
+pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
+    let name = |code| {
+        LossReason::from_code(code).map_or_else(
+            || format!("reason_{code}"),
+            |reason| reason.name().to_owned(),
+        )
+    };
+    losses
+        .iter()
+        .map(|(code, count)| (name(code), count))
+        .collect()
+}
+
+/// The response times of one operation, in nanoseconds; percentiles are exact to 1 %.
+#[derive(Debug, Serialize)]
+pub(crate) struct OperationFigures {
+    operation: Box<str>,
+    count: u64,
+    mean_ns: f64,
+    min_ns: u64,
+    p50_ns: u64,
+    p95_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+}
+
+impl OperationFigures {
+    /// Those of every operation, the ones with the most calls first.
+    pub(crate) fn all(times: &Times) -> Vec<Self> {
+        let operations = times.operations().into_iter();
+        operations
+            .map(|it| Self {
+                operation: it.operation,
+                count: it.calls,
+                mean_ns: it.mean_ns,
+                min_ns: it.min_ns,
+                p50_ns: it.p50_ns,
+                p95_ns: it.p95_ns,
+                p99_ns: it.p99_ns,
+                max_ns: it.max_ns,
+            })
+            .collect()
+    }
+}
+
+/// An operation's signature without its parameters, result and all but the last two parts of its
+/// path: what fits into a table.
+pub(crate) fn short_operation(signature: &str) -> &str {
+    let head = signature.split('(').next().unwrap_or(signature);
+    let path = head.rsplit(' ').next().unwrap_or(head);
+    let mut separators = path.rmatch_indices(['.', ':']).filter(|(at, _)| {
+        // Of `::` the second colon counts.
+        !path
+            .get(at.saturating_add(1)..)
+            .is_some_and(|rest| rest.starts_with(':'))
+    });
+    let start = separators.nth(1).map_or(0, |(at, _)| at.saturating_add(1));
+    path.get(start..)
+        .filter(|short| !short.is_empty())
+        .unwrap_or(signature)
+}
+
+/// A table of response times, in order.
+pub(crate) fn operations_table(operations: &[OperationFigures]) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
+    let time = |value: u64| nanos(value as f64);
+    table(
+        &["operation", "count", "mean", "p50", "p99", "max"],
+        &[1, 2, 3, 4, 5],
+        operations.iter().map(|it| {
+            vec![
+                short_operation(&it.operation).to_owned(),
+                number(it.count),
+                nanos(it.mean_ns),
+                time(it.p50_ns),
+                time(it.p99_ns),
+                time(it.max_ns),
+            ]
+        }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_shortened_to_what_tells_them_apart() {
+        for (signature, short) in [
+            (
+                "bookstoreTracing.Catalog.getBook(boolean)",
+                "Catalog.getBook",
+            ),
+            ("public void a.b.C.d(java.lang.String, int)", "C.d"),
+            (
+                "bool baler::demo::shop::cart::add(&mut Cart, u32)",
+                "cart::add",
+            ),
+            ("main()", "main"),
+            ("noOperation", "noOperation"),
+            ("", ""),
+        ] {
+            assert_eq!(short_operation(signature), short, "{signature}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Logs of the program and its crates, on standard error.
+
+use std::io;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::args::GlobalArgs;
+use crate::exit::Failure;
+
+/// The variable with tracing's directives.
+const VARIABLE: &str = "BALER_LOG";
+
+/// Starts logging as `-v`, `-q` and `BALER_LOG` say.
+///
+/// # Errors
+///
+/// `BALER_LOG` is no list of directives, or is given together with `-v`.
+pub(crate) fn start(args: &GlobalArgs) -> Result<(), Failure> {
+    let filter = match std::env::var(VARIABLE) {
+        Ok(_) if args.verbose > 0 => {
+            return Err(Failure::configuration(format!(
+                "the log level is given twice: as -v and as {VARIABLE} in the environment; remove one"
+            )));
+        }
+        Ok(directives) => EnvFilter::try_new(&directives).map_err(|error| {
+            Failure::configuration(format!(
+                "{VARIABLE}={directives}: {error}; write a level (error, warn, info, debug, trace) \
+                 or directives such as baler_monitoring=debug"
+            ))
+        })?,
+        Err(_) => EnvFilter::new(match (args.quiet, args.verbose) {
+            (true, _) => "error",
+            (false, 0) => "warn",
+            (false, 1) => "info",
+            (false, 2) => "debug",
+            (false, _) => "trace",
+        }),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .init();
+    Ok(())
+}

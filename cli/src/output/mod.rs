@@ -1,0 +1,78 @@
+//! What the program says: results on standard output, everything else on standard error.
+
+pub(crate) mod figures;
+mod logging;
+mod progress;
+mod tables;
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+pub(crate) use logging::start as start_logging;
+pub(crate) use progress::Progress;
+pub(crate) use tables::{bytes, decimal, nanos, number, per_second, table, two_columns};
+
+use crate::exit::Failure;
+
+/// Prints one JSON document, and a newline, on standard output.
+///
+/// # Errors
+///
+/// Standard output cannot be written.
+pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
+    let mut text = pretty(document)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Prints text on standard output.
+///
+/// # Errors
+///
+/// Standard output cannot be written.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::output("standard output", &error))
+}
+
+/// Writes one JSON document to a file, whole or not at all.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn json_file(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
+    let mut text = pretty(document)?;
+    text.push('\n');
+    whole_file(path, &text)
+}
+
+/// Writes a file under another name and renames it: whoever sees it sees it complete.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    std::fs::write(&part, text)
+        .and_then(|()| std::fs::rename(&part, path))
+        .map_err(|error| Failure::output(path.display(), &error))
+}
+
+/// Says one line on standard error.
+///
+/// That nobody listens there is no reason to end.
+pub(crate) fn say(line: impl Display) {
+    writeln!(io::stderr().lock(), "{line}").ok();
+}
+
+fn pretty(document: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(document)
+        .map_err(|error| Failure::output("JSON", &io::Error::from(error)))
+}

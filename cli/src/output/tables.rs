@@ -1,0 +1,139 @@
+//! Tables of at most 100 columns, and figures as people read them.
+
+use std::time::Duration;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+
+/// The widest a table may be.
+const WIDTH: u16 = 100;
+
+/// A table with a header line; the columns named in `right` are aligned to the right.
+pub(crate) fn table(
+    header: &[&str],
+    right: &[usize],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    let aligned = |row: Vec<String>| {
+        let cells = row.into_iter().enumerate().map(|(index, text)| {
+            let alignment = if right.contains(&index) {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            };
+            Cell::new(text).set_alignment(alignment)
+        });
+        cells.collect::<Vec<_>>()
+    };
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH)
+        .set_header(aligned(header.iter().map(|it| (*it).to_owned()).collect()));
+    for row in rows {
+        table.add_row(aligned(row));
+    }
+    trimmed(&table.to_string())
+}
+
+/// Names and values, one pair a line, indented.
+pub(crate) fn two_columns(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.iter()
+        .map(|(name, value)| format!("  {name:<width$}  {value}\n"))
+        .collect()
+}
+
+fn trimmed(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("{}\n", line.trim_end()));
+    lines.collect()
+}
+
+/// A whole number with thousands apart: `6,541`.
+pub(crate) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size: `812 B`, `23.4 KiB`, `1.2 GiB`.
+pub(crate) fn bytes(value: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
+    let mut size = value as f64;
+    if value < 1_024 {
+        return format!("{value} B");
+    }
+    for unit in ["KiB", "MiB", "GiB"] {
+        size /= 1_024.0;
+        if size < 1_024.0 {
+            return format!("{size:.1} {unit}");
+        }
+    }
+    format!("{:.1} TiB", size / 1_024.0)
+}
+
+/// A duration in nanoseconds: `740 ns`, `12.3 us`, `1.50 s`.
+pub(crate) fn nanos(value: f64) -> String {
+    match value {
+        it if it < 1e3 => format!("{it:.0} ns"),
+        it if it < 1e6 => format!("{:.1} us", it / 1e3),
+        it if it < 1e9 => format!("{:.1} ms", it / 1e6),
+        it => format!("{:.2} s", it / 1e9),
+    }
+}
+
+/// A quotient with one decimal, `-` when there is nothing to divide by.
+pub(crate) fn decimal(dividend: u64, divisor: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
+    match divisor {
+        0 => "-".to_owned(),
+        _ => format!("{:.1}", dividend as f64 / divisor as f64),
+    }
+}
+
+/// How many a second, as a number of at most three significant figures more or less.
+pub(crate) fn per_second(count: u64, elapsed: Duration) -> f64 {
+    let seconds = elapsed.as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a rate is no exact number")]
+    if seconds > 0.0 {
+        (count as f64 / seconds * 10.0).round() / 10.0
+    } else {
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_readable() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(6_541), "6,541");
+        assert_eq!(number(1_234_567), "1,234,567");
+        assert_eq!(bytes(1_023), "1023 B");
+        assert_eq!(bytes(1_536), "1.5 KiB");
+        assert_eq!(nanos(12_345.0), "12.3 us");
+        assert_eq!(decimal(10, 4), "2.5");
+        assert_eq!(decimal(10, 0), "-");
+    }
+
+    #[test]
+    fn no_line_of_a_table_is_wider_than_100() {
+        let rows = (0..3).map(|row| vec!["x".repeat(90), "word ".repeat(30), row.to_string()]);
+        let text = table(&["first", "second", "n"], &[2], rows);
+        assert!(text.lines().count() > 4);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! What became of the records that a command emitted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use baler_common::container::{LossReason, Losses};
+use baler_monitoring::ShutdownReport;
+use serde::Serialize;
+
+use crate::args::OverflowChoice;
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::output::figures::by_reason;
+
+/// What became of the records: `emitted` is `delivered` plus all of `dropped`. The names are part
+/// of the program's interface.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) to: String,
+    pub(crate) emitted: u64,
+    pub(crate) delivered: u64,
+    pub(crate) dropped: BTreeMap<String, u64>,
+    /// Chunks that the medium confirmed.
+    pub(crate) chunks: u64,
+    /// Bytes of the chunks that the medium confirmed.
+    pub(crate) bytes: u64,
+    records_per_chunk: Option<f64>,
+    bytes_per_chunk: Option<f64>,
+    pub(crate) bytes_per_record: Option<f64>,
+    closed_by: ClosedBy,
+    splits: u64,
+    retries: u64,
+    reconnects: u64,
+    seconds: f64,
+    records_per_second: f64,
+    #[serde(skip)]
+    losses: Losses,
+    #[serde(skip)]
+    adds_up: bool,
+    #[serde(skip)]
+    chosen: Option<LossReason>,
+    #[serde(skip)]
+    unreachable: Option<String>,
+}
+
+/// How often chunks were closed, by reason.
+#[derive(Debug, Serialize)]
+struct ClosedBy {
+    age: u64,
+    bytes: u64,
+    flush: u64,
+    records: u64,
+}
+
+impl Report {
+    pub(super) fn new(
+        report: &ShutdownReport,
+        endpoint: &str,
+        elapsed: Duration,
+        overflow: OverflowChoice,
+        unreachable: Option<String>,
+    ) -> Self {
+        let stats = &report.stats;
+        let (chunks, bytes) = (stats.chunks_delivered, stats.bytes_delivered);
+        Self {
+            to: endpoint.to_owned(),
+            emitted: stats.emitted,
+            delivered: stats.delivered,
+            dropped: by_reason(&stats.dropped),
+            chunks,
+            bytes,
+            records_per_chunk: quotient(stats.delivered, chunks),
+            bytes_per_chunk: quotient(bytes, chunks),
+            bytes_per_record: quotient(bytes, stats.delivered),
+            closed_by: ClosedBy {
+                age: stats.closed_by.age,
+                bytes: stats.closed_by.bytes,
+                flush: stats.closed_by.flush,
+                records: stats.closed_by.records,
+            },
+            splits: stats.splits,
+            retries: stats.outbox.retries,
+            reconnects: stats.outbox.reopened,
+            seconds: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
+            records_per_second: output::per_second(stats.delivered, elapsed),
+            losses: stats.dropped.clone(),
+            adds_up: report.adds_up(),
+            chosen: match overflow {
+                OverflowChoice::Block => None,
+                OverflowChoice::BlockWithTimeout => Some(LossReason::BlockTimeout),
+                OverflowChoice::DropNewest => Some(LossReason::QueueFullNewest),
+                OverflowChoice::DropOldest => Some(LossReason::QueueFullOldest),
+            },
+            unreachable,
+        }
+    }
+
+    /// With which code a command ends whose records these were.
+    ///
+    /// Records dropped by the policy that was asked for are no failure; they are in the report.
+    ///
+    /// # Errors
+    ///
+    /// The medium was given up, or the figures do not add up.
+    pub(crate) fn conclude(&self) -> Result<Code, Failure> {
+        if !self.adds_up {
+            let message = format!(
+                "{} emitted is not {} delivered plus {} dropped: a fault of baler, please report it",
+                self.emitted,
+                self.delivered,
+                self.losses.total()
+            );
+            return Err(Failure::new(Code::Internal, message));
+        }
+        if let Some(unreachable) = &self.unreachable {
+            return Err(Failure::new(Code::Unavailable, unreachable));
+        }
+        let lost = |reasons: &[LossReason]| reasons.iter().any(|it| self.losses.get(*it) > 0);
+        if lost(&[
+            LossReason::TooLarge,
+            LossReason::NotEncodable,
+            LossReason::Refused,
+        ]) {
+            return Ok(Code::Data);
+        }
+        let chosen = self.chosen.map_or(0, |reason| self.losses.get(reason));
+        if self.losses.total() > chosen {
+            return Ok(Code::Incomplete);
+        }
+        Ok(Code::Done)
+    }
+
+    /// Whether `emitted` is `delivered` plus all of `dropped`.
+    pub(crate) fn adds_up(&self) -> bool {
+        self.adds_up
+    }
+
+    /// The figures for people.
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+        let number = output::number;
+        let dropped = self.losses.total();
+        let mut rows = vec![
+            (
+                "records",
+                format!(
+                    "{} emitted = {} delivered + {} dropped",
+                    number(self.emitted),
+                    number(self.delivered),
+                    number(dropped),
+                ),
+            ),
+            (
+                "chunks",
+                format!(
+                    "{}, {} ({} records and {} bytes a chunk, {} bytes a record)",
+                    number(self.chunks),
+                    output::bytes(self.bytes),
+                    output::decimal(self.delivered, self.chunks),
+                    output::decimal(self.bytes, self.chunks),
+                    output::decimal(self.bytes, self.delivered),
+                ),
+            ),
+            (
+                "closed by",
+                format!(
+                    "{} records, {} bytes, {} age, {} flush",
+                    number(self.closed_by.records),
+                    number(self.closed_by.bytes),
+                    number(self.closed_by.age),
+                    number(self.closed_by.flush),
+                ),
+            ),
+            (
+                "time",
+                format!(
+                    "{:.2} s, {:.0} records/s",
+                    self.seconds, self.records_per_second
+                ),
+            ),
+        ];
+        for (reason, count) in &self.dropped {
+            rows.push(("dropped", format!("{} {reason}", number(*count))));
+        }
+        if self.retries > 0 || self.reconnects > 0 {
+            let text = format!(
+                "{} chunks again, {} reconnects",
+                self.retries, self.reconnects
+            );
+            rows.push(("retries", text));
+        }
+        rows
+    }
+}
+
+/// With one decimal; nothing when there is nothing to divide by.
+fn quotient(dividend: u64, divisor: u64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
+    (divisor > 0).then(|| (dividend as f64 / divisor as f64 * 10.0).round() / 10.0)
+}

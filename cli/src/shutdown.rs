@@ -1,0 +1,127 @@
+//! SIGINT and SIGTERM: the first drains, the second ends at once.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Whether the program was asked to end, and by when.
+///
+/// Cloning shares. Waiting on it is how a command waits for time to pass.
+#[derive(Debug, Clone)]
+pub(crate) struct Shutdown {
+    state: Arc<State>,
+    timeout: Duration,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    requested: AtomicBool,
+    deadline: Mutex<Option<Instant>>,
+    changed: Condvar,
+}
+
+impl Shutdown {
+    /// A shutdown that nobody asks for but [`Shutdown::request`].
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self {
+            state: Arc::new(State::default()),
+            timeout,
+        }
+    }
+
+    /// Listens to signals from now on, on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses the handlers or the thread.
+    pub(crate) fn listen(&self) -> io::Result<()> {
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let shutdown = self.clone();
+        thread::Builder::new()
+            .name("baler-signals".to_owned())
+            .spawn(move || {
+                for signal in &mut signals {
+                    if shutdown.is_requested() {
+                        // The convention of shells: 128 and the signal's number.
+                        std::process::exit(128_i32.saturating_add(signal));
+                    }
+                    shutdown.request();
+                }
+            })?;
+        Ok(())
+    }
+
+    /// Asks the program to end; the one deadline begins to run.
+    pub(crate) fn request(&self) {
+        let mut deadline = self.lock();
+        deadline.get_or_insert_with(|| Instant::now() + self.timeout);
+        self.state.requested.store(true, Ordering::Release);
+        self.state.changed.notify_all();
+    }
+
+    /// Whether the program was asked to end.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.state.requested.load(Ordering::Acquire)
+    }
+
+    /// By when everything has to be over: the deadline that began with the request, or, when there
+    /// was none, one that begins now.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.lock().unwrap_or_else(|| Instant::now() + self.timeout)
+    }
+
+    /// Waits until `until` or the request; returns whether the program was asked to end.
+    pub(crate) fn wait_until(&self, until: Instant) -> bool {
+        let mut deadline = self.lock();
+        while deadline.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            deadline = self
+                .state
+                .changed
+                .wait_timeout(deadline, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        true
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.state
+            .deadline
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_ends_waiting_and_starts_the_one_deadline() {
+        let shutdown = Shutdown::new(Duration::from_secs(60));
+        let waiter = shutdown.clone();
+        let far = Instant::now() + Duration::from_secs(600);
+        let thread = thread::spawn(move || waiter.wait_until(far));
+        shutdown.request();
+        let deadline = shutdown.deadline();
+        shutdown.request();
+        assert!(thread.join().unwrap());
+        assert_eq!(shutdown.deadline(), deadline);
+        assert!(shutdown.is_requested());
+    }
+
+    #[test]
+    fn waiting_ends_at_its_time() {
+        let shutdown = Shutdown::new(Duration::ZERO);
+        assert!(!shutdown.wait_until(Instant::now() + Duration::from_millis(1)));
+    }
+}
