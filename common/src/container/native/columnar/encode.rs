@@ -1,6 +1,6 @@
 //! Batches to columnar bodies.
 
-use super::ints::{IntEncoder, Sign};
+use super::ints::{IntEncoder, Sign, write_reference};
 use super::{BYTES_PLAIN, strings, types};
 use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
@@ -67,7 +67,7 @@ impl Encoder {
         // The timestamps come last, so that they may refer to a field: Kieker's records often
         // hold the time at which they were logged a second time.
         match equal_to_timestamps(table) {
-            Some(field) => self.ints.write_reference(field, out),
+            Some(field) => write_reference(field, out),
             None => {
                 let times = table.timestamps().iter().map(|time| time.cast_unsigned());
                 self.ints.write(times, Sign::Signed, out);

@@ -6,9 +6,10 @@
 //!
 //! - `types`: schemas, in full or by the numbers of `well_known`.
 //! - `strings`: the string table.
-//! - `encode`, `decode`: tables and columns.
+//! - `encode`, `decode`: bodies and their tables; `columns`: the columns of any type, read.
 //! - `ints`: how a column of integers is written; everything but text and bytes becomes one.
 
+mod columns;
 mod decode;
 mod encode;
 mod ints;

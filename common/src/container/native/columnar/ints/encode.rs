@@ -50,14 +50,10 @@ impl IntEncoder {
             simple.write(&self.lanes, &stats, out);
         }
     }
+}
 
-    /// Appends a column that is equal to that of an earlier field of its table.
-    #[expect(
-        clippy::unused_self,
-        reason = "every column is written through the encoder"
-    )]
-    pub(in crate::container::native) fn write_reference(&self, field: u64, out: &mut Vec<u8>) {
-        out.push(REFERENCE);
-        prefixed_by_length(out, |out| varint::write(out, field));
-    }
+/// Appends a column that is equal to that of an earlier field of its table.
+pub(in crate::container::native) fn write_reference(field: u64, out: &mut Vec<u8>) {
+    out.push(REFERENCE);
+    prefixed_by_length(out, |out| varint::write(out, field));
 }

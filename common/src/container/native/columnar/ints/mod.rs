@@ -20,7 +20,7 @@ mod stats;
 mod tests;
 
 pub(super) use decode::{IntDecoder, Scope};
-pub(super) use encode::IntEncoder;
+pub(super) use encode::{IntEncoder, write_reference};
 
 use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;

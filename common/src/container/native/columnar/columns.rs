@@ -1,0 +1,274 @@
+//! Columns of any type, read into memory.
+
+use super::BYTES_PLAIN;
+use super::ints::{IntDecoder, Scope, Sign};
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::num::{to_u64, to_usize};
+use crate::record::{BytesColumn, Column, FieldType, ListColumn, OptionalColumn, RecordColumn};
+
+/// What a value costs the budget at least, also where it takes no memory of its own: a record
+/// without fields in a list must not be repeated four billion times.
+const LEAST_VALUE_BYTES: usize = 1;
+
+/// Reads the columns of one body.
+#[derive(Debug)]
+pub(super) struct ColumnDecoder<'a> {
+    pub(super) ints: IntDecoder<'a>,
+    /// How many strings there are to be named.
+    pub(super) strings: usize,
+}
+
+impl ColumnDecoder<'_> {
+    /// Reads a column of so many values; `earlier` are the columns of the same table that it may
+    /// refer to. Recursion is bounded by the depth of the schema, which was checked.
+    pub(super) fn column(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field_type: &FieldType,
+        count: usize,
+        earlier: &[Column],
+    ) -> Result<Column, DecodeError> {
+        self.ints
+            .charge(cursor, count, LEAST_VALUE_BYTES, "a column")?;
+        Ok(match field_type {
+            FieldType::Bool => {
+                let lanes = self.lanes(cursor, count, 1, size_of::<bool>(), "a column of bools")?;
+                Column::Bool(lanes.iter().map(|lane| *lane != 0).collect())
+            }
+            FieldType::I8 => self.signed(cursor, count, i8::MIN.into(), i8::MAX.into())?,
+            FieldType::I16 => self.signed(cursor, count, i16::MIN.into(), i16::MAX.into())?,
+            FieldType::I32 => self.signed(cursor, count, i32::MIN.into(), i32::MAX.into())?,
+            FieldType::I64 => {
+                let lanes = self.wide(cursor, count, Sign::Signed, earlier)?;
+                Column::Signed(lanes.iter().map(|lane| lane.cast_signed()).collect())
+            }
+            FieldType::U8 => self.unsigned(cursor, count, u8::MAX.into())?,
+            FieldType::U16 => self.unsigned(cursor, count, u16::MAX.into())?,
+            FieldType::U32 => self.unsigned(cursor, count, u32::MAX.into())?,
+            FieldType::U64 => {
+                let lanes = self.wide(cursor, count, Sign::Unsigned, earlier)?;
+                Column::Unsigned(lanes.to_vec())
+            }
+            FieldType::F32 => {
+                let largest = u32::MAX.into();
+                Column::F32(self.narrow(cursor, count, largest, "a column of f32")?)
+            }
+            FieldType::F64 => {
+                let reading = "a column of f64";
+                let lanes = self.lanes(cursor, count, u64::MAX, size_of::<u64>(), reading)?;
+                Column::F64(lanes.to_vec())
+            }
+            FieldType::Char => self.chars(cursor, count)?,
+            FieldType::String => {
+                let reading = "a column of strings";
+                let Some(largest) = to_u64(self.strings).checked_sub(1) else {
+                    return if count == 0 {
+                        Ok(Column::String(Vec::new()))
+                    } else {
+                        // No string can be named where there is none.
+                        let kind = DecodeErrorKind::Invalid { found: 0 };
+                        Err(cursor.error(reading, kind))
+                    };
+                };
+                Column::String(self.narrow(cursor, count, largest, reading)?)
+            }
+            FieldType::Enum(enum_type) => {
+                let largest = to_u64(enum_type.variants().len()).saturating_sub(1);
+                Column::Enum(self.narrow(cursor, count, largest, "a column of variants")?)
+            }
+            FieldType::Bytes => Column::Bytes(self.bytes(cursor, count)?),
+            FieldType::Optional(inner) => self.optional(cursor, inner, count)?,
+            FieldType::List(inner) => {
+                let (ends, total) = self.ends(cursor, count, "the lengths of lists")?;
+                let items = self.column(cursor, inner, total, &[])?;
+                Column::List(Box::new(ListColumn { ends, items }))
+            }
+            FieldType::Record(schema) => {
+                let mut fields = Vec::with_capacity(schema.fields().len());
+                for field in schema.fields() {
+                    fields.push(self.column(cursor, field.field_type(), count, &[])?);
+                }
+                Column::Record(RecordColumn { len: count, fields })
+            }
+        })
+    }
+
+    /// Values from 0 to `largest`, for a column whose values take `each` bytes in memory.
+    fn lanes(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        largest: u64,
+        each: usize,
+        reading: &'static str,
+    ) -> Result<&[u64], DecodeError> {
+        let at = cursor.clone();
+        self.ints.charge(&at, count, each, reading)?;
+        let lanes = self
+            .ints
+            .read(cursor, count, Scope::plain(Sign::Unsigned), reading)?;
+        match lanes.iter().find(|lane| **lane > largest) {
+            None => Ok(lanes),
+            Some(found) => Err(at.error(reading, DecodeErrorKind::Invalid { found: *found })),
+        }
+    }
+
+    /// Values from 0 to `largest`, which fit into 32 bits.
+    pub(super) fn narrow(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        largest: u64,
+        reading: &'static str,
+    ) -> Result<Vec<u32>, DecodeError> {
+        let lanes = self.lanes(cursor, count, largest, size_of::<u32>(), reading)?;
+        let narrow = |lane: &u64| u32::try_from(*lane).unwrap_or(u32::MAX);
+        Ok(lanes.iter().map(narrow).collect())
+    }
+
+    fn unsigned(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        largest: u64,
+    ) -> Result<Column, DecodeError> {
+        let reading = "a column of unsigned integers";
+        let lanes = self.lanes(cursor, count, largest, size_of::<u64>(), reading)?;
+        Ok(Column::Unsigned(lanes.to_vec()))
+    }
+
+    fn signed(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        smallest: i64,
+        largest: i64,
+    ) -> Result<Column, DecodeError> {
+        let reading = "a column of signed integers";
+        let at = cursor.clone();
+        self.ints.charge(&at, count, size_of::<i64>(), reading)?;
+        let lanes = self
+            .ints
+            .read(cursor, count, Scope::plain(Sign::Signed), reading)?;
+        let values: Vec<i64> = lanes.iter().map(|lane| lane.cast_signed()).collect();
+        match values
+            .iter()
+            .find(|value| !(smallest..=largest).contains(value))
+        {
+            None => Ok(Column::Signed(values)),
+            Some(found) => {
+                let found = found.cast_unsigned();
+                Err(at.error(reading, DecodeErrorKind::Invalid { found }))
+            }
+        }
+    }
+
+    /// Integers of 64 bits, which may be ticks or equal to an earlier column.
+    fn wide(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        sign: Sign,
+        earlier: &[Column],
+    ) -> Result<&[u64], DecodeError> {
+        let reading = "a column of integers";
+        self.ints.charge(cursor, count, size_of::<u64>(), reading)?;
+        let scope = Scope {
+            sign,
+            ticks: true,
+            earlier,
+        };
+        self.ints.read(cursor, count, scope, reading)
+    }
+
+    fn chars(&mut self, cursor: &mut Cursor<'_>, count: usize) -> Result<Column, DecodeError> {
+        let reading = "a column of chars";
+        let at = cursor.clone();
+        let codes = self.narrow(cursor, count, u32::from(char::MAX).into(), reading)?;
+        let mut chars = Vec::with_capacity(codes.len());
+        for code in codes {
+            chars.push(char::from_u32(code).ok_or_else(|| {
+                let found = code.into();
+                at.error(reading, DecodeErrorKind::Invalid { found })
+            })?);
+        }
+        Ok(Column::Char(chars))
+    }
+
+    /// Lengths, as the ends that they add up to, and the last end.
+    fn ends(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        reading: &'static str,
+    ) -> Result<(Vec<u32>, usize), DecodeError> {
+        let at = cursor.clone();
+        let largest = u32::MAX.into();
+        let mut ends = self.narrow(cursor, count, largest, reading)?;
+        let mut total = 0_u32;
+        for end in &mut ends {
+            let sum = total.checked_add(*end).ok_or_else(|| {
+                let found = u64::from(total) + u64::from(*end);
+                at.over_limit(reading, found, to_usize(largest))
+            })?;
+            *end = sum;
+            total = sum;
+        }
+        Ok((ends, to_usize(total.into())))
+    }
+
+    fn bytes(&mut self, cursor: &mut Cursor<'_>, count: usize) -> Result<BytesColumn, DecodeError> {
+        let reading = "a column of bytes";
+        let (ends, total) = self.ends(cursor, count, reading)?;
+        if total == 0 {
+            let data = Vec::new();
+            return Ok(BytesColumn { ends, data });
+        }
+        let at = cursor.clone();
+        let encoding = cursor.u8(reading)?;
+        if encoding != BYTES_PLAIN {
+            let kind = DecodeErrorKind::Unknown {
+                what: "encoding of bytes",
+                number: encoding.into(),
+            };
+            return Err(at.error(reading, kind));
+        }
+        self.ints.note("plain");
+        let mut section = cursor.section(reading)?;
+        if section.left() != total {
+            let kind = DecodeErrorKind::Length {
+                declared: to_u64(total),
+                found: to_u64(section.left()),
+            };
+            return Err(at.error(reading, kind));
+        }
+        self.ints.charge(&at, total, 1, reading)?;
+        let data = section.take_rest().to_vec();
+        Ok(BytesColumn { ends, data })
+    }
+
+    fn optional(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        inner: &FieldType,
+        count: usize,
+    ) -> Result<Column, DecodeError> {
+        let reading = "the presence of values";
+        let mut positions = self.narrow(cursor, count, 1, reading)?;
+        let mut present = 0;
+        for position in &mut positions {
+            if *position == 0 {
+                *position = OptionalColumn::ABSENT;
+            } else {
+                *position = present;
+                present += 1;
+            }
+        }
+        let present = self.column(cursor, inner, to_usize(present.into()), &[])?;
+        Ok(Column::Optional(Box::new(OptionalColumn {
+            positions,
+            present,
+        })))
+    }
+}
