@@ -28,6 +28,7 @@ mod settings;
 mod value;
 
 use std::fmt;
+use std::str::FromStr;
 
 pub use error::{UriError, UriErrorKind};
 use settings::Settings;
@@ -169,15 +170,15 @@ impl Uri {
             .take_parsed(name, "true or false", value::parse_bool)
     }
 
-    /// Takes a setting that is a whole number, in the range of `T`.
+    /// Takes a setting that is a whole number, in the range of `T`, such as `u16` or
+    /// `NonZeroU32`.
     ///
     /// # Errors
     ///
     /// It is something else.
-    pub fn take_number<T: TryFrom<u64>>(&mut self, name: &str) -> Result<Option<T>, UriError> {
-        self.settings.take_parsed(name, "a whole number", |text| {
-            text.parse::<u64>().ok().and_then(|n| T::try_from(n).ok())
-        })
+    pub fn take_number<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, UriError> {
+        self.settings
+            .take_parsed(name, "a whole number in its range", value::parse_number)
     }
 
     /// Takes a setting that is a number of bytes: `4096`, `64KiB`, `1MB`, `2GiB`.
@@ -187,8 +188,20 @@ impl Uri {
     ///
     /// It is something else.
     pub fn take_bytes(&mut self, name: &str) -> Result<Option<u64>, UriError> {
-        self.settings
-            .take_parsed(name, "a size such as 64KiB or 1MB", parse_bytes)
+        self.take_bytes_in(name)
+    }
+
+    /// Takes a setting that is a number of bytes, in the range of `T`, such as `NonZeroU32`.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn take_bytes_in<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, UriError> {
+        let expected = "a size in its range, such as 64KiB or 1MB";
+        self.settings.take_parsed(name, expected, |text| {
+            // Digits are what every type of number reads.
+            value::parse_number(&parse_bytes(text)?.to_string())
+        })
     }
 
     /// Takes a setting that is a time: `200ms`, `5s`, `2m`, `1.5h`. Units are `ns`, `us`, `ms`,

@@ -1,5 +1,6 @@
 //! Values with units.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Factors of units of time to nanoseconds.
@@ -32,6 +33,12 @@ pub(super) fn parse_bool(text: &str) -> Option<bool> {
         "0" | "false" | "no" | "off" => Some(false),
         _ => None,
     }
+}
+
+/// Digits and nothing else.
+pub(super) fn parse_number<T: FromStr>(text: &str) -> Option<T> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
 }
 
 /// A number of bytes: `4096`, `64KiB`, `1MB`; `kB`, `MB` and `GB` are powers of 1,000.
