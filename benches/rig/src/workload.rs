@@ -5,9 +5,12 @@
 //! 0.3 to 20 us by operation; times in nanoseconds, records in order of their end, as one collector
 //! sees them. Everything follows from the seed.
 
+mod execution;
+
 use std::collections::VecDeque;
 
 use crate::random::Random;
+pub use execution::{Execution, Executions};
 
 /// How many operations there are.
 pub const OPERATIONS: usize = 100;
