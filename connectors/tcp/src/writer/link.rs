@@ -207,12 +207,13 @@ impl Link {
         }
     }
 
-    /// The receiver has settled this many chunks of the connection.
+    /// The receiver has settled this many chunks of the connection; whether that is more than
+    /// before. [`Link::tell_confirmed`] follows.
     ///
     /// # Errors
     ///
     /// It cannot have: the least and the most that it can have settled.
-    pub(super) fn acknowledge(&self, settled: u64) -> Result<(), (u64, u64)> {
+    pub(super) fn acknowledge(&self, settled: u64) -> Result<bool, (u64, u64)> {
         let mut state = self.lock();
         let low = state.acknowledged;
         let unacknowledged = u64::try_from(state.in_flight.len() - state.queue.len());
@@ -227,16 +228,19 @@ impl Link {
             }
         }
         state.acknowledged = settled;
+        Ok(settled > low)
+    }
+
+    /// Tells everybody whom confirmations concern.
+    pub(super) fn tell_confirmed(&self) {
+        let state = self.lock();
         let done = state.closing && state.in_flight.is_empty();
         drop(state);
-        if settled > low {
-            if done {
-                self.work.notify_one();
-                self.answered.notify_all();
-            }
-            self.tell();
+        if done {
+            self.work.notify_one();
+            self.answered.notify_all();
         }
-        Ok(())
+        self.tell();
     }
 
     /// The connection is gone. The first reason stays.

@@ -57,50 +57,47 @@ impl Frames {
         self.bytes.get_mut(self.filled..).unwrap_or_default()
     }
 
-    /// Takes what was read; a run of acknowledgements is as good as its last.
+    /// Takes what was read.
     fn take(&mut self, read: usize, link: &Link) -> Result<(), Failure> {
         self.filled += read;
         let filled = self.bytes.get(..self.filled).unwrap_or_default();
         let (frames, rest) = filled.as_chunks::<{ FrameHeader::BYTES }>();
-        let (mut settled, mut problem) = (None, None);
-        let mut taken = 0;
+        let left = rest.len();
+        let mut confirmed = false;
+        let mut result = Ok(());
         for frame in frames {
-            match FrameHeader::read(frame) {
-                Ok(header) => match header.kind {
-                    FrameKind::Acknowledgement => settled = Some(header.sequence),
-                    FrameKind::Heartbeat => {}
-                    FrameKind::Bye => {
-                        problem = Some(Failure::retry("read from", "the receiver is closing"));
-                        break;
-                    }
-                    FrameKind::Chunk => {
-                        problem = Some(self.failure(ProtocolErrorKind::Invalid { found: 1 }));
-                        break;
-                    }
-                },
-                Err(kind) => {
-                    problem = Some(self.failure(kind));
+            match self.take_frame(frame, link) {
+                Ok(moved) => confirmed |= moved,
+                Err(failure) => {
+                    result = Err(failure);
                     break;
                 }
             }
-            taken += FrameHeader::BYTES;
         }
-        let left = rest.len();
-        if let Some(settled) = settled {
-            link.acknowledge(settled).map_err(|(low, high)| {
-                let found = settled;
-                self.failure(ProtocolErrorKind::Acknowledgement { found, low, high })
-            })?;
-        }
-        if let Some(problem) = problem {
-            return Err(problem);
+        if confirmed {
+            link.tell_confirmed();
         }
         self.bytes.copy_within(self.filled - left..self.filled, 0);
+        let taken = u64::try_from(self.filled - left).unwrap_or_default();
+        self.offset = self.offset.wrapping_add(taken);
         self.filled = left;
-        self.offset = self
-            .offset
-            .wrapping_add(u64::try_from(taken).unwrap_or_default());
-        Ok(())
+        result
+    }
+
+    /// Takes one frame; whether it confirmed something.
+    fn take_frame(&self, frame: &[u8; FrameHeader::BYTES], link: &Link) -> Result<bool, Failure> {
+        let header = FrameHeader::read(frame).map_err(|kind| self.failure(kind))?;
+        match header.kind {
+            FrameKind::Acknowledgement => {
+                let found = header.sequence;
+                link.acknowledge(found).map_err(|(low, high)| {
+                    self.failure(ProtocolErrorKind::Acknowledgement { found, low, high })
+                })
+            }
+            FrameKind::Heartbeat => Ok(false),
+            FrameKind::Bye => Err(Failure::retry("read from", "the receiver is closing")),
+            FrameKind::Chunk => Err(self.failure(ProtocolErrorKind::Invalid { found: 1 })),
+        }
     }
 
     fn failure(&self, kind: ProtocolErrorKind) -> Failure {

@@ -3,4 +3,9 @@
 #![cfg(test)]
 
 mod contract;
+mod failure;
+mod hostile_receiver;
+mod hostile_sender;
+mod load;
 mod support;
+mod wire;

@@ -1,0 +1,320 @@
+//! A receiver and what may come in at its port.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::num::NonZeroUsize;
+use std::slice;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ChunkReader, Damaged, Received};
+use baler_connector_tcp::TcpReader;
+use baler_connector_testkit::{
+    ChunkSource, Label, PATIENCE, Pump, Tap, drive, payload, within_patience,
+};
+
+use crate::support::{config, receiver};
+use crate::wire::{Header, Hello, SENDER, chunk, connect, greet, sealed};
+
+/// What the reader says next of damage.
+fn damaged(reader: &mut TcpReader) -> Damaged {
+    match reader.receive(Instant::now() + PATIENCE).unwrap() {
+        Received::Damaged(damaged) => damaged,
+        other => panic!("damage was expected, not {other:?}"),
+    }
+}
+
+#[test]
+fn wrong_hellos_are_told_with_their_bytes() {
+    let table: [(&[u8], &str); 7] = [
+        (b"GET / HTTP/1.1\r\n\r\n", "does not speak Baler's protocol"),
+        (
+            b"\x16\x03\x01\x02\x00\x01",
+            "does not speak Baler's protocol",
+        ),
+        (&[0; 4096], "does not speak Baler's protocol"),
+        (b"BALERTCP\x01\x00", "the connection ended"),
+        (
+            &sealed([b"BALERTCP".as_slice(), &[0; 28]].concat()),
+            "speaks version 0",
+        ),
+        (
+            &Hello { role: 2, ..SENDER }.bytes(),
+            "a receiver, a sender is needed",
+        ),
+        (
+            &Hello {
+                window_chunks: 0,
+                ..SENDER
+            }
+            .bytes(),
+            "0 is not allowed",
+        ),
+    ];
+    let mut reader = receiver(config(0));
+    for (bytes, reason) in table {
+        let mut stream = connect(reader.local_addr());
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let damaged = damaged(&mut reader);
+        assert!(
+            damaged.reason.contains(reason),
+            "{}: {}",
+            reason,
+            damaged.reason
+        );
+        assert!(bytes.starts_with(&damaged.bytes) && !damaged.bytes.is_empty());
+        assert_eq!(damaged.origin.position, 0);
+        let peer = stream.local_addr().unwrap().to_string();
+        assert_eq!(&*damaged.origin.lane, peer);
+    }
+    assert_eq!(reader.counts().damaged(), 7);
+    assert_eq!(reader.counts().connections(), 0);
+}
+
+#[test]
+fn flipped_hello_is_told() {
+    let mut reader = receiver(config(0));
+    let mut bytes = SENDER.bytes();
+    bytes[18] ^= 0x10;
+    let mut stream = connect(reader.local_addr());
+    stream.write_all(&bytes).unwrap();
+    assert!(damaged(&mut reader).reason.contains("checksum"));
+    assert_eq!(
+        stream.read(&mut [0; 40]).unwrap_or(0),
+        0,
+        "no answer to that"
+    );
+}
+
+#[test]
+fn sender_of_another_version_learns_which_are_spoken() {
+    let mut reader = receiver(config(0));
+    let hello = Hello {
+        versions: (2, 9),
+        ..SENDER
+    };
+    let mut stream = connect(reader.local_addr());
+    let answer = greet(&mut stream, hello);
+    assert_eq!(answer[8..12], [1, 0, 1, 0]);
+    assert_eq!(answer[12], 2, "the answer is a receiver's");
+    let reason = damaged(&mut reader).reason;
+    assert!(
+        reason.contains("speaks versions 2 to 9 of the protocol, this side version 1"),
+        "{reason}"
+    );
+    assert_eq!(
+        stream.read(&mut [0; 1]).unwrap_or(0),
+        0,
+        "then it is closed"
+    );
+}
+
+#[test]
+fn hello_that_never_ends_is_given_up() {
+    let mut reader = receiver(config(0).connect_timeout(Duration::from_millis(50)));
+    let mut stream = connect(reader.local_addr());
+    stream.write_all(b"BALER").unwrap();
+    let damaged = damaged(&mut reader);
+    assert!(
+        damaged.reason.contains("nothing came for 50 ms"),
+        "{}",
+        damaged.reason
+    );
+    assert_eq!(&*damaged.bytes, b"BALER");
+}
+
+#[test]
+fn wrong_frames_end_their_connection_and_no_other() {
+    let label = Label {
+        producer: 7,
+        lane: 0,
+        sequence: 0,
+    };
+    let (good, container) = chunk(0, &payload(label, 100));
+    let with = |header: Header, payload: &[u8]| [header.bytes().as_slice(), payload].concat();
+    let short = |kind, length| {
+        Header {
+            length,
+            ..Header::short(kind, 0)
+        }
+        .bytes()
+    };
+    let flipped = |at: usize| {
+        let mut bytes = with(good, &container);
+        bytes[at] ^= 0x40;
+        bytes
+    };
+    let table: [(Vec<u8>, &str); 13] = [
+        (vec![0; 28], "checksum"),
+        (
+            b"GET / HTTP/1.1\r\nHost: example\r\n\r\n".to_vec(),
+            "checksum",
+        ),
+        (flipped(7), "checksum"),
+        (flipped(28 + 3), "checksum"),
+        (flipped(28 + 40 + 99), "checksum"),
+        (
+            with(
+                Header {
+                    length: 20_041,
+                    ..good
+                },
+                &container,
+            ),
+            "20041 is not between 40 and 20040",
+        ),
+        (
+            with(
+                Header {
+                    length: u32::MAX,
+                    ..good
+                },
+                &container,
+            ),
+            "4294967295 is not between",
+        ),
+        (
+            with(Header { length: 39, ..good }, &container),
+            "39 is not between",
+        ),
+        (
+            with(
+                Header {
+                    sequence: 1,
+                    ..good
+                },
+                &container,
+            ),
+            "chunk 1 came when 0 was due",
+        ),
+        (
+            with(Header { flags: 0, ..good }, &container),
+            "without an identity",
+        ),
+        (
+            with(
+                Header {
+                    container: 3,
+                    ..good
+                },
+                &container,
+            ),
+            "3 is not allowed",
+        ),
+        (Header::short(2, 0).bytes(), "2 is not allowed"),
+        (short(3, 1), "the length 1"),
+    ];
+    let reader = receiver(config(0));
+    let address = reader.local_addr();
+    let counts = reader.counts();
+    let mut tap = Tap::new(Box::new(reader));
+    let mut pump = Pump::open(Box::new(baler_connector_tcp::TcpWriter::new(config(
+        address.port(),
+    ))));
+    let mut source = ChunkSource::new(1);
+    for (round, (bytes, reason)) in (1..).zip(table) {
+        let mut stream = connect(address);
+        greet(&mut stream, SENDER);
+        stream.write_all(&bytes).unwrap();
+        pump.push(source.take(5));
+        drive(
+            "the others go on",
+            slice::from_mut(&mut pump),
+            slice::from_mut(&mut tap),
+            |pumps, taps| {
+                pumps.iter().all(Pump::is_done)
+                    && taps.iter().all(|tap| {
+                        tap.received().len() == 5 * round && tap.damaged().len() == round
+                    })
+            },
+        );
+        let damaged = tap.damaged().last().unwrap();
+        assert!(
+            damaged.reason.contains(reason),
+            "{}: {}",
+            reason,
+            damaged.reason
+        );
+        assert!(bytes.ends_with(&damaged.bytes) || bytes.starts_with(&damaged.bytes));
+        assert!(damaged.origin.position >= 40, "behind the hello");
+        let mut rest = Vec::new();
+        // The end may come as a reset.
+        stream.read_to_end(&mut rest).ok();
+    }
+    assert_eq!((pump.breaks(), counts.damaged()), (0, 13));
+}
+
+#[test]
+fn more_than_the_window_is_refused() {
+    let mut reader = receiver(config(0));
+    let mut stream = connect(reader.local_addr());
+    greet(&mut stream, SENDER);
+    for sequence in 0..9 {
+        let label = Label {
+            producer: 7,
+            lane: 0,
+            sequence,
+        };
+        let (header, bytes) = chunk(sequence, &payload(label, 50));
+        stream.write_all(&[header.bytes(), bytes].concat()).unwrap();
+    }
+    reader.set_demand(8);
+    let told = within_patience("the damage is told", || {
+        match reader.receive(Instant::now() + PATIENCE).unwrap() {
+            Received::Damaged(damaged) => Some(damaged),
+            _ => None,
+        }
+    });
+    assert!(
+        told.reason.contains("window of 8 chunks"),
+        "{}",
+        told.reason
+    );
+}
+
+#[test]
+fn more_senders_than_allowed_are_turned_away() {
+    let reader = receiver(config(0).max_connections(NonZeroUsize::new(2).unwrap()));
+    let mut streams: Vec<_> = (0..2).map(|_| connect(reader.local_addr())).collect();
+    for stream in &mut streams {
+        greet(stream, SENDER);
+    }
+    let mut third = connect(reader.local_addr());
+    third.write_all(&SENDER.bytes()).ok();
+    assert_eq!(third.read(&mut [0; 40]).unwrap_or(0), 0, "no answer");
+    assert_eq!(reader.counts().connections_turned_away(), 1);
+    drop(streams);
+    within_patience("there is room again", || {
+        let mut next = connect(reader.local_addr());
+        next.write_all(&SENDER.bytes()).ok()?;
+        next.read_exact(&mut [0; 40]).ok()
+    });
+}
+
+#[test]
+fn flood_of_foreign_bytes_is_bounded_and_counted() {
+    let mut reader = receiver(config(0));
+    for _ in 0..40 {
+        let mut stream = connect(reader.local_addr());
+        stream.write_all(b"nonsense").unwrap();
+        // Until it is closed, by an end or a reset.
+        stream.read_to_end(&mut Vec::new()).ok();
+    }
+    let counts = reader.counts();
+    within_patience("all is counted", || (counts.damaged() == 40).then_some(()));
+    let mut told = 0;
+    while let Received::Damaged(_) = reader.receive(Instant::now()).unwrap() {
+        told += 1;
+    }
+    assert_eq!(told + counts.damaged_untold(), 40);
+    assert!(counts.damaged_untold() > 0);
+}
+
+#[test]
+fn port_that_is_only_looked_at_is_no_damage() {
+    let mut reader = receiver(config(0));
+    drop(connect(reader.local_addr()));
+    let idle = reader.receive(Instant::now() + Duration::from_millis(50));
+    assert!(matches!(idle, Ok(Received::Idle)), "{idle:?}");
+    assert_eq!(reader.counts().damaged(), 0);
+}
