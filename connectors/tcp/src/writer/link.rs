@@ -281,23 +281,25 @@ impl Link {
     /// gone, if it is.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
         let mut state = self.lock();
+        if state.failure.is_some() {
+            return state.failure.clone().filter(|_| !state.unopened);
+        }
         state.closing = true;
         self.work.notify_all();
-        while state.failure.is_none() && !state.in_flight.is_empty() {
+        // The receiver hangs up once it was told that nothing follows: no failure any more.
+        while !state.in_flight.is_empty() {
+            if state.failure.is_some() {
+                return state.failure.clone();
+            }
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Some(Failure::retry(
-                    "close",
-                    "not everything was acknowledged in time",
-                ));
+                let message = "not everything was acknowledged in time";
+                return Some(Failure::retry("close", message));
             }
             let waited = self.answered.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        if state.unopened {
-            return None;
-        }
-        state.failure.clone()
+        None
     }
 
     /// Tickets that are not acknowledged, in order.

@@ -89,7 +89,7 @@ fn receiver_that_is_not_there_yet_is_worth_another_try() {
 #[test]
 fn frozen_connection_is_noticed_by_both_ends() {
     let tcp = Tcp::fresh();
-    let quick = |config: TcpConfig| config.heartbeat(Duration::from_millis(30));
+    let quick = |config: TcpConfig| config.heartbeat(Duration::from_millis(200));
     let reader = tcp.reader_with(quick(config(0)));
     let counts = reader.counts();
     let mut writer = tcp.writer_with(quick);
@@ -98,7 +98,7 @@ fn frozen_connection_is_noticed_by_both_ends() {
     let start = Instant::now();
     within_patience("several heartbeats pass", || {
         writer.confirmations(&mut Vec::new()).unwrap();
-        (start.elapsed() > Duration::from_millis(400)).then_some(())
+        (start.elapsed() > Duration::from_millis(1000)).then_some(())
     });
     assert_eq!(counts.connections_lost(), 0);
 
@@ -108,7 +108,7 @@ fn frozen_connection_is_noticed_by_both_ends() {
     });
     assert!(error.is_retryable());
     assert!(
-        error.to_string().contains("nothing came for 90 ms"),
+        error.to_string().contains("nothing came for 600 ms"),
         "{error}"
     );
     within_patience("the reader notices", || {
@@ -122,7 +122,7 @@ fn slow_consumer_slows_the_sender_down() {
     let memory = 50_000;
     let set = |config: TcpConfig| {
         config
-            .heartbeat(Duration::from_millis(30))
+            .heartbeat(Duration::from_millis(200))
             .window_chunks(NonZeroU32::new(1000).unwrap())
             .window_bytes(NonZeroU32::new(10_000_000).unwrap())
             .memory_bytes(NonZeroUsize::new(memory).unwrap())
@@ -138,7 +138,7 @@ fn slow_consumer_slows_the_sender_down() {
     within_patience("several heartbeats pass", || {
         pump.step();
         tap.poll(Duration::from_millis(5));
-        (start.elapsed() > Duration::from_millis(400)).then_some(())
+        (start.elapsed() > Duration::from_millis(1000)).then_some(())
     });
     assert_eq!((pump.confirmed(), pump.breaks()), (0, 0));
     assert_eq!(counts.chunks(), 4, "no more than the memory holds is read");

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod contract;
+mod corpus;
 mod failure;
 mod hostile_receiver;
 mod hostile_sender;
