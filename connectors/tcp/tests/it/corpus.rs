@@ -1,5 +1,4 @@
 //! The inputs that fuzzing kept, replayed on stable.
-#![expect(clippy::disallowed_methods, reason = "the corpus is a folder of files")]
 
 use std::path::Path;
 
