@@ -1,10 +1,12 @@
 //! What an application sees: the controller, its queues and its collector over writers that are
-//! slow, stuck or broken; and probes.
+//! slow, stuck or broken; probes; and the examples.
 
 #![cfg(test)]
 
 mod closing;
 mod conservation;
+#[cfg(all(feature = "enable", feature = "macros"))]
+mod examples;
 mod failure;
 mod lifecycle;
 mod limits;

@@ -3,7 +3,7 @@
 mod asynchronous;
 mod cancellation;
 mod functions;
-mod recording;
+pub(crate) mod recording;
 mod signatures;
 mod switching;
 mod traces;

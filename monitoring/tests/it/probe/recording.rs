@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
-use baler_common::record::{Record, RecordRef, read};
+use baler_common::record::{Record, RecordBatch, RecordRef, read};
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 use baler_monitoring::{Clock, Controller, TestClock};
@@ -15,8 +15,13 @@ use baler_monitoring::{Clock, Controller, TestClock};
 /// There is one controller in a process, and `cargo test` runs many tests in one.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// Waits until no other test uses the process-wide controller.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Far more than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Records from its creation to [`Recording::finish`], with a clock that stands still.
 pub(crate) struct Recording {
@@ -36,7 +41,7 @@ pub(crate) struct Execution {
 impl Recording {
     /// Starts at the time 1,000 ns.
     pub(crate) fn start() -> Self {
-        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = one_at_a_time();
         let clock = TestClock::new(1_000);
         let medium = MemoryMedium::new(MemoryLimits::default());
         let controller = Controller::builder(Box::new(medium.writer()))
@@ -66,28 +71,37 @@ impl Recording {
     pub(crate) fn finish(self) -> Vec<Execution> {
         let stats = self.controller.shutdown(PATIENCE).stats;
         assert_eq!(stats.emitted, stats.delivered, "{stats:?}");
-        self.medium.end();
-        let mut reader = self.medium.reader();
-        reader.set_demand(usize::MAX);
-        let mut decoder = ChunkDecoder::default();
-        let mut records = Vec::new();
-        loop {
-            match reader.receive(Instant::now() + PATIENCE).unwrap() {
-                Received::Chunk(delivery) => {
-                    let chunk = decoder.decode(&delivery.bytes).unwrap();
-                    records.extend(chunk.batch.records().map(execution));
-                    reader.settle(delivery.token, Verdict::Ack).unwrap();
-                }
-                Received::End => break,
-                other => panic!("{other:?}"),
-            }
-        }
+        let batches = drain(&self.medium);
+        let records: Vec<_> = batches
+            .iter()
+            .flat_map(RecordBatch::records)
+            .map(execution)
+            .collect();
         assert_eq!(u64::try_from(records.len()).unwrap(), stats.delivered);
         records
     }
 }
 
-fn execution(record: RecordRef<'_>) -> Execution {
+/// What is in the medium, chunk by chunk.
+pub(crate) fn drain(medium: &MemoryMedium) -> Vec<RecordBatch> {
+    medium.end();
+    let mut reader = medium.reader();
+    reader.set_demand(usize::MAX);
+    let mut decoder = ChunkDecoder::default();
+    let mut batches = Vec::new();
+    loop {
+        match reader.receive(Instant::now() + PATIENCE).unwrap() {
+            Received::Chunk(delivery) => {
+                batches.push(decoder.decode(&delivery.bytes).unwrap().batch);
+                reader.settle(delivery.token, Verdict::Ack).unwrap();
+            }
+            Received::End => return batches,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) fn execution(record: RecordRef<'_>) -> Execution {
     // Names, order and types of the fields are Kieker's.
     assert_eq!(record.schema(), OperationExecutionRecord::schema());
     Execution {
