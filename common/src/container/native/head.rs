@@ -131,8 +131,9 @@ impl Head {
             }
         }
         if has(HAS_LOST_CHUNKS) {
-            // A range takes at least two bytes: what is left bounds the allocation.
-            let most = fields.left() / 2;
+            // A range takes at least two bytes, and more than that in memory.
+            let most = limits.decoded_bytes / size_of::<LostChunks>();
+            let most = most.min(fields.left() / 2);
             let ranges = fields.count(most, "the number of lost ranges")?;
             header.lost_chunks.reserve_exact(ranges);
             for _ in 0..ranges {

@@ -13,14 +13,12 @@ use crate::container::varint;
 /// The most entries: beyond it the search costs more than it saves.
 const MAX_ENTRIES: usize = 1_024;
 
-/// Slots of the hash table, a power of two, at most half of them full.
-const SLOTS: usize = 2 * MAX_ENTRIES;
-
 /// A dictionary of a column; keeps its memory from column to column.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     entries: Vec<u64>,
-    /// Open addressing with linear probing: the position of an entry, plus one.
+    /// Open addressing with linear probing: the position of an entry, plus one. A power of two of
+    /// them, at most half of them full.
     slots: Vec<u16>,
     positions: Vec<u64>,
 }
@@ -32,7 +30,7 @@ impl Dictionary {
         self.entries.clear();
         self.positions.clear();
         self.slots.clear();
-        self.slots.resize(SLOTS, 0);
+        self.slots.resize((2 * most).next_power_of_two(), 0);
         for lane in lanes {
             let position = self.position(*lane, most)?;
             self.positions.push(position);
@@ -63,14 +61,15 @@ impl Dictionary {
     fn position(&mut self, lane: u64, most: usize) -> Option<u64> {
         // Fibonacci hashing: the upper bits of the product depend on all bits of the lane.
         let hash = lane.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let mut slot = to_usize(hash) % SLOTS;
+        let mask = self.slots.len() - 1;
+        let mut slot = to_usize(hash) & mask;
         loop {
             let at = self.slots.get_mut(slot)?;
             match usize::from(*at).checked_sub(1) {
                 Some(position) if self.entries.get(position) == Some(&lane) => {
                     return Some(to_u64(position));
                 }
-                Some(_) => slot = (slot + 1) % SLOTS,
+                Some(_) => slot = (slot + 1) & mask,
                 None => {
                     let position = self.entries.len();
                     if position >= most {
