@@ -57,8 +57,8 @@ pub struct FileWriterConfig {
     pub full: FullPolicy,
     /// The largest chunk. Default 16 MiB, as all media of Baler that have no limit of their own.
     pub max_chunk_bytes: NonZeroUsize,
-    /// How many chunks may be offered and not yet confirmed. Default 64: what one group commit
-    /// covers at most.
+    /// How many chunks may be offered and not yet confirmed. Default 256: forcing data to disk
+    /// costs the same for one chunk as for all that wait, and `window_bytes` bounds the memory.
     pub window_chunks: NonZeroUsize,
     /// How many bytes may be offered and not yet confirmed. Default 64 MiB.
     pub window_bytes: NonZeroUsize,
@@ -76,7 +76,7 @@ impl FileWriterConfig {
             max_segments: None,
             full: FullPolicy::default(),
             max_chunk_bytes: NonZeroUsize::MIN.saturating_add((16 << 20) - 1),
-            window_chunks: NonZeroUsize::MIN.saturating_add(63),
+            window_chunks: NonZeroUsize::MIN.saturating_add(255),
             window_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
         }
     }
