@@ -1,1 +1,249 @@
-//! Tests of the queues.
+//! Tests of the queues, without a collector.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baler_common::container::LossReason;
+use baler_common::record::{Field, FieldType, Schema};
+use baler_common::transport::Notify;
+
+use super::set::{QueueCounts, QueueSet};
+use super::{Overflow, push};
+
+/// Counts how often the collector would have been woken.
+#[derive(Default)]
+struct Bell(AtomicU64);
+
+impl Notify for Bell {
+    fn notify(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn schema(name: &str) -> Arc<Schema> {
+    let fields = vec![Field::new("number", FieldType::U64)];
+    Arc::new(Schema::new(name, fields).unwrap())
+}
+
+fn number_schema() -> &'static Arc<Schema> {
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    SCHEMA.get_or_init(|| schema("test.Number"))
+}
+
+fn set(bytes: usize, overflow: Overflow) -> (Arc<QueueSet>, Arc<Bell>) {
+    let bell = Arc::new(Bell::default());
+    let notify: Arc<dyn Notify> = Arc::<Bell>::clone(&bell);
+    (Arc::new(QueueSet::new(bytes, overflow, notify)), bell)
+}
+
+fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
+    push(set, number_schema(), 7, |row| row.u64(number))
+}
+
+/// Takes everything out, queue by queue.
+fn drain(set: &QueueSet) -> Vec<u64> {
+    let (mut known, mut queues, mut numbers) = (0, Vec::new(), Vec::new());
+    set.refresh(&mut known, &mut queues);
+    for queue in queues {
+        while let Some(mut block) = queue.claim() {
+            while let Some(row) = block.next_row() {
+                assert_eq!((row.schema, row.timestamp), (number_schema(), 7));
+                numbers.push(u64::from_le_bytes(row.fields.try_into().unwrap()));
+            }
+            set.release(block);
+        }
+    }
+    numbers
+}
+
+fn assert_adds_up(counts: &QueueCounts, drained: usize) {
+    let known = counts.queued + counts.lost.total() + u64::try_from(drained).unwrap();
+    assert_eq!(counts.emitted, known, "{counts:?}");
+}
+
+#[test]
+fn rows_come_out_as_they_went_in_and_the_collector_is_woken_once_a_block() {
+    let (set, bell) = set(1 << 20, Overflow::DropNewest);
+    for number in 0..5_000 {
+        assert!(emit(&set, number));
+    }
+    // A row of 8 bytes takes 21; 16 KiB hold 780 of them.
+    assert_eq!(bell.0.load(Ordering::Relaxed), 5_000 / 780);
+    assert_eq!(set.bytes(), 7 * (16 << 10));
+    assert_eq!(drain(&set), (0..5_000).collect::<Vec<_>>());
+    assert_eq!(set.bytes(), 0);
+}
+
+#[test]
+fn rows_of_many_types_find_their_types_again() {
+    let (set, _) = set(1 << 20, Overflow::DropNewest);
+    let types: Vec<_> = (0..200).map(|n| schema(&format!("test.Type{n}"))).collect();
+    for (number, schema) in types.iter().enumerate() {
+        assert!(push(&set, schema, 0, |row| row
+            .u64(u64::try_from(number).unwrap())));
+    }
+    let (mut known, mut queues, mut names) = (0, Vec::new(), Vec::new());
+    set.refresh(&mut known, &mut queues);
+    for queue in queues {
+        while let Some(mut block) = queue.claim() {
+            while let Some(row) = block.next_row() {
+                names.push(row.schema.name().to_owned());
+            }
+        }
+    }
+    let expected: Vec<_> = types.iter().map(|schema| schema.name()).collect();
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn newest_is_dropped_when_the_budget_is_used_up() {
+    let (set, _) = set(4 << 10, Overflow::DropNewest);
+    let taken = (0..1_000).filter(|number| emit(&set, *number)).count();
+    assert!(set.bytes() <= 4 << 10);
+    assert_eq!(
+        drain(&set),
+        (0..u64::try_from(taken).unwrap()).collect::<Vec<_>>()
+    );
+    let counts = set.counts();
+    assert_adds_up(&counts, taken);
+    assert_eq!(
+        counts.lost.get(LossReason::QueueFullNewest),
+        counts.lost.total()
+    );
+    assert!(emit(&set, 0), "there is room again");
+}
+
+#[test]
+fn oldest_block_of_the_thread_is_dropped_when_the_budget_is_used_up() {
+    let (set, _) = set(4 << 10, Overflow::DropOldest);
+    for number in 0..1_000 {
+        assert!(emit(&set, number));
+    }
+    let numbers = drain(&set);
+    assert_eq!(numbers.last(), Some(&999));
+    let first = 1_000 - u64::try_from(numbers.len()).unwrap();
+    assert_eq!(numbers, (first..1_000).collect::<Vec<_>>());
+    let counts = set.counts();
+    assert_eq!(counts.lost.get(LossReason::QueueFullOldest), first);
+    assert_adds_up(&counts, numbers.len());
+}
+
+#[test]
+fn thread_without_a_block_evicts_the_oldest_of_the_others() {
+    let (set, _) = set(4 << 10, Overflow::DropOldest);
+    for number in 0..150 {
+        emit(&set, number);
+    }
+    assert!(
+        set.bytes() > 3 << 10,
+        "the budget is used up by this thread"
+    );
+    let other = Arc::clone(&set);
+    assert!(thread::spawn(move || emit(&other, 1_000)).join().unwrap());
+    let counts = set.counts();
+    assert!(counts.lost.get(LossReason::QueueFullOldest) > 0);
+    let numbers = drain(&set);
+    assert!(numbers.contains(&1_000) && numbers.contains(&149) && !numbers.contains(&0));
+    assert_adds_up(&set.counts(), numbers.len());
+}
+
+#[test]
+fn blocked_thread_goes_on_when_there_is_room() {
+    let (set, _) = set(4 << 10, Overflow::Block);
+    let emitting = Arc::clone(&set);
+    let emitter = thread::spawn(move || (0..2_000).all(|number| emit(&emitting, number)));
+    let mut numbers = Vec::new();
+    while numbers.len() < 2_000 {
+        numbers.extend(drain(&set));
+        thread::yield_now();
+    }
+    assert!(emitter.join().unwrap());
+    assert_eq!(numbers, (0..2_000).collect::<Vec<_>>());
+    assert!(set.counts().lost.is_empty());
+}
+
+#[test]
+fn blocked_thread_is_let_go_when_nobody_will_make_room() {
+    for close in [true, false] {
+        let (set, _) = set(4 << 10, Overflow::Block);
+        let emitting = Arc::clone(&set);
+        let emitter = thread::spawn(move || {
+            let mut number = 0;
+            while emit(&emitting, number) {
+                number += 1;
+            }
+            number
+        });
+        let full = Instant::now() + Duration::from_secs(10);
+        while set.bytes() < 4 << 10 {
+            assert!(Instant::now() < full);
+            thread::yield_now();
+        }
+        if close {
+            set.close();
+        } else {
+            set.stop_waiting();
+        }
+        let taken = emitter.join().unwrap();
+        let counts = set.counts();
+        assert_eq!(counts.queued, taken);
+        // Closed before it waited, its last record was not emitted any more.
+        assert!(counts.lost.get(LossReason::Shutdown) <= 1);
+        assert_adds_up(&counts, 0);
+    }
+}
+
+#[test]
+fn waiting_has_an_end_if_the_policy_says_so() {
+    let timeout = Duration::from_millis(30);
+    let (set, _) = set(4 << 10, Overflow::BlockTimeout(timeout));
+    let mut number = 0;
+    let mut began = Instant::now();
+    while emit(&set, number) {
+        number += 1;
+        began = Instant::now();
+    }
+    assert!(began.elapsed() >= timeout);
+    assert_eq!(set.counts().lost.get(LossReason::BlockTimeout), 1);
+}
+
+#[test]
+fn record_larger_than_a_block_has_one_of_its_own() {
+    let (set, _) = set(100 << 10, Overflow::DropNewest);
+    let bytes = vec![1; 50 << 10];
+    assert!(emit(&set, 0));
+    assert!(push(&set, number_schema(), 7, |row| row.bytes(&bytes)));
+    assert!(emit(&set, 1));
+    assert_eq!(set.counts().queued, 3);
+    assert!(set.bytes() > 50 << 10);
+    let too_large = vec![1; 100 << 10];
+    assert!(!push(&set, number_schema(), 7, |row| row.bytes(&too_large)));
+    assert_eq!(set.counts().lost.get(LossReason::TooLarge), 1);
+}
+
+#[test]
+fn queue_of_an_ended_thread_is_drained_and_continued_by_the_next() {
+    let (set, _) = set(1 << 20, Overflow::DropNewest);
+    for number in 0..50 {
+        let set = Arc::clone(&set);
+        assert!(thread::spawn(move || emit(&set, number)).join().unwrap());
+    }
+    let (mut known, mut queues) = (0, Vec::new());
+    set.refresh(&mut known, &mut queues);
+    assert_eq!(queues.len(), 2, "one for all threads and the one beside");
+    assert_eq!(drain(&set), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn closed_queues_take_and_count_nothing() {
+    let (set, _) = set(1 << 20, Overflow::DropNewest);
+    assert!(emit(&set, 0));
+    set.close();
+    assert!(!emit(&set, 1));
+    let other = Arc::clone(&set);
+    assert!(!thread::spawn(move || emit(&other, 2)).join().unwrap());
+    assert_eq!(set.counts().emitted, 1);
+    assert_eq!(drain(&set), [0]);
+}

@@ -1,5 +1,6 @@
 //! What closes a chunk.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use baler_monitoring::ClosedBy;
@@ -112,4 +113,34 @@ fn flush_without_records_returns_at_once() {
     let controller = plain(medium.writer(64)).wait_time(NEVER).start().unwrap();
     controller.flush(PATIENCE).unwrap();
     assert_eq!(medium.chunks().len(), 0);
+}
+
+#[test]
+fn flush_returns_while_other_threads_go_on_emitting() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64))
+        .wait_time(NEVER)
+        .queue_bytes(64 << 10)
+        .start()
+        .unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let (controller, stop) = (&controller, &stop);
+            scope.spawn(move || {
+                let mut number = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    controller.emit(&beat(thread, number));
+                    number += 1;
+                }
+            });
+        }
+        let flushed = (0..20)
+            .map(|_| controller.flush(PATIENCE))
+            .collect::<Vec<_>>();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(flushed, [Ok(()); 20]);
+    });
+    let report = controller.shutdown(PATIENCE);
+    assert!(report.adds_up() && report.on_time, "{report}");
 }
