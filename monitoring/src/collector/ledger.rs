@@ -32,7 +32,7 @@ struct Accounts {
     quarantined: u64,
     panics: u64,
     outbox: OutboxStats,
-    /// From then on nothing changes any more.
+    /// From then on all that anyone is told.
     report: Option<ShutdownReport>,
 }
 
@@ -41,12 +41,9 @@ impl Ledger {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the accounts unless they are final.
+    /// Changes the accounts. What is entered after the report was made concerns nobody any more.
     fn enter(&self, entry: impl FnOnce(&mut Accounts)) {
-        let mut accounts = self.lock();
-        if accounts.report.is_none() {
-            entry(&mut accounts);
-        }
+        entry(&mut self.lock());
     }
 
     pub(super) fn delivered(&self, records: u32, bytes: usize) {

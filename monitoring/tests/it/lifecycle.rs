@@ -1,5 +1,6 @@
 //! Start, enable, disable, install, end.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baler_common::container::{ChunkDecoder, KiekerSerializer, LossReason};
@@ -60,6 +61,9 @@ fn nothing_is_emitted_while_disabled() {
     assert!(controller.emit(&beat(0, 1)));
     controller.disable();
     assert!(!controller.emit(&beat(0, 2)));
+    let mut builder = BatchBuilder::new();
+    builder.push(&beat(0, 3)).unwrap();
+    assert!(!controller.emit_as_is(builder.batch().records().next().unwrap()));
     let report = controller.shutdown(PATIENCE);
     assert_eq!(report.emitted(), 2, "the metadata and one record");
     assert_eq!(medium.received().numbers(), [1]);
@@ -172,6 +176,27 @@ fn suppressed_thread_emits_nothing_and_is_counted() {
     assert_eq!(report.emitted(), 2);
     assert_eq!(report.dropped().get(LossReason::Reentrant), 1);
     assert!(report.adds_up());
+}
+
+#[test]
+fn collector_does_not_feed_itself() {
+    let medium = Medium::new(Mode::Prompt);
+    let itself = Arc::new(OnceLock::<Controller>::new());
+    let controller = plain(medium.writer(64))
+        .on_event({
+            let itself = Arc::clone(&itself);
+            move |_| {
+                // As a probe in a connector would, on the collector's thread.
+                assert!(!itself.wait().emit(&beat(0, 0)));
+            }
+        })
+        .start()
+        .unwrap();
+    assert!(itself.set(controller.clone()).is_ok());
+    controller.flush(PATIENCE).unwrap();
+    let report = controller.shutdown(PATIENCE);
+    assert!(report.dropped().get(LossReason::Reentrant) >= 1, "{report}");
+    assert_eq!(report.delivered(), 0);
 }
 
 #[test]

@@ -44,6 +44,8 @@ fn window_is_filled_in_order_and_moves_with_confirmations() {
     assert_eq!(ends(&fates), [(0, "confirmed")]);
     assert_eq!(fake.with(|script| script.in_flight.clone()), [1, 2]);
     assert_eq!(outbox.first_ticket(), Some(1));
+    let stats = outbox.stats();
+    assert_eq!((stats.in_flight_chunks, stats.in_flight_bytes), (2, 20));
 }
 
 #[test]
