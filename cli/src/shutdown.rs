@@ -51,6 +51,7 @@ impl Shutdown {
                         std::process::exit(128_i32.saturating_add(signal));
                     }
                     shutdown.request();
+                    tracing::info!(signal, "asked to end: draining");
                 }
             })?;
         Ok(())

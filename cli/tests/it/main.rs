@@ -2,5 +2,10 @@
 
 #![cfg(test)]
 
+mod documents;
 mod edges;
 mod habits;
+mod real_log;
+mod refusals;
+mod support;
+mod survival;

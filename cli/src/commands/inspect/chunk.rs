@@ -1,11 +1,11 @@
 //! The figures of one chunk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use baler_analysis::sinks::RecordJson;
 use baler_common::container::{ChunkHeader, DecodedChunk, Layout};
 use baler_common::record::{RecordBatch, Table};
-use baler_common::transport::{ChunkIdentity, Delivery};
+use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -28,7 +28,7 @@ pub(super) struct ChunkFigures {
     pub(super) format: &'static str,
     pub(super) compression: &'static str,
     pub(super) records: usize,
-    /// Distinct strings.
+    /// Strings in the chunk's string table.
     pub(super) strings: usize,
     pub(super) bytes: usize,
     /// As the chunk itself or, failing that, the medium says.
@@ -115,6 +115,7 @@ impl ChunkFigures {
         let DecodedChunk { summary, batch } = chunk;
         let identity = summary.identity();
         let identity = identity.or_else(|| delivery.meta.map(|meta| meta.identity));
+        let strings = string_table(summary.container, batch);
         let span = summary.time_span.or_else(|| batch.time_span());
         Ok(Self {
             lane: delivery.origin.lane.to_string(),
@@ -123,7 +124,7 @@ impl ChunkFigures {
             format: summary.format,
             compression: summary.compression.name(),
             records: batch.len(),
-            strings: batch.strings().len(),
+            strings: strings.len(),
             bytes: summary.bytes,
             identity: identity.map(IdentityFigures::from),
             first_unix_ns: span.map(|span| span.0),
@@ -131,15 +132,26 @@ impl ChunkFigures {
             header: summary.header.as_ref().map(HeaderFigures::from),
             layout: layout.into(),
             schemas: batch.tables().iter().map(SchemaFigures::from).collect(),
-            first_strings: batch
-                .strings()
-                .iter()
+            first_strings: strings
+                .into_iter()
                 .take(shown.strings)
                 .map(str::to_owned)
                 .collect(),
             first_records: first_records(batch, shown.records)?,
         })
     }
+}
+
+/// The chunk's string table: the distinct strings, and in Kieker's container, which names the types
+/// by it too, those of the types.
+fn string_table(container: ContainerKind, batch: &RecordBatch) -> Vec<&str> {
+    let mut strings: Vec<&str> = batch.strings().iter().collect();
+    if container == ContainerKind::Kieker {
+        let known: HashSet<&str> = strings.iter().copied().collect();
+        let names = batch.tables().iter().map(|table| table.schema().name());
+        strings.extend(names.filter(|name| !known.contains(name)));
+    }
+    strings
 }
 
 fn first_records(batch: &RecordBatch, count: usize) -> Result<Vec<Box<RawValue>>, Failure> {

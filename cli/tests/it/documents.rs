@@ -1,0 +1,309 @@
+//! Documents for programs: pure, complete, and with figures that add up; tables for people.
+
+use serde_json::Value;
+
+use crate::support::{baler, file_uri, json, json_lines, output, workspace};
+
+fn sum(counts: &Value) -> u64 {
+    let counts = counts.as_object().unwrap().values();
+    counts.map(|count| count.as_u64().unwrap()).sum()
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+#[test]
+fn demo_adds_up_and_shows_operations_and_a_call_tree() {
+    let demo = json(&[
+        "demo",
+        "--seconds",
+        "1",
+        "--threads",
+        "3",
+        "--format",
+        "json",
+    ]);
+    let delivered = number(&demo["delivered"]);
+    assert!(delivered > 100, "{delivered}");
+    assert_eq!(number(&demo["emitted"]), delivered + sum(&demo["dropped"]));
+    assert_eq!(number(&demo["received"]), delivered);
+    assert_eq!(demo["adds_up"], true);
+    assert!(number(&demo["chunks"]) > 0 && number(&demo["bytes"]) > 0);
+    assert!(number(&demo["kieker_bytes"]) > number(&demo["bytes"]));
+
+    let operations = demo["operations"].as_array().unwrap();
+    let calls: u64 = operations.iter().map(|it| number(&it["count"])).sum();
+    assert_eq!(
+        calls + 1,
+        delivered,
+        "everything but the metadata is a call"
+    );
+    let visits = operations
+        .iter()
+        .find(|it| {
+            it["operation"]
+                .as_str()
+                .unwrap()
+                .contains("frontend.visit(")
+        })
+        .unwrap();
+    let served = sum(&demo["visits"]);
+    assert_eq!(number(&visits["count"]), served, "each visit is one call");
+    assert!(demo["visits"]["failed"].as_u64().unwrap() > 0);
+
+    let tree = demo["call_tree"]["executions"].as_array().unwrap();
+    assert!(tree.len() > 5, "{tree:?}");
+    for (eoi, call) in tree.iter().enumerate() {
+        assert_eq!(call["eoi"], eoi);
+        assert!(call["self_ns"].as_i64().unwrap() <= call["total_ns"].as_i64().unwrap());
+    }
+    assert_eq!(tree[0]["ess"], 0);
+}
+
+#[test]
+fn demo_adds_up_under_every_policy() {
+    for policy in ["block-with-timeout", "drop-newest", "drop-oldest"] {
+        let args = [
+            "demo",
+            "--seconds",
+            "1",
+            "--format",
+            "json",
+            "--queue-bytes",
+            "8KiB",
+        ];
+        let demo = json(
+            &[
+                args.as_slice(),
+                &["--overflow", policy, "--block-timeout", "1ms"],
+            ]
+            .concat(),
+        );
+        assert_eq!(
+            number(&demo["emitted"]),
+            number(&demo["delivered"]) + sum(&demo["dropped"]),
+            "{policy}"
+        );
+        assert_eq!(demo["received"], demo["delivered"], "{policy}");
+    }
+}
+
+#[test]
+fn tables_fit_into_100_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = file_uri(&folder.path().join("chunks"));
+    let mut texts = vec![
+        output(&["demo", "--seconds", "1"]),
+        output(&["generate", "--to", &uri, "--records", "2000"]),
+        output(&["receive", "--from", &uri]),
+    ];
+    let receive = baler(&[
+        "receive",
+        "--from",
+        &uri,
+        "--format",
+        "none",
+        "--operations",
+    ]);
+    let receive = receive.success().stdout("");
+    texts.push(String::from_utf8(receive.get_output().stderr.clone()).unwrap());
+    for text in texts {
+        assert!(text.lines().count() > 2, "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+}
+
+#[test]
+fn generate_is_the_same_for_a_seed_and_delivers_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = |name: &str, seed: &str| {
+        let uri = file_uri(&folder.path().join(name));
+        let made = json(&[
+            "generate",
+            "--to",
+            &uri,
+            "--records",
+            "3000",
+            "--seed",
+            seed,
+            "--format",
+            "json",
+        ]);
+        assert_eq!(number(&made["emitted"]), 3_000);
+        assert_eq!(number(&made["delivered"]), 3_000);
+        output(&["receive", "--from", &uri, "--format", "json"])
+    };
+    let first = records("a", "7");
+    assert_eq!(json_lines(&first).len(), 3_000);
+    assert!(
+        first == records("b", "7"),
+        "the same seed made other records"
+    );
+    assert!(
+        first != records("c", "8"),
+        "another seed made the same records"
+    );
+}
+
+#[test]
+fn generate_keeps_the_rate_that_is_asked_for() {
+    let made = json(&[
+        "generate",
+        "--to",
+        "null:",
+        "--records",
+        "1000",
+        "--rate",
+        "1000",
+        "--threads",
+        "2",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(number(&made["delivered"]), 1_000);
+    // The last record is due after 999 ms, never earlier.
+    assert!(made["seconds"].as_f64().unwrap() >= 0.999, "{made}");
+    assert!(made["most_behind_seconds"].is_f64());
+}
+
+#[test]
+fn a_chunk_closes_by_the_reason_that_was_asked_for() {
+    let made = |flags: &[&str]| {
+        let args = [
+            "generate",
+            "--to",
+            "null:",
+            "--records",
+            "1000",
+            "--format",
+            "json",
+        ];
+        json(&[args.as_slice(), flags].concat())
+    };
+    let by_records = made(&["--chunk-records", "100", "--wait-time", "1m"]);
+    assert!(
+        number(&by_records["closed_by"]["records"]) >= 10,
+        "{by_records}"
+    );
+    let by_bytes = made(&["--chunk-bytes", "4KiB", "--wait-time", "1m"]);
+    assert!(number(&by_bytes["closed_by"]["bytes"]) > 0, "{by_bytes}");
+}
+
+#[test]
+fn inspect_shows_golden_chunks_of_kieker() {
+    let folder = workspace("common/tests/golden/kieker");
+    let document = json(&["inspect", folder.to_str().unwrap(), "--format", "json"]);
+    let chunks = document["chunks"].as_array().unwrap();
+    let records: Vec<u64> = chunks.iter().map(|it| number(&it["records"])).collect();
+    assert_eq!(records, [1, 16, 32, 13]);
+    for chunk in chunks {
+        assert_eq!(chunk["container"], "kieker");
+        assert_eq!(chunk["format"], "dflt");
+        assert_eq!(chunk["compression"], "none");
+    }
+    let bytes: Vec<u64> = chunks.iter().map(|it| number(&it["bytes"])).collect();
+    assert_eq!(bytes[..3], [171, 1_347, 2_611]);
+    assert_eq!(number(&chunks[3]["strings"]), 36);
+    assert_eq!(chunks[3]["schemas"].as_array().unwrap().len(), 13);
+}
+
+#[test]
+fn inspect_accounts_for_the_bytes_of_native_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    for compression in ["none", "lz4", "zstd"] {
+        let chunks = folder.path().join(compression);
+        let to = file_uri(&chunks);
+        let flags = ["--compression", compression, "--chunk-records", "500"];
+        let args = ["generate", "--to", &to, "--records", "1200"];
+        output(&[args.as_slice(), &flags].concat());
+        let path = chunks.to_str().unwrap();
+        let shown = ["--records", "2", "--strings", "3", "--format", "json"];
+        let document = json(&[["inspect", path].as_slice(), &shown].concat());
+        let found = document["chunks"].as_array().unwrap();
+        let records: u64 = found.iter().map(|it| number(&it["records"])).sum();
+        assert_eq!(records, 1_200);
+        assert!(document["broken"].as_array().unwrap().is_empty());
+        for (sequence, chunk) in found.iter().enumerate() {
+            assert_eq!(chunk["container"], "native");
+            assert_eq!(chunk["format"], "columnar");
+            assert_eq!(chunk["identity"]["sequence"], sequence);
+            let layout = &chunk["layout"];
+            assert_eq!(
+                number(&chunk["bytes"]),
+                number(&layout["header_bytes"]) + number(&layout["stored_body_bytes"])
+            );
+        }
+        let first = &found[0];
+        assert_eq!(first["compression"], compression);
+        assert_eq!(first["first_strings"].as_array().unwrap().len(), 3);
+        assert_eq!(first["first_records"].as_array().unwrap().len(), 2);
+        assert_eq!(first["schemas"][0]["fields"].as_array().unwrap().len(), 8);
+        let columns = first["layout"]["columns"].as_array().unwrap();
+        assert_eq!(columns.len(), 9, "eight fields and the timestamp");
+        let parts: u64 = columns.iter().map(|it| number(&it["bytes"])).sum::<u64>()
+            + number(&first["layout"]["schema_bytes"])
+            + number(&first["layout"]["string_bytes"])
+            + number(&first["layout"]["order_bytes"]);
+        // What is left are counts and lengths of the parts.
+        let body = number(&first["layout"]["body_bytes"]);
+        assert!(parts <= body && body - parts < 16, "{parts} of {body}");
+
+        let one = json(&["inspect", path, "--count", "1", "--format", "json"]);
+        assert_eq!(one["chunks"].as_array().unwrap().len(), 1);
+        assert_eq!(one["more"], true);
+    }
+}
+
+#[test]
+fn receive_writes_csv_and_plain_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = file_uri(&folder.path().join("chunks"));
+    output(&["send", "--from", &crate::support::real_log(), "--to", &uri]);
+    let csv = folder.path().join("csv");
+    let flags = ["--format", "csv", "--output", csv.to_str().unwrap()];
+    baler(&[["receive", "--from", &uri].as_slice(), &flags].concat())
+        .success()
+        .stdout("");
+    let name = "kieker.common.record.controlflow.OperationExecutionRecord.csv";
+    let text = std::fs::read_to_string(csv.join(name)).unwrap();
+    assert_eq!(text.lines().count(), 6_541, "a header and 6,540 executions");
+    assert!(
+        text.starts_with("(timestamp),operationSignature,sessionId,traceId,"),
+        "{text:.80}"
+    );
+}
+
+#[test]
+fn completions_are_scripts_that_know_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = output(&["completions", shell]);
+        for command in [
+            "demo",
+            "generate",
+            "send",
+            "receive",
+            "inspect",
+            "completions",
+        ] {
+            assert!(script.contains(command), "{shell} lacks {command}");
+        }
+    }
+    baler(&["completions", "bsh"]).code(2);
+}
+
+#[test]
+fn help_documents_exit_codes() {
+    let help = output(&["--help"]);
+    for code in [" 65 ", " 69 ", " 75 ", " 78 "] {
+        assert!(help.contains(code), "{help}");
+    }
+    assert!(
+        help.lines().all(|line| line.chars().count() <= 100),
+        "{help}"
+    );
+}

@@ -1,0 +1,203 @@
+//! Running the program: short runs, receivers in the background, and waiting with a deadline.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long anything may take before a test fails.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(100);
+
+/// The program, with an environment that says nothing to it.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_baler"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BALER_") {
+            command.env_remove(name);
+        }
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A run of the program, to be asserted on.
+pub(crate) fn baler(args: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = assert_cmd::Command::from_std(command());
+    command.args(args).timeout(DEADLINE).assert()
+}
+
+/// A run that ends well; its standard output.
+pub(crate) fn output(args: &[&str]) -> String {
+    let assert = baler(args).success();
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+/// A run that ends well; its standard output is one JSON document and nothing else.
+pub(crate) fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&output(args)).unwrap()
+}
+
+/// The JSON objects of lines.
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+pub(crate) fn read_json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A file of the workspace.
+pub(crate) fn workspace(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// The URI of the real log of 2010.
+pub(crate) fn real_log() -> String {
+    let folder = workspace("analysis/tests/data/kieker/operation-executions-2010");
+    format!("kieker-log:{}", folder.display())
+}
+
+/// The URI of a folder.
+pub(crate) fn file_uri(folder: &Path) -> String {
+    format!("file://{}", folder.display())
+}
+
+/// Polls until there is a result; panics at the deadline.
+pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = poll() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited in vain for {what}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// The program in the background; killed when it goes out of scope.
+pub(crate) struct Background {
+    child: Child,
+}
+
+impl Background {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut command = command();
+        command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Self {
+            child: command.spawn().unwrap(),
+        }
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Waits until a line of standard error holds this text.
+    pub(crate) fn wait_for_message(&mut self, text: &str) {
+        let mut line = Vec::new();
+        let pipe = self.child.stderr.as_mut().unwrap();
+        loop {
+            let mut byte = [0];
+            pipe.read_exact(&mut byte).unwrap();
+            line.extend(byte);
+            if byte == *b"\n" {
+                if String::from_utf8_lossy(&line).contains(text) {
+                    return;
+                }
+                line.clear();
+            }
+        }
+    }
+
+    /// Waits for the end, whatever it is; exit status, standard output, standard error.
+    pub(crate) fn end(mut self) -> (ExitStatus, String, String) {
+        // Reading to the end first: a full pipe would hold the program up.
+        let mut stderr = self.child.stderr.take().unwrap();
+        let errors = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        let mut stdout = String::new();
+        let mut pipe = self.child.stdout.take().unwrap();
+        pipe.read_to_string(&mut stdout).unwrap();
+        let status = wait_for("the program's end", || self.child.try_wait().unwrap());
+        (status, stdout, errors.join().unwrap())
+    }
+
+    /// Waits for an end with code 0; standard output.
+    pub(crate) fn succeed(self) -> String {
+        let (status, stdout, stderr) = self.end();
+        assert!(status.success(), "{status}: {stderr}");
+        stdout
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A receiver on a port of loopback, its files in a folder of the test's.
+pub(crate) struct Receiver {
+    pub(crate) process: Background,
+    pub(crate) uri: String,
+    pub(crate) output: PathBuf,
+    summary: PathBuf,
+}
+
+impl Receiver {
+    /// Starts it at a port that is free, with these further flags.
+    pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
+        Self::at("tcp://127.0.0.1:0", folder, flags)
+    }
+
+    /// Starts it at this address.
+    pub(crate) fn at(uri: &str, folder: &Path, flags: &[&str]) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let path = |name: &str| folder.join(name);
+        let (output, summary, port) = (path("records.jsonl"), path("summary.json"), path("port"));
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let mut args = vec!["receive", "--from", uri, "--format", "json"];
+        let paths = [text(&output), text(&summary), text(&port)];
+        args.extend(["--output", &paths[0], "--summary", &paths[1]]);
+        args.extend(["--port-file", &paths[2]]);
+        args.extend(flags);
+        let process = Background::start(&args);
+        let address = wait_for("the receiver's address", || fs::read_to_string(&port).ok());
+        Self {
+            process,
+            uri: format!("tcp://{}", address.trim()),
+            output,
+            summary,
+        }
+    }
+
+    /// Waits for an end with code 0; what it wrote, and its summary.
+    pub(crate) fn succeed(self) -> (String, Value) {
+        self.process.succeed();
+        (
+            fs::read_to_string(&self.output).unwrap(),
+            read_json(&self.summary),
+        )
+    }
+}
