@@ -1,7 +1,7 @@
 //! The collector's way out: chunks to the outbox, and accounts of what became of them.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkDecoder, LossReason, Losses};
 use baler_common::record::RecordBatch;
@@ -29,9 +29,15 @@ pub(super) struct Dispatch {
     seen: Seen,
 }
 
-/// What was told of the connection.
+/// How often dropped records are told of at most.
+const TELL_DROPPED_EVERY: Duration = Duration::from_secs(1);
+
+/// What was told to the application's hooks.
 #[derive(Debug, Default)]
 struct Seen {
+    dropped: u64,
+    /// When that was looked at.
+    dropped_at: Option<Instant>,
     connection: Connection,
     broken: u64,
 }
@@ -204,7 +210,25 @@ impl Dispatch {
         }
         self.fates = fates;
         self.tell_connection();
+        self.tell_dropped(now);
         wake_up
+    }
+
+    fn tell_dropped(&mut self, now: Instant) {
+        let due = self
+            .seen
+            .dropped_at
+            .is_none_or(|at| now.saturating_duration_since(at) >= TELL_DROPPED_EVERY);
+        if !due {
+            return;
+        }
+        self.seen.dropped_at = Some(now);
+        let losses = self.shared.queues.counts().lost;
+        let records = losses.total().saturating_sub(self.seen.dropped);
+        if records > 0 {
+            self.seen.dropped = losses.total();
+            self.hooks.tell(&Event::Dropped { records, losses });
+        }
     }
 
     fn tell_connection(&mut self) {
@@ -224,10 +248,8 @@ impl Dispatch {
             let medium = self.outbox.capability().medium;
             self.hooks.tell(&Event::Connected { medium });
         }
-        self.seen = Seen {
-            connection: stats.connection,
-            broken: stats.broken,
-        };
+        self.seen.connection = stats.connection;
+        self.seen.broken = stats.broken;
         self.shared.ledger.outbox(stats);
     }
 

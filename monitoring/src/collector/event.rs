@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use baler_common::container::LossReason;
+use baler_common::container::{LossReason, Losses};
 use baler_common::transport::TransportError;
 use bytes::Bytes;
 
@@ -23,6 +23,14 @@ pub enum Event {
         error: Arc<TransportError>,
         /// Whether it will be tried again.
         retries: bool,
+    },
+    /// Records were dropped before the collector had them: the queues were full, or a thread could
+    /// not wait. Told once a second at most.
+    Dropped {
+        /// How many since the last time.
+        records: u64,
+        /// All of this controller's life, by reason.
+        losses: Losses,
     },
     /// A chunk was given up with its records.
     Lost {
@@ -71,6 +79,13 @@ impl fmt::Display for Event {
             Self::Disconnected { error, retries } => {
                 let then = if *retries { "will retry" } else { "given up" };
                 write!(f, "{error} ({then})")
+            }
+            Self::Dropped { records, losses } => {
+                let all = losses.total();
+                write!(
+                    f,
+                    "{records} records dropped before collection, {all} in all"
+                )
             }
             Self::Lost {
                 sequence,

@@ -116,7 +116,7 @@ impl ControllerBuilder {
         self
     }
 
-    /// Calls back on events: lost chunks, a lost connection, what was put aside. The call is made
+    /// Calls back on events: dropped records, lost chunks, a lost connection, what was put aside. The call is made
     /// on the collector's thread and must be short; what it emits is dropped.
     pub fn on_event(mut self, hook: impl FnMut(&Event) + Send + 'static) -> Self {
         self.hooks.event = Some(Box::new(hook));

@@ -39,7 +39,8 @@ const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 ///
 /// Threads do not survive a fork, the collector's neither: a child must start a controller of its
 /// own. What it emits to its parent's is never delivered; a thread notices when its block is full,
-/// and then takes nothing any more.
+/// and then takes nothing any more. Shutting its parent's down in the child returns at once and
+/// leaves the parent's alone.
 ///
 /// # Signals and aborts
 ///
@@ -205,7 +206,9 @@ impl Controller {
         let margin = (timeout / 10).min(Duration::from_millis(50));
         shared.order_stop(by.checked_sub(margin).unwrap_or(now));
         installed::refresh_active(shared);
-        shared.ledger.wait(by).unwrap_or_else(|| {
+        // The child of a fork has no collector to wait for.
+        let wait_until = if shared.queues.is_forked() { now } else { by };
+        shared.ledger.wait(wait_until).unwrap_or_else(|| {
             let error = "the writer did not return before the deadline";
             shared
                 .ledger

@@ -98,7 +98,7 @@ impl QueueSet {
     }
 
     /// Whether this is another process than the one that made the set.
-    pub(super) fn is_forked(&self) -> bool {
+    pub(crate) fn is_forked(&self) -> bool {
         std::process::id() != self.pid
     }
 

@@ -1,5 +1,6 @@
 //! Writers that break, hang, refuse or panic, and a collector that is gone.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use baler_common::container::{
     ChunkHeader, ChunkSerializer, EncodeError, LossReason, NativeSerializer,
 };
-use baler_common::record::RecordBatch;
+use baler_common::record::{FieldSource, ReadError, Record, RecordBatch, RowWriter, Schema};
 use baler_common::transport::{Connection, ContainerKind, RetryPolicy};
 use baler_monitoring::{Event, Overflow};
 
@@ -292,4 +293,62 @@ fn blocked_threads_are_let_go_by_a_shutdown() {
         taken + report.dropped().get(LossReason::Shutdown)
     );
     assert_eq!(report.dropped().get(LossReason::Undelivered), taken);
+}
+
+#[test]
+fn records_that_the_queues_dropped_are_told() {
+    let medium = Medium::new(Mode::Unreachable);
+    let told = Arc::new(Mutex::new(0));
+    let controller = plain(medium.writer(4))
+        .chunk_records(10)
+        .unconfirmed_chunks(1)
+        .queue_bytes(4 << 10)
+        .retry(hasty())
+        .on_event({
+            let told = Arc::clone(&told);
+            move |event| {
+                if let Event::Dropped { records, losses } = event {
+                    let mut told = told.lock().unwrap();
+                    *told += records;
+                    assert_eq!(losses.get(LossReason::QueueFullNewest), *told);
+                }
+            }
+        })
+        .start()
+        .unwrap();
+    let dropped = (0..1_000).filter(|number| !controller.emit(&beat(0, *number)));
+    let dropped = u64::try_from(dropped.count()).unwrap();
+    assert!(dropped > 0);
+    await_that("the event", || *told.lock().unwrap() == dropped);
+}
+
+/// Panics while it is written.
+struct Unwritable;
+
+impl Record for Unwritable {
+    fn schema() -> &'static Arc<Schema> {
+        super::support::Beat::schema()
+    }
+
+    fn write_fields(&self, row: &mut RowWriter<'_>) {
+        row.u32(1);
+        panic!("as the test wants it");
+    }
+
+    fn read_fields(_: &mut FieldSource<'_>) -> Result<Self, ReadError> {
+        Ok(Self)
+    }
+}
+
+#[test]
+fn record_that_panics_while_it_is_written_is_as_good_as_never_emitted() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(4)).start().unwrap();
+    controller.emit(&beat(0, 0));
+    let emitted = catch_unwind(AssertUnwindSafe(|| controller.emit(&Unwritable)));
+    assert!(emitted.is_err(), "it is the application's own panic");
+    controller.emit(&beat(0, 1));
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!(report.to_string(), "2 emitted = 2 delivered + 0 dropped");
+    assert_eq!(medium.received().numbers(), [0, 1]);
 }
