@@ -20,6 +20,9 @@ use super::shared::{FlushEnd, Shared};
 use crate::clock::monotonic;
 use crate::queue::{Row, suppress};
 
+/// After so long a round is interrupted, so that orders are not kept waiting by a large backlog.
+const LONGEST_STEP: Duration = Duration::from_millis(50);
+
 /// What a collector needs to begin.
 pub(crate) struct Plan {
     pub(crate) serializer: Box<dyn ChunkSerializer>,
@@ -55,6 +58,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         drained_at: monotonic(),
         round_began: monotonic(),
         in_round: false,
+        step_began: monotonic(),
         idle_ticks: 0,
         flushes: Vec::new(),
         stop: None,
@@ -81,8 +85,10 @@ struct Collector {
     drained_at: Instant,
     /// When this round began.
     round_began: Instant,
-    /// Whether the round was interrupted because the outbox was full.
+    /// Whether the round was interrupted.
     in_round: bool,
+    /// When the thread last looked at orders.
+    step_began: Instant,
     /// Rounds in a row that found nothing.
     idle_ticks: u32,
     flushes: Vec<Flush>,
@@ -97,7 +103,7 @@ enum Round {
     Empty,
     /// It took what there was.
     Found,
-    /// The outbox is full; it goes on later.
+    /// The outbox is full, or there are orders to look at; it goes on later.
     Interrupted,
 }
 
@@ -128,6 +134,7 @@ impl Collector {
 
     fn step(&mut self) -> Next {
         let now = monotonic();
+        self.step_began = now;
         let (flushes, stop) = self.shared.take_orders();
         self.stop = stop;
         for done in flushes {
@@ -150,9 +157,6 @@ impl Collector {
             wake_up = self.dispatch.drive(now, self.stop);
             self.advance_flushes();
         }
-        if round == Round::Interrupted && self.dispatch.has_room() {
-            return Next::Wait(Duration::ZERO);
-        }
         if let Some(by) = self.stop {
             let done = self.dispatch.has_sent_last() && self.dispatch.is_empty();
             if done || by <= monotonic() {
@@ -161,6 +165,9 @@ impl Collector {
             if round == Round::Found || self.dispatch.is_empty() {
                 return Next::Wait(Duration::ZERO);
             }
+        }
+        if round == Round::Interrupted && self.dispatch.has_room() {
+            return Next::Wait(Duration::ZERO);
         }
         self.wait(wake_up)
     }
@@ -221,7 +228,7 @@ impl Collector {
         }
     }
 
-    /// Closes the batch if it is full; `false` when it cannot be, because the outbox is full.
+    /// Closes the batch if it is full; `false` when the round has to be interrupted.
     fn close_if_full(&mut self) -> bool {
         match self.rule.full(self.batched, self.builder.estimated_bytes()) {
             Some(reason) if self.dispatch.has_room() => {
@@ -229,7 +236,8 @@ impl Collector {
                 // Gives the writer its work while the next batch is filled.
                 let now = monotonic();
                 self.dispatch.drive(now, self.stop);
-                self.dispatch.has_room()
+                let took = now.saturating_duration_since(self.step_began);
+                self.dispatch.has_room() && took < LONGEST_STEP
             }
             Some(_) => false,
             None => self.dispatch.has_room(),
