@@ -75,3 +75,8 @@ pub mod __private {
     #[cfg(feature = "enable")]
     pub use crate::probe::{Call, Site};
 }
+
+/// The program on the first screen of README.md compiles and runs.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;
