@@ -1,1 +1,3 @@
-//! Benchmarks of Baler beside its peers.
+#![doc = include_str!("../README.md")]
+
+pub mod pipeline;

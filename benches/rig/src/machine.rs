@@ -1,0 +1,124 @@
+//! Which machine, program and command made a result: without them a figure means nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+/// What a result depends on, beside the code.
+///
+/// It has no host name: results are published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// The processor, as it calls itself.
+    pub cpu: String,
+    /// How many threads run at a time.
+    pub cores: usize,
+    /// Main memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The operating system with its version.
+    pub system: String,
+    /// How many threads wanted to run, on average over the minute before. More than none before a
+    /// measurement is noise in it.
+    pub load_before: Option<String>,
+}
+
+impl Machine {
+    /// This machine. What cannot be found out is left out.
+    pub fn this() -> Self {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        let cpu = read("/proc/cpuinfo").and_then(|text| field(&text, "model name"));
+        let memory = read("/proc/meminfo").and_then(|text| field(&text, "MemTotal"));
+        let kernel = read("/proc/sys/kernel/osrelease");
+        let load = read("/proc/loadavg");
+        Self {
+            cpu: cpu.unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: memory.and_then(|text| kilobytes(&text)),
+            system: match kernel {
+                Some(version) => format!("{} {}", std::env::consts::OS, version.trim()),
+                None => std::env::consts::OS.to_owned(),
+            },
+            load_before: load.and_then(|text| text.split(' ').next().map(str::to_owned)),
+        }
+    }
+}
+
+/// How a result came about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Provenance {
+    /// Where.
+    pub machine: Machine,
+    /// The command, the program without its folder.
+    pub command: String,
+    /// The commit of the sources, with `-dirty` behind it where files were changed since.
+    pub commit: Option<String>,
+    /// Whether the program was optimised.
+    pub optimised: bool,
+    /// When, in seconds since the Unix epoch.
+    pub unix_seconds: u64,
+}
+
+impl Provenance {
+    /// Of this process, made of the sources in this folder.
+    pub fn of_this_process(sources: &Path) -> Self {
+        let mut words = std::env::args();
+        let program = words.next().unwrap_or_default();
+        let program = Path::new(&program).file_name().unwrap_or_default();
+        let mut command = program.to_string_lossy().into_owned();
+        for word in words {
+            command.push(' ');
+            command.push_str(&word);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            machine: Machine::this(),
+            command,
+            commit: commit(sources),
+            optimised: !cfg!(debug_assertions),
+            unix_seconds: now.map_or(0, |since| since.as_secs()),
+        }
+    }
+}
+
+fn commit(sources: &Path) -> Option<String> {
+    let described = Command::new("git")
+        .args(["describe", "--always", "--abbrev=12", "--dirty"])
+        .current_dir(sources)
+        .output()
+        .ok()?;
+    let text = String::from_utf8(described.stdout).ok()?;
+    (described.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
+}
+
+/// The value behind the first `name:` of a file of `/proc`.
+fn field(text: &str, name: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    })
+}
+
+/// `16384 kB`, in bytes.
+fn kilobytes(text: &str) -> Option<u64> {
+    let number = text.strip_suffix("kB")?.trim();
+    number.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_proc_are_understood() {
+        let text = "processor\t: 0\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel name\t: B\n";
+        assert_eq!(field(text, "model name").as_deref(), Some("AMD EPYC"));
+        let text = "MemTotal:       16384 kB\nMemFree: 1 kB\n";
+        let total = field(text, "MemTotal").unwrap();
+        assert_eq!(kilobytes(&total), Some(16 << 20));
+        assert_eq!(field(text, "Swap"), None);
+    }
+}

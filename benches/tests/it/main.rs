@@ -1,0 +1,5 @@
+//! The measurements themselves work: everything is run once, with few records, and is right.
+
+#![cfg(test)]
+
+mod pipeline;
