@@ -283,13 +283,6 @@ impl FrameHeader {
         out.extend_from_slice(&checksum.to_le_bytes());
     }
 
-    /// The header's bytes.
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Self::BYTES);
-        self.write(&mut bytes);
-        bytes
-    }
-
     /// Reads a header. Its checksum comes first: no field of a flipped header is believed.
     pub(crate) fn read(bytes: &[u8; Self::BYTES]) -> Result<Self, ProtocolErrorKind> {
         let fields = || {
@@ -495,7 +488,9 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_a_header_is_noticed() {
         for header in [chunk(), FrameHeader::short(FrameKind::Acknowledgement, 7)] {
-            let bytes: [u8; FrameHeader::BYTES] = header.to_bytes().try_into().unwrap();
+            let mut bytes = Vec::new();
+            header.write(&mut bytes);
+            let bytes: [u8; FrameHeader::BYTES] = bytes.try_into().unwrap();
             assert_eq!(FrameHeader::read(&bytes), Ok(header));
             for bit in 0..FrameHeader::BYTES * 8 {
                 let mut flipped = bytes;

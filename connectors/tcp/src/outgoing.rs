@@ -120,11 +120,14 @@ mod tests {
         for lane in [0, 0, 1, 0, 0] {
             outgoing.push(&source.next(lane, 200));
         }
+        // One that was numbered and never offered: what follows it must say who it is.
+        source.next(0, 200);
+        outgoing.push(&source.next(0, 200));
         outgoing.push_short(FrameKind::Bye);
         let bytes = written(&outgoing);
-        // The first of lane 0, of lane 1, and of lane 0 again carry their identity.
-        let identities = 3 * ChunkIdentity::BYTES;
-        assert_eq!(bytes.len(), 6 * FrameHeader::BYTES + 5 * 200 + identities);
+        // The first of lane 0, of lane 1, of lane 0 again and after the gap carry their identity.
+        let identities = 4 * ChunkIdentity::BYTES;
+        assert_eq!(bytes.len(), 7 * FrameHeader::BYTES + 6 * 200 + identities);
         for piece in [1, 7, 28, 300, bytes.len()] {
             let mut incoming = Incoming::new(LIMITS, 0);
             let mut buffer = BytesMut::new();
@@ -149,7 +152,7 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(labels, [(0, 0), (0, 1), (1, 0), (0, 2), (0, 3)]);
+            assert_eq!(labels, [(0, 0), (0, 1), (1, 0), (0, 2), (0, 3), (0, 5)]);
             assert!(ended && buffer.is_empty());
             assert_eq!(usize::try_from(incoming.offset()), Ok(bytes.len()));
         }

@@ -14,6 +14,7 @@ macro_rules! contract_tests {
             writing: every_ticket_is_confirmed_exactly_once,
             writing: full_window_hands_back_and_notifies_when_it_opens,
             writing: offer_before_reopen_is_broken,
+            writing: window_counts_bytes,
             reading: capability_is_consistent,
             reading: chunk_at_the_limit_passes,
             reading: empty_medium_is_idle_or_ends,

@@ -276,22 +276,20 @@ async fn acknowledge(
 ) -> Result<End, End> {
     let mut told = 0;
     loop {
-        let stopping = tokio::select! {
-            _ = stop.changed() => true,
-            waited = time::timeout(heartbeat, connection.moved.notified()) => {
-                // Late or not: what there is to tell is seen below.
-                drop(waited);
-                false
-            }
-        };
+        let mut stopping = false;
+        let mut due = false;
+        tokio::select! {
+            _ = stop.changed() => stopping = true,
+            waited = time::timeout(heartbeat, connection.moved.notified()) => due = waited.is_err(),
+        }
         let watermark = connection.watermark();
-        let frame = if watermark > told {
+        let mut bytes = Vec::new();
+        if watermark > told {
             told = watermark;
-            FrameHeader::short(FrameKind::Acknowledgement, watermark)
-        } else {
-            FrameHeader::short(FrameKind::Heartbeat, 0)
-        };
-        let mut bytes = frame.to_bytes();
+            FrameHeader::short(FrameKind::Acknowledgement, watermark).write(&mut bytes);
+        } else if due {
+            FrameHeader::short(FrameKind::Heartbeat, 0).write(&mut bytes);
+        }
         if stopping {
             FrameHeader::short(FrameKind::Bye, 0).write(&mut bytes);
         }

@@ -131,3 +131,47 @@ pub fn full_window_hands_back_and_notifies_when_it_opens<M: Medium>() {
     );
     assert_eq!((pump.confirmed(), pump.breaks()), (chunks, 0));
 }
+
+/// A window that is full of bytes before it is full of chunks says so, too.
+pub fn window_counts_bytes<M: Medium>() {
+    let mut medium = M::fresh();
+    let stalls = medium.support().stalls;
+    if !applies::<M>(
+        "window_counts_bytes",
+        stalls,
+        "its window cannot be made to fill",
+    ) {
+        return;
+    }
+    let mut taps = drains(&mut medium);
+    let mut pump = Pump::open(medium.writer());
+    let capability = pump.writer().capability();
+    let window_bytes = capability.window_bytes.get();
+    let bytes = capability.max_chunk_bytes.get().min(window_bytes / 3);
+    let fit = window_bytes / bytes;
+    let tight = fit < capability.window_chunks.get();
+    if !applies::<M>(
+        "window_counts_bytes",
+        tight,
+        "its chunks are too small for that",
+    ) {
+        return;
+    }
+    medium.stall();
+    let mut source = ChunkSource::new(1);
+    pump.push((0..fit + 2).map(|_| source.next(0, bytes)));
+    pump.step();
+    assert_eq!(
+        pump.pending(),
+        2,
+        "{fit} chunks of {bytes} bytes fit into a window of {window_bytes} bytes"
+    );
+    medium.resume();
+    drive(
+        "the rest is taken",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |pumps, _| pumps.iter().all(Pump::is_done),
+    );
+    assert_eq!((pump.confirmed(), pump.breaks()), (fit + 2, 0));
+}
