@@ -7,7 +7,7 @@ use std::time::Duration;
 use baler_common::transport::uri::{Host, Uri, UriError};
 
 use crate::SCHEME;
-use crate::frame::{ConnectionLimits, Hello, Role, VERSIONS};
+use crate::hello::{ConnectionLimits, Hello, Role, VERSIONS};
 
 /// The settings of both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::io;
 
 use baler_common::transport::{RetryClass, TransportError};
 
-use crate::frame::VersionRange;
+use crate::hello::VersionRange;
 
 /// A peer broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,8 @@
 
 use bytes::BytesMut;
 
-use crate::frame::{ConnectionLimits, FrameHeader, Hello, Role};
+use crate::frame::FrameHeader;
+use crate::hello::{ConnectionLimits, Hello, Role};
 use crate::incoming::{Incoming, Step};
 
 /// Limits that a fuzzer reaches.

@@ -4,7 +4,8 @@ use baler_common::transport::{ChunkIdentity, ChunkMeta};
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::error::{ProtocolError, ProtocolErrorKind};
-use crate::frame::{ConnectionLimits, FrameHeader, FrameKind, covered};
+use crate::frame::{FrameHeader, FrameKind, covered};
+use crate::hello::ConnectionLimits;
 
 /// Takes frames off the front of a buffer. A chunk's bytes are a slice of it, not a copy.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod error;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+mod hello;
 mod incoming;
 mod outgoing;
 mod reader;
@@ -12,7 +13,7 @@ mod writer;
 
 pub use config::TcpConfig;
 pub use error::{ProtocolError, ProtocolErrorKind};
-pub use frame::VersionRange;
+pub use hello::VersionRange;
 pub use reader::{TcpReader, TcpReaderCounts};
 pub use writer::TcpWriter;
 

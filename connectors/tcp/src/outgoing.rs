@@ -96,7 +96,7 @@ mod tests {
     use bytes::BytesMut;
 
     use super::*;
-    use crate::frame::ConnectionLimits;
+    use crate::hello::ConnectionLimits;
     use crate::incoming::{Incoming, Step};
 
     const LIMITS: ConnectionLimits = ConnectionLimits {

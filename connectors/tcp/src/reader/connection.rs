@@ -13,11 +13,14 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time;
 
-use super::shared::{Connection, Pending, Shared, add};
+use super::counts::add;
+use super::progress::Connection;
+use super::shared::{Pending, Shared};
 use crate::SCHEME;
 use crate::config::{TcpConfig, silence};
 use crate::error::{ProtocolError, ProtocolErrorKind};
-use crate::frame::{FrameHeader, FrameKind, Hello, Role};
+use crate::frame::{FrameHeader, FrameKind};
+use crate::hello::{Hello, Role};
 use crate::incoming::{Incoming, Step};
 
 /// How much is read at a time, at least: several small chunks share one allocation.

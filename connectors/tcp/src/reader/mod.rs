@@ -1,6 +1,8 @@
 //! The receiving end.
 
 mod connection;
+mod counts;
+mod progress;
 mod serve;
 mod shared;
 
@@ -19,8 +21,8 @@ use tokio::sync::watch;
 use crate::SCHEME;
 use crate::config::TcpConfig;
 use crate::error::failed;
+pub use counts::TcpReaderCounts;
 use shared::Shared;
-pub use shared::TcpReaderCounts;
 
 /// Listens, and takes chunks of many [`TcpWriter`](crate::TcpWriter)s.
 ///

@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::connection;
-use super::shared::{Shared, add};
+use super::counts::add;
+use super::shared::Shared;
 use crate::config::TcpConfig;
 use crate::error::failed;
 

@@ -1,7 +1,6 @@
 //! What the owner of a reader and the thread that serves its connections share.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -9,8 +8,10 @@ use baler_common::transport::{
     ChunkMeta, Damaged, Delivery, Origin, Received, Settled, Token, Verdict,
 };
 use bytes::Bytes;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::counts::{TcpReaderCounts, add};
+use super::progress::Connection;
 use crate::config::TcpConfig;
 use crate::error::Failure;
 
@@ -20,60 +21,6 @@ const MAX_DAMAGED: usize = 16;
 /// A chunk is charged to the memory budget in steps of so many bytes, one of them for its own
 /// administration.
 const STEP_BYTES: usize = 256;
-
-/// What happened at a reader so far.
-#[derive(Debug, Default)]
-pub struct TcpReaderCounts {
-    pub(super) connections: AtomicU64,
-    pub(super) connections_lost: AtomicU64,
-    pub(super) connections_turned_away: AtomicU64,
-    pub(super) chunks: AtomicU64,
-    pub(super) bytes: AtomicU64,
-    pub(super) damaged: AtomicU64,
-    pub(super) damaged_untold: AtomicU64,
-}
-
-impl TcpReaderCounts {
-    /// Senders that said hello.
-    pub fn connections(&self) -> u64 {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
-    pub fn connections_lost(&self) -> u64 {
-        self.connections_lost.load(Ordering::Relaxed)
-    }
-
-    /// Connections that were closed at once because there were too many.
-    pub fn connections_turned_away(&self) -> u64 {
-        self.connections_turned_away.load(Ordering::Relaxed)
-    }
-
-    /// Chunks that came, repetitions included.
-    pub fn chunks(&self) -> u64 {
-        self.chunks.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of those chunks.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Connections that sent what cannot be a hello or a frame.
-    pub fn damaged(&self) -> u64 {
-        self.damaged.load(Ordering::Relaxed)
-    }
-
-    /// Those of them that were not told to the owner, because too many came at a time.
-    pub fn damaged_untold(&self) -> u64 {
-        self.damaged_untold.load(Ordering::Relaxed)
-    }
-}
-
-/// Adds to a counter.
-pub(super) fn add(counter: &AtomicU64, value: u64) {
-    counter.fetch_add(value, Ordering::Relaxed);
-}
 
 /// What the owner of a reader and the thread that serves its connections share.
 #[derive(Debug)]
@@ -130,87 +77,6 @@ impl Pending {
             redelivered: false,
             _memory: memory,
         }
-    }
-}
-
-/// A sender's connection, as far as settling concerns it.
-#[derive(Debug)]
-pub(super) struct Connection {
-    /// The sender, as an endpoint.
-    pub(super) endpoint: Box<str>,
-    open: AtomicBool,
-    progress: Mutex<Progress>,
-    /// The watermark moved.
-    pub(super) moved: Notify,
-}
-
-/// Which chunks of a connection are settled.
-#[derive(Debug, Default)]
-struct Progress {
-    /// All before this one are.
-    watermark: u64,
-    /// Which ones after it are; the first is the one at the watermark and never is.
-    beyond: VecDeque<bool>,
-}
-
-impl Connection {
-    pub(super) fn new(endpoint: Box<str>) -> Self {
-        Self {
-            endpoint,
-            open: AtomicBool::new(true),
-            progress: Mutex::default(),
-            moved: Notify::new(),
-        }
-    }
-
-    /// How many chunks from the first on are settled.
-    pub(super) fn watermark(&self) -> u64 {
-        self.lock().watermark
-    }
-
-    /// Nothing can be acknowledged any more.
-    pub(super) fn set_gone(&self) {
-        self.open.store(false, Ordering::Release);
-    }
-
-    /// Marks a chunk as settled; says whether the sender can be told.
-    fn settle(&self, sequence: u64) -> Settled {
-        if !self.open.load(Ordering::Acquire) {
-            return Settled::Stale;
-        }
-        if self.lock().settle(sequence) {
-            self.moved.notify_one();
-        }
-        Settled::Done
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Progress {
-    /// Marks a chunk as settled; whether the watermark moved.
-    fn settle(&mut self, sequence: u64) -> bool {
-        let Some(place) = sequence
-            .checked_sub(self.watermark)
-            .and_then(|place| usize::try_from(place).ok())
-        else {
-            return false;
-        };
-        if self.beyond.len() <= place {
-            // Bounded by the window, which the connection enforces.
-            self.beyond.resize(place.saturating_add(1), false);
-        }
-        if let Some(settled) = self.beyond.get_mut(place) {
-            *settled = true;
-        }
-        let before = self.watermark;
-        while self.beyond.front() == Some(&true) {
-            self.beyond.pop_front();
-            self.watermark = self.watermark.wrapping_add(1);
-        }
-        self.watermark != before
     }
 }
 
@@ -385,27 +251,5 @@ impl State {
         };
         self.handed_out.insert(token, pending);
         Some(Ok(Received::Chunk(delivery)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn watermark_never_passes_an_unsettled_chunk(order in Just((0..40_u64).collect::<Vec<_>>()).prop_shuffle()) {
-            let mut progress = Progress::default();
-            let mut settled = vec![false; order.len()];
-            for sequence in order {
-                progress.settle(sequence);
-                settled[usize::try_from(sequence).unwrap()] = true;
-                let contiguous = settled.iter().take_while(|settled| **settled).count();
-                prop_assert_eq!(usize::try_from(progress.watermark), Ok(contiguous));
-            }
-            prop_assert!(progress.beyond.is_empty());
-        }
     }
 }

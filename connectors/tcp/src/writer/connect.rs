@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::{TcpConfig, silence};
 use crate::error::{Failure, ProtocolError, failed};
-use crate::frame::{ConnectionLimits, Hello, Role};
+use crate::hello::{ConnectionLimits, Hello, Role};
 
 /// A connection on which both sides have said hello.
 #[derive(Debug)]

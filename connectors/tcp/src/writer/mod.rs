@@ -18,7 +18,7 @@ use baler_common::transport::{
 
 use crate::SCHEME;
 use crate::config::TcpConfig;
-use crate::frame::ConnectionLimits;
+use crate::hello::{ConnectionLimits, Role};
 use link::Link;
 
 /// Sends chunks to one [`TcpReader`](crate::TcpReader).
@@ -47,10 +47,7 @@ impl TcpWriter {
     /// A writer to the receiver at the configured address; like every writer it starts closed.
     pub fn new(config: TcpConfig) -> Self {
         let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::Received);
-        apply(
-            &mut capability,
-            config.hello(crate::frame::Role::Sender).limits,
-        );
+        apply(&mut capability, config.hello(Role::Sender).limits);
         Self {
             endpoint: config.to_string().into(),
             capability,

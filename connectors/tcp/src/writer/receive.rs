@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::link::Link;
 use crate::error::{Failure, ProtocolError, ProtocolErrorKind, failed};
-use crate::frame::{FrameHeader, FrameKind, Hello};
+use crate::frame::{FrameHeader, FrameKind};
+use crate::hello::Hello;
 
 /// Reads the receiver's frames until the connection ends.
 pub(super) fn run(link: &Link, mut stream: TcpStream, silence: Duration) {

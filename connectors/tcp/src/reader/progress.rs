@@ -1,0 +1,111 @@
+//! Which chunks of a connection are settled.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use baler_common::transport::Settled;
+use tokio::sync::Notify;
+
+/// A sender's connection, as far as settling concerns it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// The sender, as an endpoint.
+    pub(super) endpoint: Box<str>,
+    open: AtomicBool,
+    progress: Mutex<Progress>,
+    /// The watermark moved.
+    pub(super) moved: Notify,
+}
+
+/// Which chunks of a connection are settled.
+#[derive(Debug, Default)]
+struct Progress {
+    /// All before this one are.
+    watermark: u64,
+    /// Which ones after it are; the first is the one at the watermark and never is.
+    beyond: VecDeque<bool>,
+}
+
+impl Connection {
+    pub(super) fn new(endpoint: Box<str>) -> Self {
+        Self {
+            endpoint,
+            open: AtomicBool::new(true),
+            progress: Mutex::default(),
+            moved: Notify::new(),
+        }
+    }
+
+    /// How many chunks from the first on are settled.
+    pub(super) fn watermark(&self) -> u64 {
+        self.lock().watermark
+    }
+
+    /// Nothing can be acknowledged any more.
+    pub(super) fn set_gone(&self) {
+        self.open.store(false, Ordering::Release);
+    }
+
+    /// Marks a chunk as settled; says whether the sender can be told.
+    pub(super) fn settle(&self, sequence: u64) -> Settled {
+        if !self.open.load(Ordering::Acquire) {
+            return Settled::Stale;
+        }
+        if self.lock().settle(sequence) {
+            self.moved.notify_one();
+        }
+        Settled::Done
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Progress {
+    /// Marks a chunk as settled; whether the watermark moved.
+    fn settle(&mut self, sequence: u64) -> bool {
+        let Some(place) = sequence
+            .checked_sub(self.watermark)
+            .and_then(|place| usize::try_from(place).ok())
+        else {
+            return false;
+        };
+        if self.beyond.len() <= place {
+            // Bounded by the window, which the connection enforces.
+            self.beyond.resize(place.saturating_add(1), false);
+        }
+        if let Some(settled) = self.beyond.get_mut(place) {
+            *settled = true;
+        }
+        let before = self.watermark;
+        while self.beyond.front() == Some(&true) {
+            self.beyond.pop_front();
+            self.watermark = self.watermark.wrapping_add(1);
+        }
+        self.watermark != before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn watermark_never_passes_an_unsettled_chunk(order in Just((0..40_u64).collect::<Vec<_>>()).prop_shuffle()) {
+            let mut progress = Progress::default();
+            let mut settled = vec![false; order.len()];
+            for sequence in order {
+                progress.settle(sequence);
+                settled[usize::try_from(sequence).unwrap()] = true;
+                let contiguous = settled.iter().take_while(|settled| **settled).count();
+                prop_assert_eq!(usize::try_from(progress.watermark), Ok(contiguous));
+            }
+            prop_assert!(progress.beyond.is_empty());
+        }
+    }
+}
