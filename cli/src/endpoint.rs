@@ -120,6 +120,12 @@ fn reader(
             listens_on = Some(reader.local_addr());
             Box::new(reader)
         }
+        // Asked for where only media can be: it is known, but not there.
+        KIEKER_LOG => {
+            return Err(Failure::configuration(format!(
+                "{endpoint}: a log has no chunks; send it to a medium with send --from {KIEKER_LOG}:DIR"
+            )));
+        }
         scheme => return Err(unknown_scheme(scheme, schemes)),
     };
     Ok(OpenReader {

@@ -1,14 +1,11 @@
 //! `baler generate`: synthetic records at a rate, through the monitoring controller.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
-use baler_common::record::{FieldSource, ReadError, Record, RowWriter, Schema};
-use baler_rig::workload::{HOSTNAME, Workload};
+use baler_rig::workload::{Executions, Workload};
 use serde::Serialize;
 
 use crate::args::{DocumentFormat, GenerateArgs};
@@ -164,9 +161,7 @@ impl Pace {
 impl Emitter {
     /// Emits until its share is done or the end is asked for; returns how late it was at most.
     fn run(mut self, shipper: &Shipper, shutdown: &Shutdown) -> Duration {
-        let operations = self.workload.operations().to_vec();
-        let sessions = self.workload.sessions().to_vec();
-        let mut generated = Generated::default();
+        let mut executions = Executions::new(&self.workload);
         let mut most_behind = Duration::ZERO;
         for position in 0..self.records {
             if let Some(pace) = &self.pace {
@@ -183,58 +178,9 @@ impl Emitter {
             let Some(call) = self.workload.next() else {
                 break;
             };
-            let record = &mut generated.0;
-            // The texts' memory is used again: a record allocates nothing.
-            if let Some(operation) = operations.get(call.operation) {
-                record.operation_signature.clone_from(operation);
-            }
-            if let Some(session) = sessions.get(call.session) {
-                record.session_id.clone_from(session);
-            }
-            record.trace_id = call.trace_id;
-            record.tin = call.tin;
-            record.tout = call.tout;
-            record.eoi = call.eoi;
-            record.ess = call.ess;
             // A record that is not taken is counted by the controller, with its reason.
-            shipper.controller().emit(&generated);
+            shipper.controller().emit(executions.of(&call));
         }
         most_behind
-    }
-}
-
-/// An execution with the time of its end as its timestamp, so that a seed says everything.
-struct Generated(OperationExecutionRecord);
-
-impl Default for Generated {
-    fn default() -> Self {
-        Self(OperationExecutionRecord {
-            operation_signature: String::new(),
-            session_id: String::new(),
-            trace_id: -1,
-            tin: -1,
-            tout: -1,
-            hostname: HOSTNAME.to_owned(),
-            eoi: -1,
-            ess: -1,
-        })
-    }
-}
-
-impl Record for Generated {
-    fn schema() -> &'static Arc<Schema> {
-        OperationExecutionRecord::schema()
-    }
-
-    fn timestamp(&self) -> Option<i64> {
-        Some(self.0.tout)
-    }
-
-    fn write_fields(&self, row: &mut RowWriter<'_>) {
-        self.0.write_fields(row);
-    }
-
-    fn read_fields(source: &mut FieldSource<'_>) -> Result<Self, ReadError> {
-        OperationExecutionRecord::read_fields(source).map(Self)
     }
 }

@@ -41,6 +41,9 @@ fn bad_uris_are_configuration_errors_that_name_the_place() {
     baler(&["receive", "--from", "kieker-lgo:/tmp"])
         .code(78)
         .stderr(contains("is no known scheme"));
+    baler(&["receive", "--from", "kieker-log:/tmp"])
+        .code(78)
+        .stderr(contains("a log has no chunks; send it"));
     baler(&["send", "--from", "kieker-lgo:/tmp", "--to", "null:"])
         .code(78)
         .stderr(contains("did you mean kieker-log:?"));
