@@ -66,7 +66,8 @@ impl TextTable {
     }
 }
 
-/// A number with three digits that count, in a form that fits a column: `3.1k`, `25.0M`.
+/// A number with three digits that count, or three decimals below 1, in a form that fits a column:
+/// `3.10k`, `25.0M`, `0.017`.
 pub fn short(value: f64) -> String {
     let magnitude = value.abs();
     for (unit, factor) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
@@ -82,7 +83,8 @@ fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         large if large >= 99.95 => 0,
         medium if medium >= 9.995 => 1,
-        _ => 2,
+        small if small >= 0.9995 => 2,
+        _ => 3,
     };
     format!("{value:.decimals$}")
 }
@@ -103,8 +105,9 @@ mod tests {
     #[test]
     fn numbers_keep_three_digits() {
         let cases = [
-            (0.0, "0.00"),
-            (0.123_4, "0.12"),
+            (0.0, "0.000"),
+            (0.123_4, "0.123"),
+            (1.234_5, "1.23"),
             (12.345, "12.3"),
             (999.4, "999"),
             (999.9, "1.00k"),

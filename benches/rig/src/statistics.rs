@@ -36,15 +36,6 @@ impl Summary {
             max: *values.last()?,
         })
     }
-
-    /// How far the values lie apart, as a part of their median; 0 where that is 0.
-    pub fn spread(&self) -> f64 {
-        if self.median == 0.0 {
-            0.0
-        } else {
-            (self.max - self.min) / self.median
-        }
-    }
 }
 
 /// A count as a floating-point number; exact up to 2^53.
@@ -71,7 +62,6 @@ mod tests {
                 max: 3.0
             }
         );
-        assert_eq!(summary.spread(), 1.0);
         assert_eq!(Summary::of([4.0, 1.0]).unwrap().median, 2.5);
     }
 

@@ -41,7 +41,7 @@ pub struct Args {
     )]
     pub chunk_records: Vec<u32>,
 
-    /// Where `file-write` and `file-read` have their folders [default: the system's for temporary
+    /// Where `file` and `file-read` have their folders [default: the system's for temporary
     /// files, which may be no disk]
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,

@@ -22,8 +22,8 @@ pub enum Part {
     Decode,
     /// As `emit`, with every encoding.
     Null,
-    /// From `emit` to a folder of segments.
-    FileWrite,
+    /// From `emit` to a folder of segments; what is there is read and checked afterwards.
+    File,
     /// From a folder of segments to decoded and checked records.
     FileRead,
     /// From `emit` over loopback to decoded and checked records, both ends in this process.
@@ -38,7 +38,7 @@ impl Part {
             Self::Encode => "encode",
             Self::Decode => "decode",
             Self::Null => "null",
-            Self::FileWrite => "file-write",
+            Self::File => "file",
             Self::FileRead => "file-read",
             Self::Tcp => "tcp",
         }
@@ -48,7 +48,7 @@ impl Part {
         match self {
             Self::Emit => &Encoding::PLAIN,
             Self::Encode | Self::Decode | Self::Null => &Encoding::ALL,
-            Self::FileWrite | Self::FileRead | Self::Tcp => &Encoding::USUAL,
+            Self::File | Self::FileRead | Self::Tcp => &Encoding::USUAL,
         }
     }
 
@@ -61,7 +61,7 @@ impl Part {
 
     const fn syncs(self) -> &'static [Option<FileSync>] {
         match self {
-            Self::FileWrite => &[Some(FileSync::None), Some(FileSync::Chunk)],
+            Self::File => &[Some(FileSync::None), Some(FileSync::Chunk)],
             _ => &[None],
         }
     }
@@ -162,7 +162,7 @@ pub struct Case {
     pub encoding: Encoding,
     /// How many threads emit; 1 where nothing is emitted.
     pub threads: usize,
-    /// For `file-write`: when it is forced to the disk.
+    /// For `file`: when it is forced to the disk.
     pub sync: Option<FileSync>,
 }
 

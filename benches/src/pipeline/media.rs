@@ -52,7 +52,7 @@ pub(super) fn null_in_full(case: &Case, load: &Load) -> Result<(), Failure> {
 }
 
 /// To a folder, which is then read.
-pub(super) fn file_write(case: &Case, load: &Load, folder: &Path) -> Result<Sample, Failure> {
+pub(super) fn file(case: &Case, load: &Load, folder: &Path) -> Result<Sample, Failure> {
     let folder = temporary(folder)?;
     let sync = case.sync.unwrap_or(FileSync::None);
     let sample = write(case, load, folder.path(), sync)?;

@@ -30,7 +30,7 @@ pub struct Row {
     pub compression: String,
     /// How many threads emit.
     pub threads: usize,
-    /// For `file-write`: when it is forced to the disk.
+    /// For `file`: when it is forced to the disk.
     pub sync: Option<&'static str>,
     /// How many records each repetition has.
     pub records: u64,
@@ -151,7 +151,7 @@ mod tests {
     use crate::pipeline::Args;
 
     fn case() -> Case {
-        Case::all(&Args::parse_from(["pipeline", "--only", "file-write"])).swap_remove(0)
+        Case::all(&Args::parse_from(["pipeline", "--only", "file"])).swap_remove(0)
     }
 
     fn sample(millis: u64) -> Sample {

@@ -141,7 +141,7 @@ impl Bench {
             Part::Emit | Part::Null => media::null(case, load),
             Part::Encode => codec::encode(case, load),
             Part::Decode => codec::decode(case, load),
-            Part::FileWrite => media::file_write(case, load, &self.folder),
+            Part::File => media::file(case, load, &self.folder),
             Part::FileRead => media::file_read(case, load, &self.folder),
             Part::Tcp => media::tcp(case, load),
         }

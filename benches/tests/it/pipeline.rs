@@ -49,8 +49,8 @@ fn every_row_is_verified_and_has_its_figures() {
         "decode",
         "emit",
         "encode",
+        "file",
         "file-read",
-        "file-write",
         "null",
         "tcp",
     ];
