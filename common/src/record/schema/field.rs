@@ -3,7 +3,7 @@
 use super::field_type::FieldType;
 use crate::record::value::Value;
 
-/// One named, typed field of a [`Schema`].
+/// One named, typed field of a [`Schema`](super::Schema).
 #[derive(Debug, Clone)]
 pub struct Field {
     pub(super) name: Box<str>,
