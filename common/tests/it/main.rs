@@ -9,6 +9,7 @@ mod corpus;
 mod derive;
 mod derive_errors;
 mod evolution;
+mod format_decoder;
 mod format_document;
 mod fuzz_bodies;
 mod kieker_container;

@@ -111,7 +111,9 @@ impl<'a> IntDecoder<'a> {
         let at = cursor.clone();
         let byte = cursor.u8(reading)?;
         let code = byte & !TICKS;
-        let mapping = match (byte & TICKS != 0, scope.ticks, self.clock) {
+        // What a reference refers to has been turned into times already.
+        let ticks = scope.ticks && code != REFERENCE;
+        let mapping = match (byte & TICKS != 0, ticks, self.clock) {
             (false, _, _) => None,
             (true, true, Some(mapping)) => Some(mapping),
             (true, _, _) => {

@@ -213,6 +213,13 @@ fn a_reference_repeats_an_earlier_column() {
     ] {
         assert!(decode(&column, count, scope, 1 << 20).is_err());
     }
+    // Ticks would be mapped twice.
+    let scope = Scope {
+        ticks: true,
+        ..scope
+    };
+    let twice = decode(&[REFERENCE | TICKS, 1, 1], 1, scope, 1 << 20);
+    assert_eq!(twice, Err(DecodeErrorKind::Invalid { found: 0x88 }));
 }
 
 #[test]
