@@ -37,6 +37,8 @@ pub struct Source {
     done: Sender<(Token, Verdict)>,
     verdicts: Receiver<(Token, Verdict)>,
     demand: usize,
+    /// Whether the last step received something, if only a copy or damage.
+    heard: bool,
     report: SourceReport,
 }
 
@@ -55,7 +57,7 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Stop {
-    /// Stop when nothing came for so long.
+    /// Stop when nothing came for so long, neither chunks nor copies nor damage.
     pub idle_timeout: Option<Duration>,
 }
 
@@ -116,6 +118,7 @@ impl Source {
             done,
             verdicts,
             demand: DEFAULT_DEMAND,
+            heard: false,
             report: SourceReport::default(),
         };
         source.reader.set_demand(source.demand);
@@ -153,7 +156,9 @@ impl Source {
     /// The medium failed for good, or poison could not be put aside.
     pub fn step(&mut self, by: Instant) -> Result<Step, AnalysisError> {
         self.settle_done()?;
-        match self.reader.receive(by) {
+        let received = self.reader.receive(by);
+        self.heard = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
+        match received {
             Ok(Received::Chunk(delivery)) => self.arrived(delivery),
             Ok(Received::Damaged(damaged)) => {
                 self.damaged(&damaged)?;
@@ -184,7 +189,7 @@ impl Source {
         stop: Stop,
         mut keep_going: impl FnMut(&SourceReport) -> bool,
     ) -> Result<(), AnalysisError> {
-        let mut last_chunk = Instant::now();
+        let mut last_heard = Instant::now();
         let mut dirty = false;
         while keep_going(&self.report) {
             match self.step(Instant::now() + TICK)? {
@@ -196,19 +201,19 @@ impl Source {
                         self.settle_done()?;
                         return Err(error);
                     }
-                    last_chunk = Instant::now();
+                    last_heard = Instant::now();
                 }
                 Step::End => break,
-                Step::Idle => {
+                Step::Idle if dirty => {
                     // A stage that holds parcels until it flushes would starve the reader.
-                    if dirty {
-                        stage.flush()?;
-                        dirty = false;
-                    }
-                    if stop
-                        .idle_timeout
-                        .is_some_and(|limit| last_chunk.elapsed() >= limit)
-                    {
+                    // It may take its time, in which nobody listened: no reason to stop.
+                    stage.flush()?;
+                    dirty = false;
+                }
+                Step::Idle if self.heard => last_heard = Instant::now(),
+                Step::Idle => {
+                    let idle = last_heard.elapsed();
+                    if stop.idle_timeout.is_some_and(|limit| idle >= limit) {
                         break;
                     }
                 }

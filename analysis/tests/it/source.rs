@@ -80,6 +80,21 @@ fn duplicates_are_dropped_and_counted_and_gaps_are_told() {
 }
 
 #[test]
+fn copies_and_damage_are_no_silence() {
+    let damaged = || Play::Damaged(Bytes::from_static(b"BALR?"));
+    let mut script = play([0, 0, 0, 1]);
+    script.extend([damaged(), damaged()]);
+    script.extend(play([2]));
+    let (reader, _) = Scripted::new(script);
+    let mut source = Source::new(reader).with_demand(1);
+    let (mut stage, numbers) = keep_all();
+    let mut stop = Stop::default();
+    stop.idle_timeout = Some(Duration::ZERO);
+    source.run(&mut stage, stop, |_| true).unwrap();
+    assert_eq!(*numbers.lock().unwrap(), [0, 1, 2]);
+}
+
+#[test]
 fn a_failed_chunk_comes_again_and_is_no_duplicate() {
     let (reader, verdicts) = Scripted::new(play(0..3));
     let mut source = Source::new(reader);
