@@ -1,43 +1,4 @@
-//! Probes, queue and collector: the part of Baler that is linked into an application.
-//!
-//! ```text
-//! probe -> queue per thread -> collector: batch -> [chunk] -> writer
-//! ```
-//!
-//! # In applications
-//!
-//! `main` chooses a writer from a connector crate, starts a [`Controller`], installs it, and keeps
-//! a [`ShutdownGuard`] until its end:
-//!
-//! ```
-//! # use std::time::Duration;
-//! # use baler_common::transport::ChunkWriter;
-//! # use baler_monitoring::{Controller, StartError};
-//! # fn monitor(writer: Box<dyn ChunkWriter>) -> Result<(), StartError> {
-//! let controller = Controller::builder(writer).application("shop").start()?;
-//! controller.install();
-//! let _guard = controller.guard(Duration::from_secs(5));
-//! // ...
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! # In libraries
-//!
-//! A library puts [`macro@probe`] on functions, [`enter!`] on blocks, and calls [`emit`] for records
-//! of its own; it leaves the rest to the application. Without an installed controller each of them
-//! costs one load and does nothing.
-//!
-//! ```
-//! # mod shop {
-//! #[baler_monitoring::probe]
-//! pub fn order(item: &str, count: u32) -> bool {
-//!     !item.is_empty() && count > 0
-//! }
-//! # }
-//! ```
-//!
-//! [`TraceContext`] says which calls belong together.
+#![doc = include_str!("../README.md")]
 
 mod clock;
 mod collector;

@@ -9,8 +9,10 @@ thread_local! {
 
 /// Drops, and counts, what this thread emits until the guard is dropped.
 ///
-/// The collector's thread is suppressed; a connector suppresses its own threads, so that a probe
-/// in code that delivers records cannot wait for itself or feed itself.
+/// The collector's thread is suppressed, so that a probe in code that delivers records cannot wait
+/// for itself or feed itself.
+/// Connectors know nothing of probes: whoever puts some into the code of a connector's own threads
+/// suppresses these.
 pub fn suppress() -> Suppressed {
     DEPTH.set(DEPTH.get().saturating_add(1));
     Suppressed {
