@@ -1,9 +1,10 @@
 //! The encoding of opaque fields: exact, and safe to read whatever is in it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use baler_common::record::serde::{SerdeError, SerdeType, from_record};
-use baler_common::record::{DynamicRecord, Value, ValueRef};
+use baler_common::record::{DynamicRecord, Field, FieldType, Schema, Value, ValueRef};
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
@@ -45,6 +46,22 @@ fn encoding_is_as_documented() {
         encoded(&Map::from([(1, vec![f32::NAN])])),
         [1, 13, 6, 1, 12, 7, 0, 0, 0xc0, 0x7f, 14, 14]
     );
+}
+
+/// A number in the manner of Peano: an option of itself.
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Peano(Option<Box<Self>>);
+
+#[test]
+fn an_option_of_itself_ends_at_a_value_that_is_none() {
+    let two = Peano(Some(Box::new(Peano(Some(Box::new(Peano(None)))))));
+    assert_eq!(round_trip(&two), two);
+    // The same type over a unit, as an opaque field and as a field of its own.
+    assert!(read::<Peano>(&[1, 0]).is_err());
+    let fields = vec![Field::new("serde.value", FieldType::U8)];
+    let schema = Arc::new(Schema::new("t", fields).unwrap());
+    let record = DynamicRecord::new(schema, None, vec![Value::Unsigned(1)]).unwrap();
+    assert!(from_record::<Peano>(record.as_ref().fields()).is_err());
 }
 
 #[test]

@@ -4,10 +4,10 @@ use ::serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use ::serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{SerdeError, VALUE_FIELD, opaque};
-use crate::record::{EnumRef, ListRef, RecordFields, ValueRef};
+use crate::record::{EnumRef, ListRef, MAX_DEPTH, RecordFields, ValueRef};
 
-/// A deserializer over the value of a field.
-pub(super) struct ValueDeserializer<'de>(ValueRef<'de>);
+/// A deserializer over the value of a field, and how many options it was taken for so far.
+pub(super) struct ValueDeserializer<'de>(ValueRef<'de>, usize);
 
 impl<'de> ValueDeserializer<'de> {
     /// Over a record, or over the one value of a record that was made from no struct.
@@ -18,6 +18,7 @@ impl<'de> ValueDeserializer<'de> {
                 .field(VALUE_FIELD)
                 .filter(|_| is_wrapped)
                 .unwrap_or(ValueRef::Record(record)),
+            0,
         )
     }
 
@@ -124,7 +125,12 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
         }
         match self.0 {
             ValueRef::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
+            // An option takes nothing of the value, so a type that is an option of itself would
+            // ask forever.
+            _ if self.1 >= MAX_DEPTH => Err(SerdeError::new(format!(
+                "a value is asked for as an option more than {MAX_DEPTH} times"
+            ))),
+            _ => visitor.visit_some(Self(self.0, self.1 + 1)),
         }
     }
 
@@ -188,7 +194,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
             return Ok(None);
         };
         self.next += 1;
-        seed.deserialize(ValueDeserializer(item)).map(Some)
+        seed.deserialize(ValueDeserializer(item, 0)).map(Some)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -252,7 +258,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         let Some((name, value)) = self.current.take() else {
             return Err(SerdeError::new("a value was asked for before its name"));
         };
-        seed.deserialize(ValueDeserializer(value))
+        seed.deserialize(ValueDeserializer(value, 0))
             .map_err(|error| error.inside(name))
     }
 }
@@ -267,7 +273,7 @@ impl<'de> SeqAccess<'de> for Fields<'de> {
         match self.next_field() {
             None => Ok(None),
             Some((name, value)) => seed
-                .deserialize(ValueDeserializer(value))
+                .deserialize(ValueDeserializer(value, 0))
                 .map(Some)
                 .map_err(|error| error.inside(name)),
         }

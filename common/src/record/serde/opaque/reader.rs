@@ -218,8 +218,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
         match self.peek() {
             Some(tag::NONE | tag::SOME) => self.deserialize_any(visitor),
-            // A type that became an option reads what is there.
-            _ => visitor.visit_some(self),
+            // A type that became an option reads what is there. Nothing is taken off, so a type
+            // that is an option of itself would ask forever: hence the bound.
+            _ => self.nested(|reader| visitor.visit_some(reader)),
         }
     }
 
