@@ -8,6 +8,7 @@
 mod entry;
 mod fate;
 mod guarded;
+mod recovery;
 mod settings;
 mod stats;
 #[cfg(test)]
@@ -25,7 +26,7 @@ pub use settings::OutboxSettings;
 pub use stats::{Connection, OutboxStats};
 
 use super::chunk::Chunk;
-use super::error::{RetryClass, TransportError};
+use super::error::TransportError;
 use super::writer::{ChunkWriter, Confirmation, Notify, Outcome, RejectReason};
 
 /// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
@@ -165,7 +166,7 @@ impl Outbox {
             }
             self.bytes = 0;
         }
-        self.next_wake_up()
+        self.next_wake_up(now)
     }
 
     /// Flushes and closes the writer until `by` at most; what is then unconfirmed ends as
@@ -269,55 +270,6 @@ impl Outbox {
         }
     }
 
-    /// Gives up what the policy no longer keeps.
-    fn give_up(&mut self, now: Instant, fates: &mut Vec<Fate>) {
-        let retry = &self.settings.retry;
-        if retry.max_attempts.is_none() && retry.max_elapsed.is_none() {
-            return;
-        }
-        let mut at = 0;
-        while let Some(entry) = self.unconfirmed.get(at) {
-            let retry = &self.settings.retry;
-            let failed = retry
-                .max_attempts
-                .is_some_and(|most| entry.failures >= most.max(1));
-            let expired = retry
-                .max_elapsed
-                .is_some_and(|most| now.saturating_duration_since(entry.since) >= most);
-            if failed || expired {
-                self.remove(at, End::Undelivered(self.last_error.clone()), fates);
-            } else {
-                at = at.saturating_add(1);
-            }
-        }
-    }
-
-    fn reopen(&mut self, now: Instant, by: Option<Instant>, fates: &mut Vec<Fate>) {
-        let latest = now.checked_add(self.settings.reopen_timeout);
-        let by = by.into_iter().chain(latest).min().unwrap_or(now);
-        let medium = self.writer.capability().medium;
-        let result = guarded("open", medium, || self.writer.reopen(by));
-        match result {
-            Ok(Ok(())) => {
-                self.counts.opened = self.counts.opened.saturating_add(1);
-                self.link = Link::Open;
-            }
-            Ok(Err(error)) if error.class == RetryClass::Final => {
-                self.counts.broken = self.counts.broken.saturating_add(1);
-                let error = Arc::new(error);
-                self.last_error = Some(Arc::clone(&error));
-                self.link = Link::Failed(error);
-            }
-            Ok(Err(error)) | Err(error) => {
-                for entry in &mut self.unconfirmed {
-                    entry.failures = entry.failures.saturating_add(1);
-                }
-                self.break_off(error, now);
-                self.give_up(now, fates);
-            }
-        }
-    }
-
     /// Offers what was not offered, in order, as far as the window goes.
     fn offer(&mut self, now: Instant, fates: &mut Vec<Fate>) {
         let mut at = 0;
@@ -369,26 +321,6 @@ impl Outbox {
         }
     }
 
-    /// The connection is gone: everything in flight is in doubt, the writer has forgotten it.
-    fn break_off(&mut self, error: TransportError, now: Instant) {
-        for entry in &mut self.unconfirmed {
-            if entry.offered {
-                entry.failures = entry.failures.saturating_add(1);
-            }
-            entry.offered = false;
-            // The pause before reopening holds for all.
-            entry.not_before = None;
-        }
-        self.in_flight_chunks = 0;
-        self.in_flight_bytes = 0;
-        self.counts.broken = self.counts.broken.saturating_add(1);
-        let draw = self.draw();
-        let delay = self.settings.retry.delay(self.failures, draw);
-        self.failures = self.failures.saturating_add(1);
-        self.link = Link::Closed(now.checked_add(delay));
-        self.last_error = Some(Arc::new(error));
-    }
-
     fn remove(&mut self, at: usize, end: End, fates: &mut Vec<Fate>) {
         let Some(entry) = self.unconfirmed.remove(at) else {
             return;
@@ -402,12 +334,7 @@ impl Outbox {
         fates.push(entry.end(end));
     }
 
-    fn draw(&mut self) -> u64 {
-        self.draws = self.draws.wrapping_add(1);
-        self.draws
-    }
-
-    fn next_wake_up(&self) -> Option<Instant> {
+    fn next_wake_up(&self, now: Instant) -> Option<Instant> {
         let reopen = match self.link {
             Link::Closed(at) => at,
             Link::Open | Link::Failed(_) => None,
@@ -416,7 +343,9 @@ impl Outbox {
             .unconfirmed
             .iter()
             .find(|entry| !entry.offered)
-            .and_then(|entry| entry.not_before);
+            .and_then(|entry| entry.not_before)
+            // If it was not taken although its time has come, the writer will tell.
+            .filter(|time| *time > now);
         // Tickets ascend, and with them the times of arrival.
         let expiry = self
             .unconfirmed

@@ -70,6 +70,8 @@ pub(super) struct Script {
     pub(super) closed_for: u32,
     pub(super) failed: Option<RetryClass>,
     panic: bool,
+    /// Takes nothing, whatever the window says.
+    pub(super) full: bool,
     pub(super) max_chunk_bytes: usize,
     pub(super) in_flight: Vec<u64>,
     confirmations: Vec<Confirmation>,
@@ -178,7 +180,7 @@ impl ChunkWriter for Fake {
                 RejectReason::TooLarge {
                     max_chunk_bytes: script.max_chunk_bytes,
                 }
-            } else if script.in_flight.len() >= window {
+            } else if script.full || script.in_flight.len() >= window {
                 RejectReason::Full
             } else {
                 assert!(

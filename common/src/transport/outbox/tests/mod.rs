@@ -10,7 +10,7 @@ use fake::{Deed, Fake, Nobody, chunk, start};
 use proptest::prelude::*;
 
 use super::*;
-use crate::transport::RetryPolicy;
+use crate::transport::{RetryClass, RetryPolicy};
 
 /// Tickets by how they ended.
 fn ends(fates: &[Fate]) -> Vec<(u64, &'static str)> {
@@ -381,4 +381,22 @@ proptest! {
         let again = u64::try_from(offers).unwrap() - chunks;
         prop_assert_eq!(stats.retries, again);
     }
+}
+
+#[test]
+fn chunk_that_a_full_writer_does_not_take_again_waits_for_its_notification() {
+    let fake = Fake::new(4);
+    let mut outbox = fake.outbox(RetryPolicy::default());
+    let (now, mut fates) = (start(), Vec::new());
+    outbox.push(chunk(0, 10), now);
+    outbox.drive(now, None, &mut fates);
+    fake.perform(Deed::Refuse(RetryClass::Retry));
+    fake.with(|script| script.full = true);
+    let again = outbox.drive(now, None, &mut fates).unwrap();
+    assert!(again > now);
+    // Its time has come, but there is no room: nothing is to be done before the writer tells.
+    assert_eq!(outbox.drive(again, None, &mut fates), None);
+    fake.with(|script| script.full = false);
+    outbox.drive(again, None, &mut fates);
+    assert_eq!(fake.with(|script| script.in_flight.clone()), [0]);
 }

@@ -1,0 +1,87 @@
+//! What follows a failure: a pause, another connection, or giving up.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::fate::{End, Fate};
+use super::guarded::guarded;
+use super::{Link, Outbox};
+use crate::transport::{RetryClass, TransportError};
+
+impl Outbox {
+    /// Opens the writer; everything without a fate is offered anew afterwards.
+    pub(super) fn reopen(&mut self, now: Instant, by: Option<Instant>, fates: &mut Vec<Fate>) {
+        let latest = now.checked_add(self.settings.reopen_timeout);
+        let by = by.into_iter().chain(latest).min().unwrap_or(now);
+        let medium = self.writer.capability().medium;
+        let result = guarded("open", medium, || self.writer.reopen(by));
+        match result {
+            Ok(Ok(())) => {
+                self.counts.opened = self.counts.opened.saturating_add(1);
+                self.link = Link::Open;
+            }
+            Ok(Err(error)) if error.class == RetryClass::Final => {
+                self.counts.broken = self.counts.broken.saturating_add(1);
+                let error = Arc::new(error);
+                self.last_error = Some(Arc::clone(&error));
+                self.link = Link::Failed(error);
+            }
+            Ok(Err(error)) | Err(error) => {
+                for entry in &mut self.unconfirmed {
+                    entry.failures = entry.failures.saturating_add(1);
+                }
+                self.break_off(error, now);
+                self.give_up(now, fates);
+            }
+        }
+    }
+
+    /// The connection is gone: everything in flight is in doubt, the writer has forgotten it.
+    pub(super) fn break_off(&mut self, error: TransportError, now: Instant) {
+        for entry in &mut self.unconfirmed {
+            if entry.offered {
+                entry.failures = entry.failures.saturating_add(1);
+            }
+            entry.offered = false;
+            // The pause before reopening holds for all.
+            entry.not_before = None;
+        }
+        self.in_flight_chunks = 0;
+        self.in_flight_bytes = 0;
+        self.counts.broken = self.counts.broken.saturating_add(1);
+        let draw = self.draw();
+        let delay = self.settings.retry.delay(self.failures, draw);
+        self.failures = self.failures.saturating_add(1);
+        self.link = Link::Closed(now.checked_add(delay));
+        self.last_error = Some(Arc::new(error));
+    }
+
+    /// Gives up what the policy no longer keeps.
+    pub(super) fn give_up(&mut self, now: Instant, fates: &mut Vec<Fate>) {
+        let retry = &self.settings.retry;
+        if retry.max_attempts.is_none() && retry.max_elapsed.is_none() {
+            return;
+        }
+        let mut at = 0;
+        while let Some(entry) = self.unconfirmed.get(at) {
+            let retry = &self.settings.retry;
+            let failed = retry
+                .max_attempts
+                .is_some_and(|most| entry.failures >= most.max(1));
+            let expired = retry
+                .max_elapsed
+                .is_some_and(|most| now.saturating_duration_since(entry.since) >= most);
+            if failed || expired {
+                self.remove(at, End::Undelivered(self.last_error.clone()), fates);
+            } else {
+                at = at.saturating_add(1);
+            }
+        }
+    }
+
+    /// The number of the next pause.
+    pub(super) fn draw(&mut self) -> u64 {
+        self.draws = self.draws.wrapping_add(1);
+        self.draws
+    }
+}
