@@ -45,6 +45,11 @@ impl Budget {
         needed <= self.limit
     }
 
+    /// How many blocks of the usual size make room for a row that needs so many bytes.
+    pub(super) fn blocks_for(&self, needed: usize) -> usize {
+        needed.div_ceil(self.block_bytes.max(1))
+    }
+
     /// A block for a row that needs so many bytes; one of its own if it is larger than usual.
     pub(super) fn acquire(&self, needed: usize) -> Option<Block> {
         let bytes = needed.max(self.block_bytes);

@@ -247,3 +247,50 @@ fn closed_queues_take_and_count_nothing() {
     assert_eq!(set.counts().emitted, 1);
     assert_eq!(drain(&set), [0]);
 }
+
+#[test]
+fn threads_that_wait_at_the_queue_beside_theirs_lose_nothing() {
+    for overflow in [Overflow::Block, Overflow::DropOldest] {
+        let (set, _) = set(4 << 10, overflow);
+        let threads: Vec<_> = (0..8)
+            .map(|thread| {
+                let set = Arc::clone(&set);
+                thread::spawn(move || {
+                    for number in 0..2_000 {
+                        set.push_aside(number_schema(), 7, |row| {
+                            row.u64(thread * 2_000 + number);
+                        });
+                    }
+                })
+            })
+            .collect();
+        let by = Instant::now() + Duration::from_secs(20);
+        let mut numbers = Vec::new();
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            assert!(Instant::now() < by, "{:?}", set.counts());
+            numbers.extend(drain(&set));
+        }
+        numbers.extend(drain(&set));
+        numbers.sort_unstable();
+        numbers.dedup();
+        let counts = set.counts();
+        assert_eq!((counts.emitted, counts.queued, set.bytes()), (16_000, 0, 0));
+        assert_adds_up(&counts, numbers.len());
+        if overflow == Overflow::Block {
+            assert!(counts.lost.is_empty(), "{counts:?}");
+        }
+    }
+}
+
+#[test]
+fn large_record_evicts_as_many_blocks_as_it_needs() {
+    let (set, _) = set(1 << 20, Overflow::DropOldest);
+    let mut number = 0;
+    while set.bytes() < 1 << 20 {
+        emit(&set, number);
+        number += 1;
+    }
+    let bytes = vec![1; 500 << 10];
+    assert!(push(&set, number_schema(), 7, |row| row.bytes(&bytes)));
+    assert!(emit(&set, number), "what is left is used");
+}

@@ -15,7 +15,8 @@ use crate::clock::monotonic;
 /// How long a blocked thread waits before it looks again whether anyone will make room.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How often a thread evicts a block and then loses the room to another thread before it gives up.
+/// How often a thread evicts a block more than its record needs, because it lost the room to another
+/// thread, before it gives up.
 const EVICTIONS: usize = 8;
 
 /// Rows in order, in blocks: appended by one thread, claimed by the collector.
@@ -95,20 +96,31 @@ impl ThreadQueue {
         }
         let overflow = set.overflow();
         let mut deadline = None;
-        let mut evictions = 0;
+        let mut evictions = 0_usize;
+        let most_evictions = EVICTIONS.saturating_add(set.budget().blocks_for(needed));
         loop {
+            // While this thread waited, another one may have brought the queue that they share a
+            // block.
+            if let Some((_, block)) = &mut state.open
+                && block.append(schema, timestamp, fields)
+            {
+                state.appended = state.appended.saturating_add(1);
+                return true;
+            }
             if let Some(mut block) = set.budget().acquire(needed) {
                 // It always fits: the block was asked to be large enough.
                 if block.append(schema, timestamp, fields) {
                     state.appended = state.appended.saturating_add(1);
                 }
-                state.open = Some((set.next_age(), block));
+                if let Some(full) = state.open.replace((set.next_age(), block)) {
+                    state.full.push_back(full);
+                }
                 return true;
             }
             match overflow {
                 Overflow::DropNewest => break,
                 Overflow::DropOldest => {
-                    if evictions >= EVICTIONS {
+                    if evictions >= most_evictions {
                         break;
                     }
                     evictions = evictions.saturating_add(1);
