@@ -1,0 +1,99 @@
+//! Tests of trace contexts, without probes.
+
+use super::*;
+
+fn position(eoi: i32, ess: i32, call: Position) {
+    assert_eq!((call.eoi, call.ess), (eoi, ess));
+}
+
+#[test]
+fn indices_count_entries_and_depth() {
+    let root = enter();
+    position(0, 0, root);
+    let first = enter();
+    position(1, 1, first);
+    leave(first);
+    let second = enter();
+    position(2, 1, second);
+    let inner = enter();
+    position(3, 2, inner);
+    leave(inner);
+    leave(second);
+    leave(root);
+    let next = enter();
+    position(0, 0, next);
+    assert_eq!(next.trace_id, root.trace_id + 1);
+    leave(next);
+}
+
+#[test]
+fn sharing_a_trace_goes_on_counting() {
+    let root = enter();
+    let first = enter();
+    leave(first);
+    let context = TraceContext::current();
+    assert_eq!(context.trace_id(), Some(root.trace_id));
+    let elsewhere = std::thread::spawn(move || {
+        let _attached = context.attach();
+        let call = enter();
+        leave(call);
+        call
+    });
+    let elsewhere = elsewhere.join().unwrap();
+    assert_eq!(elsewhere.trace_id, root.trace_id);
+    position(2, 1, elsewhere);
+    let last = enter();
+    position(3, 1, last);
+    leave(last);
+    leave(root);
+    assert_eq!(TraceContext::current().trace_id(), None);
+}
+
+#[test]
+fn attached_contexts_are_restored() {
+    let root = enter();
+    let attached = TraceContext::none().attach();
+    let other = enter();
+    position(0, 0, other);
+    assert_ne!(other.trace_id, root.trace_id);
+    leave(other);
+    drop(attached);
+    let child = enter();
+    position(1, 1, child);
+    assert_eq!(child.trace_id, root.trace_id);
+    leave(child);
+    leave(root);
+}
+
+#[test]
+fn forgotten_and_late_calls_do_not_shift_the_stack() {
+    let root = enter();
+    let forgotten = enter();
+    let _ = enter();
+    leave(root);
+    let next = enter();
+    position(0, 0, next);
+    let child = enter();
+    // It stood where the child stands, but in another trace.
+    leave(forgotten);
+    let grandchild = enter();
+    position(2, 2, grandchild);
+    leave(grandchild);
+    leave(child);
+    leave(next);
+}
+
+#[test]
+fn trace_ids_are_unique_over_threads_and_not_negative() {
+    let threads: Vec<_> = (0..4)
+        .map(|_| std::thread::spawn(|| (0..1_000).map(|_| next_trace_id()).collect::<Vec<_>>()))
+        .collect();
+    let mut ids: Vec<_> = threads
+        .into_iter()
+        .flat_map(|thread| thread.join().unwrap())
+        .collect();
+    assert!(ids.iter().all(|id| *id >= 0));
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 4_000);
+}
