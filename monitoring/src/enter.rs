@@ -22,7 +22,8 @@
 #[macro_export]
 macro_rules! enter {
     ($name:expr) => {{
-        static SITE: $crate::__private::Site = $crate::__private::Site::named($name);
-        SITE.enter()
+        // Items are not hygienic: the name may be a constant of any name, `SITE` as well.
+        static __BALER_SITE: $crate::__private::Site = $crate::__private::Site::named($name);
+        __BALER_SITE.enter()
     }};
 }

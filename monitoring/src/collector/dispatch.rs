@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkDecoder, LossReason, Losses};
 use baler_common::record::RecordBatch;
-use baler_common::transport::{Chunk, Connection, ContainerKind, End, Fate, Outbox};
+use baler_common::transport::{
+    Chunk, Connection, ContainerKind, End, Fate, Outbox, TransportError,
+};
 use bytes::Bytes;
 
 use super::encoder::{Encoder, Problem};
@@ -25,6 +27,8 @@ pub(super) struct Dispatch {
     hooks: Hooks,
     /// Whether a chunk with the flag was made.
     sent_last: bool,
+    /// The records of a chunk that the medium found too large went on in chunks below this ticket.
+    resent_below: u64,
     fates: Vec<Fate>,
     seen: Seen,
 }
@@ -57,6 +61,7 @@ impl Dispatch {
             max_chunk_bytes,
             hooks,
             sent_last: false,
+            resent_below: 0,
             fates: Vec::new(),
             seen: Seen::default(),
         }
@@ -82,9 +87,12 @@ impl Dispatch {
         self.encoder.next_sequence()
     }
 
-    /// The lowest ticket without a fate.
-    pub(super) fn first_ticket(&self) -> Option<u64> {
-        self.outbox.first_ticket()
+    /// Whether the records of all chunks below this ticket have their fates.
+    pub(super) fn has_settled(&self, below: u64) -> bool {
+        let below = below.max(self.resent_below);
+        self.outbox
+            .first_ticket()
+            .is_none_or(|first| first >= below)
     }
 
     /// Makes one chunk of these records and hands it to the outbox; its length in bytes.
@@ -210,19 +218,15 @@ impl Dispatch {
         }
         self.fates = fates;
         self.tell_connection();
-        self.tell_dropped(now);
+        let told = self.seen.dropped_at;
+        if told.is_none_or(|at| now.saturating_duration_since(at) >= TELL_DROPPED_EVERY) {
+            self.seen.dropped_at = Some(now);
+            self.tell_dropped();
+        }
         wake_up
     }
 
-    fn tell_dropped(&mut self, now: Instant) {
-        let due = self
-            .seen
-            .dropped_at
-            .is_none_or(|at| now.saturating_duration_since(at) >= TELL_DROPPED_EVERY);
-        if !due {
-            return;
-        }
-        self.seen.dropped_at = Some(now);
+    fn tell_dropped(&mut self) {
         let losses = self.shared.queues.counts().lost;
         let records = losses.total().saturating_sub(self.seen.dropped);
         if records > 0 {
@@ -268,16 +272,8 @@ impl Dispatch {
             End::Refused(error) => (LossReason::Refused, Some(error)),
             End::Undelivered(error) => (LossReason::Undelivered, error),
         };
-        let records = chunk.meta.records;
-        let sequence = chunk.meta.identity.sequence;
-        self.encoder.list_as_lost(sequence);
-        self.shared.ledger.lost(reason, u64::from(records));
-        self.hooks.tell(&Event::Lost {
-            sequence,
-            records,
-            reason,
-            error,
-        });
+        self.encoder.list_as_lost(chunk.meta.identity.sequence);
+        lose(&self.shared, &mut self.hooks, &chunk, reason, error);
     }
 
     /// Sends the records of a chunk anew, in smaller ones: the medium takes less than it said.
@@ -291,7 +287,11 @@ impl Dispatch {
                     limit,
                     chunk: chunk.bytes.clone(),
                 };
+                // If it was the epoch's last, another one will be once its pieces have their fates.
+                let header = decoded.summary.header;
+                self.sent_last &= !header.is_some_and(|header| header.last_of_epoch);
                 self.take_apart(decoded.batch, problem, false);
+                self.resent_below = self.next_ticket();
             }
             Err(_) => self.quarantine(Quarantined {
                 record: "".into(),
@@ -323,7 +323,8 @@ impl Dispatch {
     }
 
     /// Closes the writer until `by` at most and makes the accounts final.
-    pub(super) fn finish(self, by: Instant) {
+    pub(super) fn finish(mut self, by: Instant) {
+        self.tell_dropped();
         let on_time = self.sent_last && self.outbox.is_empty();
         let mut stats = self.outbox.stats();
         let mut fates = Vec::new();
@@ -335,20 +336,41 @@ impl Dispatch {
         stats.unconfirmed_bytes = 0;
         self.shared.ledger.outbox(stats);
         for Fate { chunk, end } in fates {
-            let ledger = &self.shared.ledger;
-            let records = chunk.meta.records;
-            match end {
-                End::Confirmed => ledger.delivered(records, chunk.bytes.len()),
-                End::TooLarge { .. } => ledger.lost(LossReason::TooLarge, u64::from(records)),
-                End::Refused(_) => ledger.lost(LossReason::Refused, u64::from(records)),
-                End::Undelivered(_) => ledger.lost(LossReason::Undelivered, u64::from(records)),
-            }
+            let (reason, error) = match end {
+                End::Confirmed => {
+                    let (records, bytes) = (chunk.meta.records, chunk.bytes.len());
+                    self.shared.ledger.delivered(records, bytes);
+                    continue;
+                }
+                End::TooLarge { .. } => (LossReason::TooLarge, None),
+                End::Refused(error) => (LossReason::Refused, Some(error)),
+                End::Undelivered(error) => (LossReason::Undelivered, error),
+            };
+            lose(&self.shared, &mut self.hooks, &chunk, reason, error);
         }
         let error = error.map(|error| error.to_string().into());
         self.shared
             .ledger
             .finish(&self.shared.queues, on_time, error);
     }
+}
+
+/// Counts a chunk that was given up, and tells of it.
+fn lose(
+    shared: &Shared,
+    hooks: &mut Hooks,
+    chunk: &Chunk,
+    reason: LossReason,
+    error: Option<Arc<TransportError>>,
+) {
+    let records = chunk.meta.records;
+    shared.ledger.lost(reason, u64::from(records));
+    hooks.tell(&Event::Lost {
+        sequence: chunk.meta.identity.sequence,
+        records,
+        reason,
+        error,
+    });
 }
 
 pub(super) fn count(records: usize) -> u64 {

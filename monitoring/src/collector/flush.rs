@@ -1,13 +1,75 @@
 //! Flushes that wait for the collector.
 
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::drain::Marks;
-use super::shared::FlushEnd;
+
+/// How a flush ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FlushEnd {
+    /// Records that were lost by the collector meanwhile.
+    pub(crate) lost: u64,
+}
+
+/// Asks for a flush.
+#[derive(Debug)]
+pub(crate) struct FlushOrder {
+    done: SyncSender<FlushEnd>,
+    /// Lives as long as the one who asked waits.
+    waiting: Weak<()>,
+}
+
+/// Waits for a flush.
+#[derive(Debug)]
+pub(crate) struct FlushWait {
+    end: Receiver<FlushEnd>,
+    _waiting: Arc<()>,
+}
+
+impl FlushOrder {
+    /// An order, and what waits for it.
+    pub(crate) fn new() -> (Self, FlushWait) {
+        let (done, end) = sync_channel(1);
+        let waiting = Arc::new(());
+        let order = Self {
+            done,
+            waiting: Arc::downgrade(&waiting),
+        };
+        let wait = FlushWait {
+            end,
+            _waiting: waiting,
+        };
+        (order, wait)
+    }
+
+    /// Whether nobody waits any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.waiting.strong_count() == 0
+    }
+
+    /// Tells the one who waits.
+    pub(super) fn end(&self, end: FlushEnd) {
+        // Who asked may have stopped waiting.
+        self.done.try_send(end).unwrap_or_default();
+    }
+}
+
+impl FlushWait {
+    /// Waits so long at most.
+    ///
+    /// # Errors
+    ///
+    /// The time is over, or the collector has dropped the order.
+    pub(crate) fn wait(self, timeout: Duration) -> Result<FlushEnd, RecvTimeoutError> {
+        self.end.recv_timeout(timeout)
+    }
+}
 
 /// A flush on its way.
 pub(super) struct Flush {
-    pub(super) done: SyncSender<FlushEnd>,
+    pub(super) order: FlushOrder,
     pub(super) lost_before: u64,
     pub(super) stage: FlushStage,
 }
@@ -17,4 +79,19 @@ pub(super) enum FlushStage {
     Draining(Marks),
     /// Until every chunk below this ticket has its fate.
     Confirming(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_abandoned_when_nobody_waits_any_more() {
+        let (order, wait) = FlushOrder::new();
+        assert!(!order.is_abandoned());
+        let end = wait.wait(Duration::ZERO);
+        assert_eq!(end.unwrap_err(), RecvTimeoutError::Timeout);
+        assert!(order.is_abandoned());
+        order.end(FlushEnd { lost: 0 });
+    }
 }

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baler_common::record::Interned;
 use baler_common::transport::Notify;
 
+use super::flush::FlushOrder;
 use super::ledger::Ledger;
 use super::waker::Waker;
 use crate::clock::Clock;
@@ -30,17 +30,10 @@ pub(crate) struct Shared {
 /// What the collector is asked to do.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    pub(super) flushes: Vec<SyncSender<FlushEnd>>,
+    pub(super) flushes: Vec<FlushOrder>,
     pub(super) stop: Option<Instant>,
     /// Nobody will look at orders any more.
     ended: bool,
-}
-
-/// How a flush ended.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FlushEnd {
-    /// Records that were lost by the collector meanwhile.
-    pub(crate) lost: u64,
 }
 
 impl Shared {
@@ -74,29 +67,32 @@ impl Shared {
         self.enabled.swap(enabled, Ordering::Relaxed) != enabled
     }
 
-    /// Asks for a flush; `done` is told, or dropped when the collector is gone.
-    pub(crate) fn order_flush(&self, done: SyncSender<FlushEnd>) {
+    /// Asks for a flush; the order is dropped when the collector is gone.
+    pub(crate) fn order_flush(&self, order: FlushOrder) {
         let mut orders = self.orders();
         if !orders.ended {
-            orders.flushes.push(done);
+            // A writer may keep the collector from looking for as long as it likes.
+            orders.flushes.retain(|order| !order.is_abandoned());
+            orders.flushes.push(order);
         }
         drop(orders);
         self.waker.notify();
     }
 
-    /// Takes no more records and asks the collector to end until `by`; the first order counts.
+    /// Takes no more records and asks the collector to end until `by`; of several orders the
+    /// earliest time counts.
     pub(crate) fn order_stop(&self, by: Instant) {
         self.enabled.store(false, Ordering::Relaxed);
         // First, so that the collector's last round finds everything.
         self.queues.close();
         let mut orders = self.orders();
-        orders.stop.get_or_insert(by);
+        orders.stop = Some(orders.stop.map_or(by, |earlier| earlier.min(by)));
         self.enabled.store(false, Ordering::Relaxed);
         drop(orders);
         self.waker.notify();
     }
 
-    pub(super) fn take_orders(&self) -> (Vec<SyncSender<FlushEnd>>, Option<Instant>) {
+    pub(super) fn take_orders(&self) -> (Vec<FlushOrder>, Option<Instant>) {
         let mut orders = self.orders();
         (std::mem::take(&mut orders.flushes), orders.stop)
     }

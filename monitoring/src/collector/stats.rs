@@ -39,7 +39,7 @@ pub struct Stats {
     pub splits: u64,
     /// Records put aside because they cannot be sent; they are part of `dropped`.
     pub quarantined: u64,
-    /// Panics of serializers that were caught.
+    /// Panics of serializers and of the collector itself that were caught.
     pub panics: u64,
     /// Retries, what is in flight, and the connection's state.
     pub outbox: OutboxStats,

@@ -15,8 +15,8 @@ use super::dispatch::{Dispatch, count};
 use super::drain::Drain;
 use super::encoder::{Encoder, Problem};
 use super::event::{Hooks, Quarantined};
-use super::flush::{Flush, FlushStage};
-use super::shared::{FlushEnd, Shared};
+use super::flush::{Flush, FlushEnd, FlushStage};
+use super::shared::Shared;
 use crate::clock::monotonic;
 use crate::queue::{Row, suppress};
 
@@ -137,23 +137,26 @@ impl Collector {
         self.step_began = now;
         let (flushes, stop) = self.shared.take_orders();
         self.stop = stop;
-        for done in flushes {
+        for order in flushes {
             let marks = self.drain.marks();
             self.flushes.push(Flush {
-                done,
+                order,
                 lost_before: self.shared.ledger.losses().total(),
                 stage: FlushStage::Draining(marks),
             });
         }
+        let mut made = self.dispatch.next_ticket();
         let mut wake_up = self.dispatch.drive(now, self.stop);
-        let made_before = self.dispatch.next_ticket();
         let round = self.collect(now);
         self.close_if_old(now);
         self.advance_flushes();
         if self.stop.is_some() && round == Round::Empty {
             self.close_epoch();
         }
-        if self.dispatch.next_ticket() != made_before {
+        // As long as there are new ones: a chunk that the medium finds too large comes back as
+        // several smaller ones.
+        while self.dispatch.next_ticket() != made {
+            made = self.dispatch.next_ticket();
             wake_up = self.dispatch.drive(now, self.stop);
             self.advance_flushes();
         }
@@ -323,16 +326,15 @@ impl Collector {
                 flush.stage = FlushStage::Confirming(self.dispatch.next_ticket());
             }
         }
-        let first = self.dispatch.first_ticket();
         flushes.retain(|flush| match flush.stage {
-            FlushStage::Confirming(below) if first.is_none_or(|first| first >= below) => {
+            FlushStage::Confirming(below) if self.dispatch.has_settled(below) => {
                 let lost = self.shared.ledger.losses().total();
                 let lost = lost.saturating_sub(flush.lost_before);
-                // Who asked may have stopped waiting.
-                flush.done.try_send(FlushEnd { lost }).unwrap_or_default();
+                flush.order.end(FlushEnd { lost });
                 false
             }
-            _ => true,
+            // An outage may last longer than the patience of many who ask.
+            _ => !flush.order.is_abandoned(),
         });
         self.flushes = flushes;
     }

@@ -35,7 +35,8 @@ pub(super) fn install(controller: Controller) -> Option<Controller> {
 
 /// Brings the one flag that probes look at up to date, if this is the installed controller.
 pub(super) fn refresh_active(shared: &Arc<Shared>) {
-    let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
+    // Alone, so that of two threads that switch the later one does not store what was before.
+    let installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     if installed
         .as_ref()
         .is_some_and(|controller| Arc::ptr_eq(controller.shared(), shared))

@@ -7,7 +7,7 @@ mod installed;
 mod settings;
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use baler_common::record::kieker::misc::KiekerMetadataRecord;
@@ -22,7 +22,7 @@ pub(crate) use installed::{is_active, with_shared};
 pub use settings::StartError;
 
 use crate::clock::{Clock, monotonic};
-use crate::collector::{FlushEnd, Shared, ShutdownReport, Stats};
+use crate::collector::{FlushEnd, FlushOrder, Shared, ShutdownReport, Stats};
 use crate::queue;
 
 /// How long the collector goes on after the last handle was dropped without a shutdown.
@@ -184,9 +184,9 @@ impl Controller {
     ///
     /// See [`FlushError`].
     pub fn flush(&self, timeout: Duration) -> Result<(), FlushError> {
-        let (done, end) = sync_channel(1);
-        self.shared().order_flush(done);
-        match end.recv_timeout(timeout) {
+        let (order, end) = FlushOrder::new();
+        self.shared().order_flush(order);
+        match end.wait(timeout) {
             Ok(FlushEnd { lost: 0 }) => Ok(()),
             Ok(FlushEnd { lost }) => Err(FlushError::Lost { records: lost }),
             Err(RecvTimeoutError::Timeout) => Err(FlushError::Timeout),
@@ -197,7 +197,7 @@ impl Controller {
     /// Ends: takes nothing any more, delivers what there is, closes the writer, and accounts for
     /// every record; all within `timeout`, even if the writer hangs.
     ///
-    /// The first call's timeout counts; later calls get the same report.
+    /// Of several calls at once the earliest deadline counts; all get the same report.
     pub fn shutdown(&self, timeout: Duration) -> ShutdownReport {
         let shared = self.shared();
         let now = monotonic();

@@ -71,6 +71,23 @@ fn chunk_is_closed_when_its_oldest_record_has_waited() {
 }
 
 #[test]
+fn lone_record_arrives_within_the_wait_time_however_long_nothing_came() {
+    let medium = Medium::new(Mode::Prompt);
+    let wait = Duration::from_millis(400);
+    let controller = plain(medium.writer(64)).wait_time(wait).start().unwrap();
+    for number in 0..4 {
+        // Long enough that the collector looks as rarely as it ever does.
+        std::thread::sleep(wait * 2);
+        let emitted = Instant::now();
+        controller.emit(&beat(0, number));
+        medium.await_chunks(usize::try_from(number).unwrap() + 1);
+        let waited = emitted.elapsed();
+        // A loaded machine may be late by as much again.
+        assert!(waited < wait * 2, "{waited:?}");
+    }
+}
+
+#[test]
 fn records_of_long_ago_are_batched_like_any_other() {
     let medium = Medium::new(Mode::Prompt);
     let controller = plain(medium.writer(64))

@@ -1,6 +1,9 @@
 //! Every record is delivered or dropped for a reason, exactly, whatever the policy and however
 //! many threads.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -8,7 +11,7 @@ use std::time::Duration;
 use baler_common::container::LossReason;
 use baler_monitoring::{Overflow, ShutdownReport};
 
-use super::support::{Medium, Mode, PATIENCE, beat, plain};
+use super::support::{Medium, Mode, PATIENCE, await_that, beat, plain};
 
 /// Emits from so many threads, of which at most 16 live at a time, into queues that are too small
 /// for a writer that confirms a chunk every millisecond.
@@ -70,6 +73,8 @@ fn assert_conserved(overflow: Overflow, threads: u32, records: u64, expected: Lo
         report.dropped().total(),
         "{report}"
     );
+    // Else the queues never were full, and the test proves nothing.
+    assert_eq!(report.dropped().is_empty(), overflow == Overflow::Block);
     received.assert_ordered();
     match expected {
         // What was taken may still be evicted.
@@ -88,11 +93,93 @@ fn assert_conserved(overflow: Overflow, threads: u32, records: u64, expected: Lo
     }
 }
 
+/// Shuts down while threads are emitting, some of them waiting for room, others just beginning.
+fn assert_conserved_by_a_shutdown_in_between(
+    overflow: Overflow,
+    threads: u32,
+    expected: LossReason,
+) {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(2))
+        .chunk_records(64)
+        .queue_bytes(64 << 10)
+        .unconfirmed_chunks(2)
+        .overflow(overflow)
+        .wait_time(Duration::from_millis(5))
+        .start()
+        .unwrap();
+    let begun = Arc::new(AtomicU32::new(0));
+    // Each of 16 at a time emits until the end, or a few records as one of many that come and go.
+    let lives = threads.div_ceil(16);
+    let emitters: Vec<_> = (0..threads.min(16))
+        .map(|emitter| {
+            let (controller, begun) = (controller.clone(), Arc::clone(&begun));
+            thread::spawn(move || {
+                let mut taken = BTreeSet::new();
+                for life in 0..lives {
+                    let thread = emitter * lives + life;
+                    let (controller, begun) = (controller.clone(), Arc::clone(&begun));
+                    let most = if life + 1 < lives { 200 } else { u64::MAX };
+                    let one = thread::spawn(move || {
+                        begun.fetch_add(1, Ordering::Relaxed);
+                        let numbers = (0..most).take_while(|_| controller.is_enabled());
+                        numbers
+                            .filter(|number| controller.emit(&beat(thread, *number)))
+                            .map(|number| (thread, number))
+                            .collect::<Vec<_>>()
+                    });
+                    taken.extend(one.join().unwrap());
+                }
+                taken
+            })
+        })
+        .collect();
+    await_that("half of them", || {
+        begun.load(Ordering::Relaxed) > threads / 2
+    });
+    let report = controller.shutdown(PATIENCE);
+    let taken: BTreeSet<_> = emitters
+        .into_iter()
+        .flat_map(|emitter| emitter.join().unwrap())
+        .collect();
+    let received = medium.received();
+    received.assert_ordered();
+    let came: BTreeSet<_> = received
+        .beats
+        .iter()
+        .map(|beat| (beat.thread, beat.number))
+        .collect();
+    assert!(report.on_time && report.adds_up(), "{report}");
+    assert_eq!(report.delivered(), received.records(), "{report}");
+    let lost = report.dropped();
+    let explained = [expected, LossReason::Shutdown]
+        .into_iter()
+        .collect::<BTreeSet<_>>();
+    let explained: u64 = explained.into_iter().map(|reason| lost.get(reason)).sum();
+    assert_eq!(explained, lost.total(), "{report}");
+    if expected == LossReason::QueueFullOldest {
+        assert!(came.is_subset(&taken));
+    } else {
+        assert_eq!(came, taken, "what was taken arrives, and nothing else");
+    }
+    assert!(received.headers.last().unwrap().last_of_epoch);
+}
+
 macro_rules! conserved {
     ($($name:ident: $overflow:expr, $threads:expr, $records:expr, $reason:ident;)*) => {$(
-        #[test]
-        fn $name() {
-            assert_conserved($overflow, $threads, $records, LossReason::$reason);
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn and_their_end_is_awaited() {
+                assert_conserved($overflow, $threads, $records, LossReason::$reason);
+            }
+
+            #[test]
+            fn and_a_shutdown_comes_in_between() {
+                let (overflow, expected) = ($overflow, LossReason::$reason);
+                assert_conserved_by_a_shutdown_in_between(overflow, $threads, expected);
+            }
         }
     )*};
 }

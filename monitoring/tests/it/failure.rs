@@ -322,6 +322,41 @@ fn records_that_the_queues_dropped_are_told() {
     await_that("the event", || *told.lock().unwrap() == dropped);
 }
 
+#[test]
+fn what_is_lost_by_the_shutdown_is_told_before_its_report() {
+    let medium = Medium::new(Mode::Held);
+    let (lost, dropped) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    let controller = plain(medium.writer(4))
+        .chunk_records(10)
+        .unconfirmed_chunks(2)
+        .queue_bytes(4 << 10)
+        .on_event({
+            let (lost, dropped) = (Arc::clone(&lost), Arc::clone(&dropped));
+            move |event| match event {
+                Event::Lost { records, .. } => *lost.lock().unwrap() += u64::from(*records),
+                Event::Dropped { records, .. } => *dropped.lock().unwrap() += records,
+                _ => {}
+            }
+        })
+        .start()
+        .unwrap();
+    for number in 0..10 {
+        controller.emit(&beat(0, number));
+    }
+    // The collector has looked at the queues a moment ago: what is dropped now it tells later.
+    medium.await_chunks(1);
+    for number in 0..1_000 {
+        controller.emit(&beat(0, number));
+    }
+    let report = controller.shutdown(Duration::from_millis(300));
+    assert!(!report.on_time && report.adds_up(), "{report}");
+    let full = report.dropped().get(LossReason::QueueFullNewest);
+    assert!(full > 0);
+    assert_eq!(*dropped.lock().unwrap(), full);
+    // Two chunks were unconfirmed; the rest was still queued.
+    assert_eq!(*lost.lock().unwrap(), 20);
+}
+
 /// Panics while it is written.
 struct Unwritable;
 

@@ -1,7 +1,8 @@
 //! Start, enable, disable, install, end.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkDecoder, KiekerSerializer, LossReason};
 use baler_common::record::kieker::misc::KiekerMetadataRecord;
@@ -255,4 +256,22 @@ fn flush_that_cannot_be_confirmed_times_out_and_loses_nothing() {
     medium.set_mode(Mode::Prompt);
     medium.confirm(usize::MAX);
     assert_eq!(controller.shutdown(PATIENCE).delivered(), 1);
+}
+
+#[test]
+fn earliest_deadline_of_several_shutdowns_counts() {
+    let medium = Medium::new(Mode::Held);
+    let controller = plain(medium.writer(64)).start().unwrap();
+    controller.emit(&beat(0, 0));
+    let patient = {
+        let controller = controller.clone();
+        thread::spawn(move || controller.shutdown(PATIENCE))
+    };
+    medium.await_chunks(1);
+    let began = Instant::now();
+    let report = controller.shutdown(Duration::from_millis(200));
+    assert!(began.elapsed() < PATIENCE / 2);
+    assert!(medium.is_closed(), "the collector itself made the report");
+    assert_eq!(report.dropped().get(LossReason::Undelivered), 1);
+    assert_eq!(patient.join().unwrap().to_string(), report.to_string());
 }

@@ -7,7 +7,7 @@ use baler_common::container::{ChunkDecoder, KiekerSerializer, LossReason};
 use baler_common::record::{
     DynamicRecord, Field, FieldSource, FieldType, ReadError, Record, RowWriter, Schema, Value, read,
 };
-use baler_monitoring::{Controller, Quarantined};
+use baler_monitoring::{Controller, FlushError, Quarantined};
 
 use super::support::{Beat, Medium, Mode, PATIENCE, beat, plain};
 
@@ -88,6 +88,51 @@ fn medium_with_a_smaller_limit_gets_smaller_chunks() {
             .iter()
             .all(|chunk| chunk.bytes.len() <= 5_000)
     );
+}
+
+/// Has a limit of which its capability says nothing.
+fn deceiving(mode: Mode) -> (Medium, Controller) {
+    let medium = Medium::new(mode);
+    medium.limit(5_000);
+    let controller = plain(medium.writer(64))
+        .wait_time(Duration::from_secs(3_600))
+        .start()
+        .unwrap();
+    for number in 0..32 {
+        controller.emit(&large(number, 1_000));
+    }
+    (medium, controller)
+}
+
+#[test]
+fn last_chunk_that_the_medium_finds_too_large_has_a_successor_that_says_so() {
+    let (medium, controller) = deceiving(Mode::Prompt);
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!((report.emitted(), report.delivered()), (32, 32), "{report}");
+    let received = medium.received();
+    assert_eq!(received.numbers(), (0..32).collect::<Vec<_>>());
+    let last: Vec<_> = received.headers.iter().map(|it| it.last_of_epoch).collect();
+    assert_eq!(last.iter().position(|last| *last), Some(last.len() - 1));
+    // Whatever number is missing is listed, so that nobody takes it for a loss on the way.
+    let header = received.headers.last().unwrap();
+    let listed: u64 = header.lost_chunks.iter().map(|range| range.chunks).sum();
+    let came = u64::try_from(received.headers.len()).unwrap();
+    assert_eq!(listed + came, header.identity.sequence + 1);
+}
+
+#[test]
+fn flush_waits_for_the_pieces_of_a_chunk_that_the_medium_finds_too_large() {
+    let (medium, controller) = deceiving(Mode::Held);
+    assert_eq!(
+        controller.flush(Duration::from_millis(300)),
+        Err(FlushError::Timeout)
+    );
+    assert!(medium.chunks().len() >= 8);
+    medium.set_mode(Mode::Prompt);
+    medium.confirm(usize::MAX);
+    controller.flush(PATIENCE).unwrap();
+    assert_eq!(controller.stats().delivered, 32);
+    assert!(controller.shutdown(PATIENCE).adds_up());
 }
 
 #[test]

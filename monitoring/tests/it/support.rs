@@ -62,6 +62,8 @@ pub(crate) struct Medium {
 #[derive(Default)]
 struct State {
     mode: Mode,
+    /// Takes only smaller chunks than its capability says.
+    limit: Option<usize>,
     open: bool,
     opened: u64,
     closed: bool,
@@ -129,6 +131,11 @@ impl Medium {
                 state.break_off();
             }
         });
+    }
+
+    /// Takes chunks of so many bytes at most from now on, whatever its capability says.
+    pub(crate) fn limit(&self, max_chunk_bytes: usize) {
+        self.change(|state| state.limit = Some(max_chunk_bytes));
     }
 
     /// Cuts the connection; it can be made again.
@@ -210,8 +217,9 @@ impl ChunkWriter for ScriptedWriter {
             let reason = RejectReason::Broken(broken);
             return Err(Rejected { chunk, reason });
         }
-        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
-            let max_chunk_bytes = self.capability.max_chunk_bytes.get();
+        let told = self.capability.max_chunk_bytes.get();
+        let max_chunk_bytes = state.limit.unwrap_or(told).min(told);
+        if chunk.bytes.len() > max_chunk_bytes {
             let reason = RejectReason::TooLarge { max_chunk_bytes };
             return Err(Rejected { chunk, reason });
         }

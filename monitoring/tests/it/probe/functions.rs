@@ -223,6 +223,14 @@ fn a_block_is_recorded_under_its_name() {
     assert_eq!(records[1].tout, 1_005);
 }
 
+#[test]
+fn the_name_of_a_block_may_be_a_constant_of_any_name() {
+    const SITE: &str = "warehouse.site()";
+    let recording = Recording::start();
+    drop(enter!(SITE));
+    assert_eq!(recording.finish()[0].call.operation_signature, SITE);
+}
+
 macro_rules! probed {
     ($name:ident, $body:block) => {
         #[probe]
