@@ -70,6 +70,42 @@ fn chunk_is_closed_when_its_oldest_record_has_waited() {
     assert_eq!(controller.stats().closed_by.of(ClosedBy::Age), 1);
 }
 
+/// Lets time pass in which nothing happens: that is what is tested, nothing is waited for.
+#[expect(clippy::disallowed_methods, reason = "idleness has no condition")]
+fn idle(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// What the kernel says of the collector's thread.
+#[cfg(target_os = "linux")]
+fn collector_status(field: &str) -> Option<u64> {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    let statuses = threads
+        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("status")).ok());
+    // The kernel cuts names to 15 bytes.
+    let status = statuses
+        .into_iter()
+        .find(|status| status.starts_with("Name:\tbaler-collector\n"));
+    let status = status?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn idle_collector_sleeps() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64)).start().unwrap();
+    controller.emit(&beat(0, 0));
+    controller.flush(PATIENCE).unwrap();
+    idle(Duration::from_secs(1));
+    let wake_ups = || collector_status("voluntary_ctxt_switches:").unwrap();
+    let before = wake_ups();
+    idle(Duration::from_secs(2));
+    // Twice in a wait time of half a second, and now and then for a lock.
+    assert!(wake_ups() - before <= 12, "{} to {}", before, wake_ups());
+}
+
 #[test]
 fn lone_record_arrives_within_the_wait_time_however_long_nothing_came() {
     let medium = Medium::new(Mode::Prompt);
@@ -77,7 +113,7 @@ fn lone_record_arrives_within_the_wait_time_however_long_nothing_came() {
     let controller = plain(medium.writer(64)).wait_time(wait).start().unwrap();
     for number in 0..4 {
         // Long enough that the collector looks as rarely as it ever does.
-        std::thread::sleep(wait * 2);
+        idle(wait * 2);
         let emitted = Instant::now();
         controller.emit(&beat(0, number));
         medium.await_chunks(usize::try_from(number).unwrap() + 1);
