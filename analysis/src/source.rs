@@ -206,9 +206,10 @@ impl Source {
                 Step::End => break,
                 Step::Idle if dirty => {
                     // A stage that holds parcels until it flushes would starve the reader.
-                    // It may take its time, in which nobody listened: no reason to stop.
+                    // It may take its time, in which nobody listened: that is no silence.
                     stage.flush()?;
                     dirty = false;
+                    last_heard = Instant::now();
                 }
                 Step::Idle if self.heard => last_heard = Instant::now(),
                 Step::Idle => {
