@@ -19,6 +19,9 @@ use crate::stage::Stage;
 /// How many chunks may be in work: received and not settled.
 const DEFAULT_DEMAND: usize = 64;
 
+/// How long to wait after a failure of the medium from which the reader recovers by itself.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
+
 /// How long [`Source::run`] waits at a time before it looks whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -171,6 +174,10 @@ impl Source {
             }
             Err(error) => {
                 self.recoverable(error)?;
+                // A reader may fail at once, again and again: do not spin.
+                if let Ok((token, verdict)) = self.verdicts.recv_timeout(PAUSE_AFTER_ERROR) {
+                    self.conclude(token, verdict)?;
+                }
                 Ok(Step::Idle)
             }
         }

@@ -3,6 +3,7 @@
 //! A chunk counts as seen when it is *settled*, never when it is received: else a chunk whose
 //! processing failed would be taken for a duplicate when it is delivered again, and be lost.
 //! While a chunk is in work, a second copy waits for the first one's verdict.
+//! A chunk that was rejected as broken is not seen either: a whole copy of it is processed.
 //!
 //! What one reader can claim is limited by what it saw: chunks below the first one it settled in a
 //! lane may have gone to another reader, so no gap is claimed there unless the lane began at 0 here.
@@ -20,6 +21,13 @@ const MAX_RANGES: usize = 4_096;
 
 /// How many lanes are remembered; beyond it the ones that were silent longest are forgotten.
 const MAX_LANES: usize = 65_536;
+
+/// How many ranges all lanes may have together, about 64 MiB; beyond it each lane that grows is cut
+/// to [`FEW_RANGES`].
+const MAX_ALL_RANGES: usize = 1 << 20;
+
+/// What a lane may have in any case.
+const FEW_RANGES: usize = 16;
 
 /// One lane of one life of a producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,6 +81,7 @@ pub struct Gap {
 pub struct LaneTracker {
     lanes: HashMap<LaneKey, Lane>,
     in_work: HashMap<ChunkIdentity, Vec<Token>>,
+    all_ranges: usize,
     arrivals: u64,
     duplicates: u64,
     unverifiable: u64,
@@ -82,6 +91,8 @@ pub struct LaneTracker {
 #[derive(Debug, Default)]
 struct Lane {
     settled: Sequences,
+    /// Put aside as broken: no gap, but not seen.
+    rejected: Sequences,
     given_up: Sequences,
     losses: Losses,
     complete: bool,
@@ -141,19 +152,32 @@ impl LaneTracker {
     /// Notes the verdict on a chunk; returns the copies that waited for it, and theirs.
     pub fn settled(&mut self, identity: ChunkIdentity, verdict: Verdict) -> Vec<(Token, Verdict)> {
         let waiting = self.in_work.remove(&identity).unwrap_or_default();
-        let seen = matches!(verdict, Verdict::Ack | Verdict::Reject);
-        if seen {
-            let copies = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
-            self.duplicates = self.duplicates.saturating_add(copies);
-            let lane = self.lanes.entry(identity.into()).or_default();
-            lane.settled.insert(identity.sequence, identity.sequence);
-            if lane.settled.ranges() > MAX_RANGES
-                && let Some(known_from) = lane.settled.forget_lowest()
-            {
-                lane.known_from = known_from;
+        let lane = self.lanes.entry(identity.into()).or_default();
+        let theirs = match verdict {
+            Verdict::Ack => {
+                let copies = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
+                self.duplicates = self.duplicates.saturating_add(copies);
+                let before = lane.settled.ranges();
+                lane.settled.insert(identity.sequence, identity.sequence);
+                let others = self.all_ranges.saturating_sub(before);
+                let crowded = others.saturating_add(lane.settled.ranges()) > MAX_ALL_RANGES;
+                let most = if crowded { FEW_RANGES } else { MAX_RANGES };
+                while lane.settled.ranges() > most
+                    && let Some(known_from) = lane.settled.forget_lowest()
+                {
+                    lane.known_from = known_from;
+                }
+                self.all_ranges = others.saturating_add(lane.settled.ranges());
+                Verdict::Ack
             }
-        }
-        let theirs = if seen { Verdict::Ack } else { Verdict::Retry };
+            Verdict::Reject => {
+                if lane.rejected.ranges() < MAX_RANGES {
+                    lane.rejected.insert(identity.sequence, identity.sequence);
+                }
+                Verdict::Retry
+            }
+            Verdict::Retry => Verdict::Retry,
+        };
         waiting.into_iter().map(|token| (token, theirs)).collect()
     }
 
@@ -230,6 +254,7 @@ impl LaneTracker {
         let before = self.lanes.len();
         self.lanes
             .retain(|_, lane| lane.last_arrival >= oldest_kept);
+        self.all_ranges = self.lanes.values().map(|lane| lane.settled.ranges()).sum();
         let forgotten = before.saturating_sub(self.lanes.len());
         self.forgotten_lanes = self
             .forgotten_lanes
@@ -249,7 +274,12 @@ impl Lane {
             .gaps()
             .flat_map(|(first, last)| self.given_up.within(first, last))
             .collect();
-        for (first, last) in &explained {
+        let put_aside: Vec<(u64, u64)> = self
+            .settled
+            .gaps()
+            .flat_map(|(first, last)| self.rejected.within(first, last))
+            .collect();
+        for (first, last) in explained.iter().chain(&put_aside) {
             present.insert(*first, *last);
         }
         let gap = |(first, last): (u64, u64), explained| Gap {

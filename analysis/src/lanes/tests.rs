@@ -60,6 +60,23 @@ fn a_copy_waits_for_the_verdict_on_the_first() {
 }
 
 #[test]
+fn a_whole_copy_of_a_broken_chunk_is_new_and_leaves_no_gap() {
+    let mut tracker = LaneTracker::new();
+    settle(&mut tracker, 0);
+    assert_eq!(tracker.arrived(identity(0, 1), Token(1)), Arrival::New);
+    assert_eq!(tracker.arrived(identity(0, 1), Token(2)), Arrival::Waiting);
+    let theirs = tracker.settled(identity(0, 1), Verdict::Reject);
+    assert_eq!(theirs, vec![(Token(2), Verdict::Retry)]);
+    settle(&mut tracker, 2);
+    assert!(tracker.gaps().is_empty());
+    settle(&mut tracker, 1);
+    assert_eq!(
+        tracker.arrived(identity(0, 1), Token(3)),
+        Arrival::Duplicate
+    );
+}
+
+#[test]
 fn gaps_are_claimed_between_settled_chunks_only() {
     let mut tracker = LaneTracker::new();
     for sequence in [3, 4, 7, 8, 12] {
@@ -111,6 +128,25 @@ fn memory_is_bounded_and_late_chunks_are_still_processed() {
         tracker.arrived(identity(0, holes), Token(0)),
         Arrival::Duplicate
     );
+}
+
+#[test]
+fn all_lanes_together_are_bounded_too() {
+    let mut tracker = LaneTracker::new();
+    let lanes = u32::try_from(MAX_ALL_RANGES / MAX_RANGES).unwrap() + 20;
+    let holes = u64::try_from(MAX_RANGES).unwrap();
+    for lane in 0..lanes {
+        for index in 0..holes {
+            tracker.settled(identity(lane, index * 2), Verdict::Ack);
+        }
+    }
+    let ranges: usize = tracker
+        .lanes
+        .values()
+        .map(|lane| lane.settled.ranges())
+        .sum();
+    assert_eq!(ranges, tracker.all_ranges);
+    assert!(ranges <= MAX_ALL_RANGES + 20 * FEW_RANGES, "{ranges}");
 }
 
 #[test]
