@@ -13,7 +13,8 @@ use bytes::Bytes;
 use super::encoder::{Encoder, Problem};
 use super::event::{Event, Hooks, Quarantined};
 use super::shared::Shared;
-use super::split::{apart, halves};
+use super::split::{apart, halves, versions};
+use super::types::ChunkTypes;
 use crate::clock::monotonic;
 
 /// Makes chunks of batches, in pieces where one would be too large, and hands them to the outbox.
@@ -29,6 +30,7 @@ pub(super) struct Dispatch {
     sent_last: bool,
     /// The records of a chunk that the medium found too large went on in chunks below this ticket.
     resent_below: u64,
+    types: ChunkTypes,
     fates: Vec<Fate>,
     seen: Seen,
 }
@@ -62,6 +64,7 @@ impl Dispatch {
             hooks,
             sent_last: false,
             resent_below: 0,
+            types: ChunkTypes::default(),
             fates: Vec::new(),
             seen: Seen::default(),
         }
@@ -102,6 +105,9 @@ impl Dispatch {
         let bytes = chunk.bytes.len();
         self.shared.ledger.encoded(bytes);
         self.sent_last |= last;
+        if chunk.meta.container == ContainerKind::Kieker {
+            self.types.remember(chunk.ticket, batch);
+        }
         self.outbox.push(chunk, monotonic());
         Ok(bytes)
     }
@@ -144,6 +150,13 @@ impl Dispatch {
                     if !others.is_empty() {
                         todo.push(others);
                     }
+                }
+                _ => self.put_all_aside(&batch),
+            },
+            Problem::Ambiguous { record } => match versions(&batch, &record) {
+                Ok((first, others)) if !others.is_empty() => {
+                    todo.push(others);
+                    todo.push(first);
                 }
                 _ => self.put_all_aside(&batch),
             },
@@ -217,6 +230,7 @@ impl Dispatch {
             self.settle(fate);
         }
         self.fates = fates;
+        self.types.forget_below(self.outbox.first_ticket());
         self.tell_connection();
         let told = self.seen.dropped_at;
         if told.is_none_or(|at| now.saturating_duration_since(at) >= TELL_DROPPED_EVERY) {
@@ -280,7 +294,9 @@ impl Dispatch {
     fn split_chunk(&mut self, chunk: &Chunk, limit: usize) {
         let bytes = chunk.bytes.len();
         self.max_chunk_bytes = self.max_chunk_bytes.min(limit);
-        match ChunkDecoder::default().decode(&chunk.bytes) {
+        let catalog = self.types.catalog_of(chunk.ticket);
+        let mut decoder = ChunkDecoder::default().with_catalog(catalog);
+        match decoder.decode(&chunk.bytes) {
             Ok(decoded) => {
                 let problem = Problem::TooLarge {
                     bytes,

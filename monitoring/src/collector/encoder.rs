@@ -35,6 +35,8 @@ pub(super) enum Problem {
         /// The chunk that is too large, if it was made.
         chunk: Bytes,
     },
+    /// The container cannot hold two versions of a type at once.
+    Ambiguous { record: Box<str> },
     /// The container cannot hold a type.
     Unsupported { record: Box<str> },
     /// The serializer failed for another reason.
@@ -148,6 +150,7 @@ fn serialize(
             limit,
             chunk: Bytes::new(),
         }),
+        Ok(Err(EncodeError::Ambiguous { record, .. })) => Err(Problem::Ambiguous { record }),
         Ok(Err(EncodeError::Unsupported { record, .. })) => Err(Problem::Unsupported { record }),
         Ok(Err(_)) => Err(Problem::Failed),
         Err(_) => Err(Problem::Panicked),

@@ -21,6 +21,7 @@ mod ledger;
 mod shared;
 mod split;
 mod stats;
+mod types;
 mod waker;
 mod work;
 

@@ -33,6 +33,24 @@ pub(super) fn apart(
     partition(batch, |candidate| candidate.schema().name() != record)
 }
 
+/// The records without those of other versions of the type with this name than the first, and
+/// these, each in order.
+///
+/// # Errors
+///
+/// As [`halves`].
+pub(super) fn versions(
+    batch: &RecordBatch,
+    record: &str,
+) -> Result<(RecordBatch, RecordBatch), PushError> {
+    let mut records = batch.records();
+    let first = records.find(|candidate| candidate.schema().name() == record);
+    partition(batch, |candidate| {
+        let schema = candidate.schema();
+        schema.name() != record || first.as_ref().is_none_or(|first| first.schema() == schema)
+    })
+}
+
 fn partition(
     batch: &RecordBatch,
     mut in_first: impl FnMut(&RecordRef<'_>) -> bool,

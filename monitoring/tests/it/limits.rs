@@ -249,6 +249,48 @@ fn type_that_the_container_cannot_hold_does_not_take_others_with_it() {
     assert_eq!(chunk.batch.len(), 10);
 }
 
+/// A record of a type that no catalog knows.
+fn own(field: &str, number: i64) -> DynamicRecord {
+    let fields = vec![Field::new(field, FieldType::I64)];
+    let schema = Arc::new(Schema::new("test.Own", fields).unwrap());
+    DynamicRecord::new(schema, None, vec![Value::Signed(number)]).unwrap()
+}
+
+#[test]
+fn two_versions_of_a_type_go_into_two_chunks_of_kieker() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64))
+        .serializer(KiekerSerializer::default())
+        .start()
+        .unwrap();
+    for number in 0..10 {
+        controller.emit_as_is(own("before", number).as_ref());
+        controller.emit_as_is(own("after", number).as_ref());
+    }
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!((report.emitted(), report.delivered()), (20, 20), "{report}");
+    assert_eq!(medium.chunks().len(), 2);
+}
+
+#[test]
+fn chunk_of_kieker_that_the_medium_finds_too_large_is_split_whatever_its_types() {
+    let medium = Medium::new(Mode::Prompt);
+    medium.limit(1_000);
+    let controller = plain(medium.writer(64))
+        .serializer(KiekerSerializer::default())
+        .wait_time(Duration::from_secs(3_600))
+        .start()
+        .unwrap();
+    let record = own("number", 7);
+    for _ in 0..200 {
+        controller.emit_as_is(record.as_ref());
+    }
+    let report = controller.shutdown(PATIENCE);
+    let delivered = (report.emitted(), report.delivered());
+    assert_eq!(delivered, (200, 200), "{report}");
+    assert!(medium.chunks().len() >= 4);
+}
+
 /// Emits another record while it is written.
 struct Nested<'a>(&'a Controller);
 
