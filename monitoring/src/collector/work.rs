@@ -342,7 +342,14 @@ impl Collector {
     /// Sends the epoch's last chunk, once all before it have their fates and its losses are
     /// complete.
     fn close_epoch(&mut self) {
-        if self.dispatch.has_sent_last() || !self.dispatch.is_empty() {
+        if self.dispatch.has_sent_last() {
+            return;
+        }
+        if !self.dispatch.is_empty() {
+            // The records need not wait for the confirmations that their account waits for.
+            if self.dispatch.has_room() {
+                self.close(ClosedBy::Flush, false);
+            }
             return;
         }
         self.close(ClosedBy::Flush, true);

@@ -161,6 +161,30 @@ fn chunk_is_closed_by_a_flush_that_waits_for_its_confirmation() {
 }
 
 #[test]
+fn shutdown_sends_what_is_left_before_all_is_confirmed() {
+    let medium = Medium::new(Mode::Held);
+    let controller = plain(medium.writer(64))
+        .chunk_records(10)
+        .wait_time(NEVER)
+        .start()
+        .unwrap();
+    for number in 0..15 {
+        controller.emit(&beat(0, number));
+    }
+    medium.await_chunks(1);
+    let shutdown = std::thread::spawn(move || controller.shutdown(PATIENCE * 2));
+    let received = Received::of(&medium.await_chunks(2));
+    assert_eq!(received.sizes, [10, 5]);
+    // The last chunk knows all losses, so it comes when there can be no more.
+    medium.set_mode(Mode::Prompt);
+    medium.confirm(2);
+    assert_eq!(shutdown.join().unwrap().delivered(), 15);
+    let received = medium.received();
+    assert_eq!(received.sizes, [10, 5, 0]);
+    assert!(received.headers.last().unwrap().last_of_epoch);
+}
+
+#[test]
 fn flush_without_records_returns_at_once() {
     let medium = Medium::new(Mode::Prompt);
     let controller = plain(medium.writer(64)).wait_time(NEVER).start().unwrap();
