@@ -1,4 +1,6 @@
 //! The crate from outside, as applications and consumers use it.
+//!
+//! Golden chunks of every compression need all features.
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests fail by panicking, like the tests"
@@ -9,6 +11,7 @@ mod corpus;
 mod derive;
 mod derive_errors;
 mod evolution;
+#[cfg(all(feature = "lz4", feature = "zstd"))]
 mod format_decoder;
 mod format_document;
 mod fuzz_bodies;
@@ -16,6 +19,7 @@ mod kieker_container;
 mod kieker_types;
 mod native_chunks;
 mod native_corruption;
+#[cfg(all(feature = "lz4", feature = "zstd"))]
 mod native_golden;
 mod native_hostile;
 mod native_roundtrip;
