@@ -1,9 +1,10 @@
 //! From `emit` through a medium.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader as _, ChunkWriter};
@@ -20,6 +21,9 @@ use super::keeping::{Keeping, Kept};
 use super::load::Load;
 use super::row::Sample;
 use super::send::{PATIENCE, send};
+
+/// How soon a consumer looks whether the sender has ended; it adds that much to a measurement.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// To a writer that discards: what it counted must be what was emitted.
 pub(super) fn null(case: &Case, load: &Load) -> Result<Sample, Failure> {
@@ -101,14 +105,21 @@ pub(super) fn tcp(case: &Case, load: &Load) -> Result<Sample, Failure> {
     let reader = TcpReader::bind(TcpConfig::new("127.0.0.1", 0));
     let mut reader = Box::new(reader.map_err(Failure::cannot("listen"))?);
     let writer = TcpWriter::new(TcpConfig::new("127.0.0.1", reader.local_addr().port()));
-    let by = Instant::now() + PATIENCE;
-    let records = load.records();
+    let sent = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&sent);
     let consumer = thread::spawn(move || {
         let mut consumed = Consumed::default();
-        let end = consumed.take(&mut *reader, records, by);
+        // To the sender's end: its last chunk may hold no record, and still waits for its settlement.
+        let end = loop {
+            let end = consumed.take(&mut *reader, u64::MAX, Instant::now() + LOOK_AGAIN);
+            if end.is_err() || stop.load(Ordering::Acquire) {
+                break end;
+            }
+        };
         (reader, consumed, end)
     });
     let join = || {
+        sent.store(true, Ordering::Release);
         let ended = consumer.join();
         ended.map_err(|_| Failure::new("the consumer panicked"))
     };
