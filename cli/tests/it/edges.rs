@@ -33,6 +33,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-monitoring-macros"]),
     ),
     ("baler-connector-file", Allowed::Only(&["baler-common"])),
+    ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
@@ -55,6 +56,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
 /// What any crate may name in `[dev-dependencies]`, besides its row above.
 const DEV: &[&str] = &[
     "baler-connector-file",
+    "baler-connector-kafka",
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",

@@ -1,0 +1,396 @@
+//! Where the cluster is, and how its ends behave.
+
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+use std::time::Duration;
+
+use baler_common::transport::uri::{Host, Uri, UriError};
+
+use crate::embedded::EmbeddedCluster;
+use crate::error::KafkaConfigError;
+use crate::settings::{self, ClientSettings};
+use crate::{EMBEDDED_SCHEME, SCHEME};
+
+/// The settings of both ends.
+#[derive(Clone)]
+pub struct KafkaConfig {
+    /// The URI without settings and credentials.
+    pub(crate) endpoint: Box<str>,
+    pub(crate) topic: Box<str>,
+    pub(crate) window_chunks: NonZeroU32,
+    pub(crate) window_bytes: NonZeroU32,
+    pub(crate) max_message_bytes: NonZeroU32,
+    pub(crate) partition_by: PartitionBy,
+    pub(crate) headers: Headers,
+    pub(crate) revoke_timeout: Duration,
+    pub(crate) client: ClientSettings,
+    pub(crate) embedded: Option<Arc<EmbeddedCluster>>,
+}
+
+/// What decides about the partition of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartitionBy {
+    /// The chunk's producer: all its chunks are in one partition, in order.
+    Producer,
+    /// The chunk's producer and lane: each lane is in one partition, in order.
+    Lane,
+    /// The partitions in turn. No order is kept.
+    RoundRobin,
+}
+
+/// Which messages say in headers who their chunk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headers {
+    /// All of them.
+    All,
+    /// Those whose container does not say it itself.
+    Needed,
+}
+
+/// What a message has beside the chunk, at most, rounded up: key 44, headers 180, the record's
+/// frame 20 and that of a batch 61 bytes.
+const OVERHEAD: u32 = 512;
+
+/// The default of librdkafka's `message.max.bytes`, below that of brokers.
+const MESSAGE_MAX_BYTES: u32 = 1_000_000;
+
+/// The least that librdkafka takes as `message.max.bytes`.
+const LEAST_MESSAGE_MAX_BYTES: u32 = 1_000;
+
+impl KafkaConfig {
+    /// This topic of the cluster that these brokers (`host:port,host:port`) belong to, and
+    /// defaults.
+    pub fn new(bootstrap_servers: &str, topic: impl Into<Box<str>>) -> Self {
+        const fn nonzero(value: u32) -> NonZeroU32 {
+            match NonZeroU32::new(value) {
+                Some(value) => value,
+                None => NonZeroU32::MIN,
+            }
+        }
+        let topic = topic.into();
+        Self {
+            endpoint: format!("{SCHEME}://{bootstrap_servers}/{topic}").into(),
+            topic,
+            window_chunks: nonzero(1024),
+            window_bytes: nonzero(64 << 20),
+            max_message_bytes: nonzero(MESSAGE_MAX_BYTES),
+            partition_by: PartitionBy::Producer,
+            headers: Headers::All,
+            revoke_timeout: Duration::from_secs(3),
+            client: ClientSettings::new(bootstrap_servers),
+            embedded: None,
+        }
+    }
+
+    /// A topic of a new cluster inside this process, and defaults.
+    ///
+    /// # Errors
+    ///
+    /// The cluster cannot be started.
+    pub fn embedded(topic: impl Into<Box<str>>, partitions: u16) -> Result<Self, KafkaConfigError> {
+        let topic = topic.into();
+        let cluster = EmbeddedCluster::start(&topic, partitions)?;
+        let mut config = Self::new(cluster.bootstrap_servers(), topic);
+        config.embedded = Some(Arc::new(cluster));
+        Ok(config)
+    }
+
+    /// The settings in `kafka://host:port,host:port/topic?setting=value&…` or
+    /// `kafka+mock:topic?partitions=4`; README.md lists them. What this connector does not know
+    /// goes to librdkafka.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host or topic, a setting is unknown or wrong, two settings contradict each
+    /// other, or the embedded cluster cannot be started.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, KafkaConfigError> {
+        let topic: Box<str> = uri.path().trim_matches('/').into();
+        if topic.is_empty() {
+            return Err(UriError::missing("the topic").into());
+        }
+        let mut config = if uri.scheme() == EMBEDDED_SCHEME {
+            uri.no_host()?;
+            let partitions = uri.take_number::<std::num::NonZeroU16>("partitions")?;
+            Self::embedded(topic, partitions.map_or(4, Into::into))?
+        } else {
+            if uri.hosts().is_empty() {
+                return Err(UriError::missing("the host").into());
+            }
+            let hosts: Vec<_> = uri.hosts().iter().map(Host::to_string).collect();
+            Self::new(&hosts.join(","), topic)
+        };
+        if let Some(chunks) = uri.take_number("window_chunks")? {
+            config.window_chunks = chunks;
+        }
+        if let Some(bytes) = uri.take_bytes_in("window")? {
+            config.window_bytes = bytes;
+        }
+        if let Some(bytes) =
+            uri.take_with("message.max.bytes", "a size from 1000 bytes on", |text| {
+                let bytes = baler_common::transport::uri::parse_bytes(text)?;
+                let bytes = NonZeroU32::new(u32::try_from(bytes).ok()?)?;
+                (bytes.get() >= LEAST_MESSAGE_MAX_BYTES).then_some(bytes)
+            })?
+        {
+            config.max_message_bytes = bytes;
+        }
+        let choices = [
+            ("producer", PartitionBy::Producer),
+            ("lane", PartitionBy::Lane),
+            ("round_robin", PartitionBy::RoundRobin),
+        ];
+        if let Some(choice) = uri.take_choice("partition_by", &choices)? {
+            config.partition_by = choice;
+        }
+        let choices = [("all", Headers::All), ("needed", Headers::Needed)];
+        if let Some(choice) = uri.take_choice("headers", &choices)? {
+            config.headers = choice;
+        }
+        if let Some(time) = uri.take_duration("revoke_timeout")? {
+            config.revoke_timeout = time;
+        }
+        let credentials = uri
+            .user()
+            .map(|user| (user.into(), uri.password().map(Into::into)));
+        let rest = uri.take_rest();
+        uri.finish()?;
+        settings::check(&rest, credentials.is_some())?;
+        if let Some((user, password)) = credentials {
+            config.client.set("sasl.username", user);
+            config
+                .client
+                .set("sasl.password", password.unwrap_or_default());
+        }
+        for (name, value) in rest {
+            config.client.set(&name, value);
+        }
+        config.client.try_out()?;
+        Ok(config)
+    }
+
+    /// Sets how many chunks may be offered and not yet confirmed.
+    #[must_use]
+    pub fn window_chunks(mut self, chunks: NonZeroU32) -> Self {
+        self.window_chunks = chunks;
+        self
+    }
+
+    /// Sets how many bytes may be offered and not yet confirmed; one chunk is always taken.
+    #[must_use]
+    pub fn window_bytes(mut self, bytes: NonZeroU32) -> Self {
+        self.window_bytes = bytes;
+        self
+    }
+
+    /// Sets the largest message, in bytes (`message.max.bytes`; at least 1,000). The largest chunk
+    /// is 512 bytes smaller.
+    #[must_use]
+    pub fn max_message_bytes(mut self, bytes: NonZeroU32) -> Self {
+        let least = NonZeroU32::MIN.saturating_add(LEAST_MESSAGE_MAX_BYTES - 1);
+        self.max_message_bytes = bytes.max(least);
+        self
+    }
+
+    /// Sets what decides about the partition of a chunk.
+    #[must_use]
+    pub fn partition_by(mut self, partition_by: PartitionBy) -> Self {
+        self.partition_by = partition_by;
+        self
+    }
+
+    /// Sets which messages say in headers who their chunk is.
+    #[must_use]
+    pub fn headers(mut self, headers: Headers) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// Sets how long a reader's owner may still settle chunks of partitions that go to another
+    /// reader; the group waits for it.
+    #[must_use]
+    pub fn revoke_timeout(mut self, time: Duration) -> Self {
+        self.revoke_timeout = time;
+        self
+    }
+
+    /// Sets settings of librdkafka, by their names there.
+    ///
+    /// # Errors
+    ///
+    /// One is unknown to librdkafka or has a value that it does not take; two contradict each
+    /// other, or one contradicts what this connector decides.
+    pub fn client_settings(mut self, settings: &[(&str, &str)]) -> Result<Self, KafkaConfigError> {
+        let settings: Vec<(Box<str>, Box<str>)> = settings
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect();
+        settings::check(&settings, false)?;
+        for (name, value) in settings {
+            self.client.set(&name, value);
+        }
+        self.client.try_out()?;
+        Ok(self)
+    }
+
+    /// The cluster inside this process, if it is one.
+    pub fn embedded_cluster(&self) -> Option<&EmbeddedCluster> {
+        self.embedded.as_deref()
+    }
+
+    /// The largest chunk that fits into a message.
+    pub(crate) fn max_chunk_bytes(&self) -> NonZeroUsize {
+        let bytes = self.max_message_bytes.get().saturating_sub(OVERHEAD);
+        usize::try_from(bytes)
+            .ok()
+            .and_then(NonZeroUsize::new)
+            .unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+/// The endpoint, as a URI without settings and credentials.
+impl fmt::Display for KafkaConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.endpoint)
+    }
+}
+
+impl fmt::Debug for KafkaConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Settings may hold passwords.
+        write!(f, "KafkaConfig({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<KafkaConfig, KafkaConfigError> {
+        KafkaConfig::from_uri(Uri::parse(text).unwrap())
+    }
+
+    #[test]
+    fn settings_come_from_the_uri() {
+        let config = config(
+            "kafka://a:9092,b:9093/chunks?window_chunks=8&window=2MiB&message.max.bytes=1MiB\
+             &partition_by=lane&headers=needed&revoke_timeout=1s&group.id=mine&linger.ms=50",
+        )
+        .unwrap();
+        assert_eq!(config.to_string(), "kafka://a:9092,b:9093/chunks");
+        assert_eq!(&*config.topic, "chunks");
+        assert_eq!(config.window_chunks.get(), 8);
+        assert_eq!(config.window_bytes.get(), 2 << 20);
+        assert_eq!(config.max_chunk_bytes().get(), (1 << 20) - 512);
+        assert_eq!(config.partition_by, PartitionBy::Lane);
+        assert_eq!(config.headers, Headers::Needed);
+        assert_eq!(config.revoke_timeout, Duration::from_secs(1));
+        let producer = config.producer(false);
+        assert_eq!(producer.get("bootstrap.servers"), Some("a:9092,b:9093"));
+        assert_eq!(producer.get("linger.ms"), Some("50"));
+        assert_eq!(producer.get("acks"), Some("all"));
+        assert_eq!(producer.get("enable.idempotence"), Some("true"));
+        assert_eq!(producer.get("message.max.bytes"), Some("1048576"));
+        assert_eq!(config.consumer().get("group.id"), Some("mine"));
+    }
+
+    #[test]
+    fn credentials_of_the_uri_are_those_of_sasl_and_stay_hidden() {
+        let config = config(
+            "kafka://me:hush@broker/chunks?security.protocol=sasl_ssl&sasl.mechanism=SCRAM-SHA-512",
+        )
+        .unwrap();
+        let producer = config.producer(false);
+        assert_eq!(producer.get("sasl.username"), Some("me"));
+        assert_eq!(producer.get("sasl.password"), Some("hush"));
+        assert_eq!(producer.get("sasl.mechanism"), Some("SCRAM-SHA-512"));
+        assert_eq!(producer.get("ssl.ca.location"), Some("probe"));
+        assert!(!format!("{config:?} {config}").contains("hush"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let error = |text| config(text).unwrap_err().to_string();
+        assert!(error("kafka://host").contains("the topic is missing"));
+        assert!(error("kafka:///topic").contains("the host is missing"));
+        let unknown = error("kafka://host/topic?lingr.ms=5");
+        assert!(unknown.contains("lingr.ms"), "{unknown}");
+        let wrong = error("kafka://host/topic?linger.ms=soon");
+        assert!(wrong.contains("linger.ms"), "{wrong}");
+        assert!(error("kafka://host/topic?message.max.bytes=10").contains("message.max.bytes"));
+        assert!(error("kafka+mock://host/topic").contains("no host"));
+    }
+
+    #[test]
+    fn secret_that_is_not_taken_is_not_told() {
+        let error = config("kafka://host/topic?sasl.pasword=hush").unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
+    }
+
+    #[test]
+    fn conflict_names_both_settings() {
+        for (query, first, second) in [
+            ("acks=1", "acks=1", "enable.idempotence=true"),
+            (
+                "acks=1&enable.idempotence=true",
+                "acks=1",
+                "enable.idempotence=true",
+            ),
+            (
+                "queue.buffering.max.messages=9",
+                "queue.buffering.max.messages",
+                "window_chunks",
+            ),
+            (
+                "queue.buffering.max.kbytes=9",
+                "queue.buffering.max.kbytes",
+                "window",
+            ),
+            ("bootstrap.servers=b:1", "bootstrap.servers", "hosts"),
+            ("enable.auto.commit=false", "enable.auto.commit", "settle"),
+            (
+                "acks=all&request.required.acks=1",
+                "acks",
+                "request.required.acks",
+            ),
+            (
+                "message.timeout.ms=1&delivery.timeout.ms=2",
+                "message.timeout.ms",
+                "delivery.timeout.ms",
+            ),
+        ] {
+            let error = config(&format!("kafka://host/topic?{query}")).unwrap_err();
+            let text = error.to_string();
+            assert!(matches!(error, KafkaConfigError::Conflict { .. }), "{text}");
+            assert!(text.contains(first) && text.contains(second), "{text}");
+        }
+        let text = config("kafka://me@host/topic").unwrap_err().to_string();
+        assert!(
+            text.contains("user") && text.contains("security.protocol"),
+            "{text}"
+        );
+        let text = config("kafka://me@host/topic?security.protocol=sasl_ssl&sasl.username=you");
+        let text = text.unwrap_err().to_string();
+        assert!(
+            text.contains("user") && text.contains("sasl.username"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn weaker_acknowledgements_can_be_asked_for() {
+        let config = config("kafka://host/topic?acks=1&enable.idempotence=false").unwrap();
+        assert_eq!(config.producer(false).get("acks"), Some("1"));
+    }
+
+    #[test]
+    fn embedded_cluster_tells_where_it_listens() {
+        let config = config("kafka+mock:chunks?partitions=2").unwrap();
+        let cluster = config.embedded_cluster().unwrap();
+        assert!(cluster.bootstrap_servers().starts_with("127.0.0.1:"));
+        assert_eq!(
+            config.to_string(),
+            format!("kafka://{}/chunks", cluster.bootstrap_servers())
+        );
+    }
+}

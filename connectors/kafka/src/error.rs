@@ -1,0 +1,161 @@
+//! What a configuration can do wrong, and what of the client's errors can be tried again.
+
+use baler_common::transport::uri::UriError;
+use baler_common::transport::{RetryClass, TransportError};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+
+/// A configuration cannot be. Its text never holds credentials.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KafkaConfigError {
+    /// The URI is wrong, or a setting of this connector is.
+    #[error(transparent)]
+    Uri(#[from] UriError),
+    /// Two settings contradict each other.
+    #[error("{first} conflicts with {second}: {why}")]
+    Conflict {
+        /// The one.
+        first: Box<str>,
+        /// The other.
+        second: Box<str>,
+        /// Why both cannot be.
+        why: &'static str,
+    },
+    /// librdkafka does not know a setting, or does not take its value.
+    #[error("librdkafka does not take {name}: {message}")]
+    Setting {
+        /// The setting.
+        name: Box<str>,
+        /// What librdkafka says; nothing of the value.
+        message: Box<str>,
+    },
+    /// The cluster inside the process cannot be started.
+    #[error("the embedded cluster cannot be started: {message}")]
+    Embedded {
+        /// What librdkafka says.
+        message: Box<str>,
+    },
+}
+
+impl KafkaConfigError {
+    pub(crate) fn conflict(
+        first: impl Into<Box<str>>,
+        second: impl Into<Box<str>>,
+        why: &'static str,
+    ) -> Self {
+        Self::Conflict {
+            first: first.into(),
+            second: second.into(),
+            why,
+        }
+    }
+}
+
+/// Why an end is broken, to be told as often as it is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) operation: &'static str,
+    pub(crate) message: Box<str>,
+    pub(crate) class: RetryClass,
+}
+
+impl Failure {
+    pub(crate) fn retry(operation: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self {
+            operation,
+            message: message.into(),
+            class: RetryClass::Retry,
+        }
+    }
+
+    pub(crate) fn last(operation: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self {
+            operation,
+            message: message.into(),
+            class: RetryClass::Final,
+        }
+    }
+
+    pub(crate) fn at(&self, endpoint: &str) -> TransportError {
+        TransportError::new(self.operation, endpoint, self.class, self.message.clone())
+    }
+}
+
+/// What an error says of a chunk and of its producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Concern {
+    /// The message, or the batch that it travelled in, is above the limit of the topic.
+    Size,
+    /// The message will never be taken; others may be.
+    Chunk,
+    /// Every message meets the same: not authorised, unknown topic.
+    Everything,
+    /// It may pass: what is under way is in doubt, a new producer may deliver it. Errors that
+    /// librdkafka calls fatal are among them, since they end one producer only.
+    Now,
+}
+
+/// Sorts what became of a message.
+pub(crate) fn concern(code: RDKafkaErrorCode) -> Concern {
+    use RDKafkaErrorCode as Code;
+    match code {
+        Code::MessageSizeTooLarge | Code::MessageBatchTooLarge => Concern::Size,
+        Code::InvalidMessageSize
+        | Code::InvalidRecord
+        | Code::InvalidTimestamp
+        | Code::PolicyViolation
+        | Code::UnsupportedForMessageFormat => Concern::Chunk,
+        code if is_refusal(code) => Concern::Everything,
+        Code::InvalidTopic
+        | Code::UnknownPartition
+        | Code::UnknownTopic
+        | Code::UnknownTopicOrPartition => Concern::Everything,
+        _ => Concern::Now,
+    }
+}
+
+/// Whether the cluster knows who asks, and says no; or does not believe who asks.
+pub(crate) fn is_refusal(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(
+        code,
+        Code::Authentication
+            | Code::ClusterAuthorizationFailed
+            | Code::GroupAuthorizationFailed
+            | Code::IllegalSASLState
+            | Code::SaslAuthenticationFailed
+            | Code::SecurityDisabled
+            | Code::TopicAuthorizationFailed
+            | Code::TransactionalIdAuthorizationFailed
+            | Code::UnacceptableCredential
+            | Code::UnsupportedSASLMechanism
+    )
+}
+
+/// librdkafka's code, if the error has one.
+pub(crate) fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
+    error.rdkafka_error_code()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_sorted_by_what_they_concern() {
+        use RDKafkaErrorCode as Code;
+        for (code, expected) in [
+            (Code::MessageSizeTooLarge, Concern::Size),
+            (Code::InvalidRecord, Concern::Chunk),
+            (Code::TopicAuthorizationFailed, Concern::Everything),
+            (Code::SaslAuthenticationFailed, Concern::Everything),
+            (Code::UnknownTopicOrPartition, Concern::Everything),
+            (Code::MessageTimedOut, Concern::Now),
+            (Code::NotLeaderForPartition, Concern::Now),
+            (Code::OutOfOrderSequenceNumber, Concern::Now),
+            (Code::Fatal, Concern::Now),
+        ] {
+            assert_eq!(concern(code), expected, "{code:?}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod embedded;
+mod error;
+mod headers;
+mod reader;
+mod settings;
+mod writer;
+
+pub use config::{Headers, KafkaConfig, PartitionBy};
+pub use embedded::EmbeddedCluster;
+pub use error::KafkaConfigError;
+pub use reader::KafkaReader;
+pub use writer::KafkaWriter;
+
+/// The scheme of this medium's URIs.
+pub const SCHEME: &str = "kafka";
+
+/// The scheme of URIs with a cluster inside the process: `kafka+mock:topic`.
+pub const EMBEDDED_SCHEME: &str = "kafka+mock";

@@ -1,0 +1,160 @@
+//! The receiving end.
+
+mod lane;
+mod shared;
+mod worker;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Instant;
+
+use baler_common::transport::{
+    ChunkReader, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
+    TransportError, Verdict,
+};
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::Consumer;
+
+use crate::SCHEME;
+use crate::config::{KafkaConfig, PartitionBy};
+use crate::error::Failure;
+use shared::Shared;
+use worker::{Callbacks, Client};
+
+/// Receives chunks from a topic, as a member of a consumer group.
+///
+/// A thread of its own polls, so that the group sees a living member however long its owner needs
+/// for a chunk. What is settled moves a watermark in each partition, never past an unsettled chunk;
+/// the watermark is committed every second, when partitions leave, and at the end.
+pub struct KafkaReader {
+    capability: ReaderCapability,
+    topic: Box<str>,
+    shared: Arc<Shared>,
+    /// Empty once it was given to its thread to end it.
+    client: Option<Arc<Client>>,
+    /// Its end is the end of the thread.
+    ended: Receiver<()>,
+    /// Keeps the cluster inside this process, if it is one.
+    config: KafkaConfig,
+}
+
+impl fmt::Debug for KafkaReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaReader")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The largest response that the client takes, its default of `receive.message.max.bytes`.
+const RECEIVE_MAX_BYTES: usize = 100_000_000;
+
+impl KafkaReader {
+    /// Joins the group. Brokers that are away are found when they return.
+    ///
+    /// # Errors
+    ///
+    /// librdkafka does not take the settings together, or the thread cannot be started.
+    pub fn open(config: KafkaConfig) -> Result<Self, TransportError> {
+        let failed = |error: &dyn fmt::Display| {
+            Failure::last("open", error.to_string()).at(&config.endpoint)
+        };
+        let shared = Arc::new(Shared::new(&config.endpoint));
+        let callbacks = Callbacks {
+            shared: Arc::clone(&shared),
+            revoke_timeout: config.revoke_timeout,
+        };
+        let client = Client::from_config_and_context(&config.consumer(), callbacks)
+            .map_err(|error| failed(&error))?;
+        client
+            .subscribe(&[&config.topic])
+            .map_err(|error| failed(&error))?;
+        let client = Arc::new(client);
+        let polled = Arc::clone(&client);
+        let polling = Arc::clone(&shared);
+        let (running, ended) = channel::<()>();
+        thread::Builder::new()
+            .name("baler-kafka-read".into())
+            .spawn(move || {
+                worker::run(polled, &polling);
+                drop(running);
+            })
+            .map_err(|error| failed(&error))?;
+        let order = match config.partition_by {
+            PartitionBy::Producer | PartitionBy::Lane => Order::PerLane,
+            PartitionBy::RoundRobin => Order::Unordered,
+        };
+        let mut capability = ReaderCapability::new(SCHEME, order);
+        let largest = config
+            .client
+            .value("receive.message.max.bytes")
+            .and_then(|bytes| bytes.parse().ok())
+            .unwrap_or(RECEIVE_MAX_BYTES);
+        let largest = largest.max(config.max_chunk_bytes().get());
+        capability.max_chunk_bytes = NonZeroUsize::new(largest).unwrap_or(NonZeroUsize::MIN);
+        Ok(Self {
+            capability,
+            topic: config.topic.clone(),
+            shared,
+            client: Some(client),
+            ended,
+            config,
+        })
+    }
+
+    /// Leaves the group, in the thread that polls.
+    fn end(&mut self) {
+        self.client = None;
+        self.shared.stop();
+    }
+}
+
+impl ChunkReader for KafkaReader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.shared.set_demand(chunks);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        let received = self.shared.receive(by);
+        received.map_err(|failure| failure.at(&self.config.endpoint))
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        let store = |partition, offset| {
+            // It fails when the partition is no longer this reader's.
+            self.client.as_ref().is_some_and(|client| {
+                let stored = client.store_offset(&self.topic, partition, offset);
+                stored.is_ok()
+            })
+        };
+        Ok(self.shared.settle(token, verdict, store))
+    }
+
+    fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        let unsettled = self.shared.unsettled();
+        self.end();
+        let left = by.saturating_duration_since(Instant::now());
+        let error = match self.ended.recv_timeout(left) {
+            // Nothing is ever sent; the end of the thread is told as that of the channel.
+            Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                let message = "the group was not left in time; the last commit may be missing";
+                Some(Failure::retry("close", message).at(&self.config.endpoint))
+            }
+        };
+        ReaderCloseReport { unsettled, error }
+    }
+}
+
+impl Drop for KafkaReader {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

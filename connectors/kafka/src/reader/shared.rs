@@ -1,0 +1,309 @@
+//! What the owner's thread and the polling thread share.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    ChunkMeta, Damaged, Delivery, LaneName, Origin, Received, Settled, Token, Verdict,
+};
+use bytes::Bytes;
+
+use super::lane::Lane;
+use crate::error::Failure;
+
+/// How many chunks are taken from the client before the owner asks for them.
+const AHEAD: usize = 32;
+
+/// How many offsets of a partition may wait behind one that is not settled.
+const MAX_PENDING: usize = 1 << 16;
+
+/// What the owner's thread and the polling thread share.
+pub(super) struct Shared {
+    pub(super) endpoint: Box<str>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The partitions that this reader owns.
+    lanes: BTreeMap<i32, Lane>,
+    /// What the owner is to be told before the next chunk.
+    told: VecDeque<Received>,
+    again: VecDeque<Fetched>,
+    fresh: VecDeque<Fetched>,
+    /// What was handed out and not settled.
+    held: HashMap<Token, Fetched>,
+    next_token: u64,
+    demand: usize,
+    failure: Option<Failure>,
+    paused: bool,
+    stop: bool,
+}
+
+/// A chunk from the topic.
+#[derive(Debug, Clone)]
+pub(super) struct Fetched {
+    pub(super) partition: i32,
+    pub(super) offset: i64,
+    pub(super) bytes: Bytes,
+    pub(super) meta: Option<ChunkMeta>,
+    pub(super) redelivered: bool,
+}
+
+/// What the polling thread does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Fetch: there is room for another chunk.
+    Fetch,
+    /// Keep the membership alive: there is no room.
+    Keep,
+    Stop,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(endpoint: &str) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    pub(super) fn set_demand(&self, chunks: usize) {
+        self.update(|state| state.demand = chunks);
+    }
+
+    pub(super) fn stop(&self) {
+        self.update(|state| state.stop = true);
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.lock().paused
+    }
+
+    pub(super) fn set_paused(&self, paused: bool) {
+        self.lock().paused = paused;
+    }
+
+    /// How many chunks are handed out and not settled.
+    pub(super) fn unsettled(&self) -> usize {
+        self.lock().held.len()
+    }
+
+    /// What the owner gets next, waiting for it until `by`.
+    pub(super) fn receive(&self, by: Instant) -> Result<Received, Failure> {
+        let mut state = self.lock();
+        loop {
+            if let Some(told) = state.told.pop_front() {
+                return Ok(told);
+            }
+            if let Some(delivery) = state.hand_out(&self.endpoint) {
+                drop(state);
+                self.changed.notify_all();
+                return Ok(Received::Chunk(delivery));
+            }
+            if let Some(failure) = state.failure.take() {
+                return Err(failure);
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Received::Idle);
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Settles a delivery. `store` notes the last settled offset of a partition with the client.
+    pub(super) fn settle(
+        &self,
+        token: Token,
+        verdict: Verdict,
+        store: impl FnOnce(i32, i64) -> bool,
+    ) -> Settled {
+        // Stored under the lock: whoever waits for this settlement to give the partition back
+        // must not do so before the offset is noted.
+        self.update(|state| {
+            let Some(mut fetched) = state.held.remove(&token) else {
+                return Settled::Stale;
+            };
+            if verdict == Verdict::Retry {
+                fetched.redelivered = true;
+                state.again.push_back(fetched);
+                return Settled::Done;
+            }
+            match state.settled(fetched.partition, fetched.offset) {
+                Some(offset) if !store(fetched.partition, offset) => Settled::Stale,
+                _ => Settled::Done,
+            }
+        })
+    }
+
+    /// What the polling thread does next.
+    pub(super) fn next(&self) -> Next {
+        self.lock().next()
+    }
+
+    /// Waits until there is room or the end came, for `time` at most; what to do then.
+    pub(super) fn wait_for_room(&self, time: Duration) -> Next {
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), time, |state| state.next() == Next::Keep);
+        waited.unwrap_or_else(PoisonError::into_inner).0.next()
+    }
+
+    /// A chunk came.
+    pub(super) fn fetched(&self, fetched: Fetched) {
+        self.update(|state| {
+            let lane = state.lanes.entry(fetched.partition).or_default();
+            if lane.fetched(fetched.offset) {
+                state.fresh.push_back(fetched);
+            }
+        });
+    }
+
+    /// A message came that is no chunk. `store` as in `settle`.
+    pub(super) fn damaged(
+        &self,
+        partition: i32,
+        offset: i64,
+        reason: &str,
+        store: impl FnOnce(i32, i64) -> bool,
+    ) {
+        self.update(|state| {
+            let lane = state.lanes.entry(partition).or_default();
+            lane.fetched(offset);
+            if let Some(offset) = state.settled(partition, offset) {
+                // If it is not stored, the partition is another reader's, which meets it again.
+                store(partition, offset);
+            }
+            state.told.push_back(Received::Damaged(Damaged {
+                bytes: Bytes::new(),
+                origin: origin(&self.endpoint, partition, offset),
+                reason: reason.into(),
+            }));
+        });
+    }
+
+    /// Something failed. The last one is told.
+    pub(super) fn fail(&self, failure: Failure) {
+        self.update(|state| state.failure = Some(failure));
+    }
+
+    /// Partitions were assigned.
+    pub(super) fn assigned(&self, partitions: &[i32]) {
+        self.update(|state| {
+            for partition in partitions {
+                state.lanes.insert(*partition, Lane::default());
+            }
+            let lanes = names(partitions);
+            state.told.push_back(Received::Assigned { lanes });
+        });
+    }
+
+    /// Partitions go to another reader: tells the owner and waits until what is handed out of them
+    /// is settled, `by` at most. What was not handed out is forgotten, so it comes again there.
+    pub(super) fn revoked(&self, partitions: &[i32], by: Instant) {
+        let mut state = self.lock();
+        let leaves = |fetched: &Fetched| partitions.contains(&fetched.partition);
+        state.fresh.retain(|fetched| !leaves(fetched));
+        let lanes = names(partitions);
+        state.told.push_back(Received::Revoked { lanes, by });
+        self.changed.notify_all();
+        while !state.stop && state.held.values().any(leaves) {
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            // Given back while waiting: it comes again there.
+            state.again.retain(|fetched| !leaves(fetched));
+        }
+        state.again.retain(|fetched| !leaves(fetched));
+        if !state.stop {
+            // At the end the owner still learns how many it did not settle.
+            state.held.retain(|_, fetched| !leaves(fetched));
+        }
+        state
+            .lanes
+            .retain(|partition, _| !partitions.contains(partition));
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn next(&self) -> Next {
+        let ahead = self.fresh.len() + self.again.len();
+        if self.stop {
+            Next::Stop
+        } else if ahead < AHEAD
+            && self.held.len().saturating_add(ahead) < self.demand
+            && self.lanes.values().all(|lane| lane.len() < MAX_PENDING)
+        {
+            Next::Fetch
+        } else {
+            Next::Keep
+        }
+    }
+
+    fn hand_out(&mut self, endpoint: &str) -> Option<Delivery> {
+        if self.held.len() >= self.demand {
+            return None;
+        }
+        let fetched = self.again.pop_front().or_else(|| self.fresh.pop_front())?;
+        let token = Token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1);
+        let delivery = Delivery {
+            token,
+            bytes: fetched.bytes.clone(),
+            meta: fetched.meta,
+            origin: origin(endpoint, fetched.partition, fetched.offset),
+            redelivered: fetched.redelivered,
+        };
+        self.held.insert(token, fetched);
+        Some(delivery)
+    }
+
+    fn settled(&mut self, partition: i32, offset: i64) -> Option<i64> {
+        self.lanes.get_mut(&partition)?.settled(offset)
+    }
+}
+
+fn name(partition: i32) -> LaneName {
+    partition.to_string().into()
+}
+
+fn names(partitions: &[i32]) -> Vec<LaneName> {
+    partitions.iter().copied().map(name).collect()
+}
+
+fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
+    Origin {
+        endpoint: endpoint.into(),
+        lane: name(partition),
+        position: u64::try_from(offset).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,260 @@
+//! librdkafka's settings: those of the user, and what this connector sets where the user is silent.
+
+use std::collections::BTreeMap;
+
+use rdkafka::ClientConfig;
+use rdkafka::error::KafkaError;
+
+use crate::config::KafkaConfig;
+use crate::error::KafkaConfigError;
+
+/// What both ends set where the user is silent.
+const BOTH: &[(&str, &str)] = &[
+    ("client.id", "baler"),
+    // Brokers close idle connections, which is nothing to report.
+    ("log.connection.close", "false"),
+    // A broker that returns is found within a second; 10 s is the client's default.
+    ("reconnect.backoff.max.ms", "1000"),
+    // A host that does not answer costs this long, 30 s is the client's default.
+    ("socket.connection.setup.timeout.ms", "5000"),
+    ("socket.keepalive.enable", "true"),
+    // A connection that does not answer is given up after this; 60 s is the client's default.
+    ("socket.timeout.ms", "10000"),
+];
+
+const PRODUCER: &[(&str, &str)] = &[
+    ("acks", "all"),
+    ("enable.idempotence", "true"),
+    // Afterwards the writer is broken and its owner decides; the client's default is 300 s.
+    ("message.timeout.ms", "30000"),
+    // The partition that Kafka's Java client would choose for the key.
+    ("partitioner", "murmur2_random"),
+];
+
+const CONSUMER: &[(&str, &str)] = &[
+    ("auto.commit.interval.ms", "1000"),
+    // A group that reads for the first time loses nothing.
+    ("auto.offset.reset", "earliest"),
+    // Offsets are stored as chunks are settled, and what is stored is committed.
+    ("enable.auto.commit", "true"),
+    ("enable.auto.offset.store", "false"),
+    ("fetch.error.backoff.ms", "100"),
+    // With few fat messages a queue is full often; 1 s would be a gap each time.
+    ("fetch.queue.backoff.ms", "50"),
+    ("group.id", "baler"),
+    ("partition.assignment.strategy", "cooperative-sticky"),
+    // The client's defaults are 64 MiB and 100,000 messages.
+    ("queued.max.messages.kbytes", "32768"),
+    ("queued.min.messages", "1000"),
+    // A consumer that was killed is replaced after this; 45 s is the client's default.
+    ("session.timeout.ms", "10000"),
+    // A topic, or a partition, that is new is found after this; 300 s is the client's default.
+    ("topic.metadata.refresh.interval.ms", "10000"),
+];
+
+/// Names of the same setting; librdkafka takes all of them.
+const ALIASES: &[&[&str]] = &[
+    &["acks", "request.required.acks"],
+    &["compression.codec", "compression.type"],
+    &["fetch.message.max.bytes", "max.partition.fetch.bytes"],
+    &["linger.ms", "queue.buffering.max.ms"],
+    &["max.in.flight", "max.in.flight.requests.per.connection"],
+    &["message.send.max.retries", "retries"],
+    &["message.timeout.ms", "delivery.timeout.ms"],
+    &["sasl.mechanism", "sasl.mechanisms"],
+];
+
+/// What this connector decides, and by what.
+const DECIDED: &[(&str, &str, &str)] = &[
+    (
+        "bootstrap.servers",
+        "the hosts of the URI",
+        "name the brokers there",
+    ),
+    (
+        "metadata.broker.list",
+        "the hosts of the URI",
+        "name the brokers there",
+    ),
+    (
+        "enable.auto.commit",
+        "settle",
+        "what is settled, and nothing else, is committed",
+    ),
+    (
+        "enable.auto.offset.store",
+        "settle",
+        "what is settled, and nothing else, is committed",
+    ),
+    (
+        "queue.buffering.max.kbytes",
+        "window",
+        "the window bounds the client's queue",
+    ),
+    (
+        "queue.buffering.max.messages",
+        "window_chunks",
+        "the window bounds the client's queue",
+    ),
+    (
+        "transactional.id",
+        "confirmations",
+        "a chunk is confirmed by its delivery, there are no transactions",
+    ),
+];
+
+/// Checks that settings contradict neither each other nor what this connector decides.
+/// `user`: whether the URI names a user.
+pub(crate) fn check(given: &[(Box<str>, Box<str>)], user: bool) -> Result<(), KafkaConfigError> {
+    let value = |name: &str| {
+        let found = given.iter().find(|(given, _)| **given == *name);
+        found.map(|(_, value)| &**value)
+    };
+    for (name, decided_by, why) in DECIDED {
+        if value(name).is_some() {
+            return Err(KafkaConfigError::conflict(*name, *decided_by, why));
+        }
+    }
+    for aliases in ALIASES {
+        let mut found = aliases.iter().filter(|name| value(name).is_some());
+        if let (Some(first), Some(second)) = (found.next(), found.next()) {
+            let why = "they are two names of one setting";
+            return Err(KafkaConfigError::conflict(*first, *second, why));
+        }
+    }
+    let acks = ["acks", "request.required.acks"]
+        .into_iter()
+        .find_map(|name| Some((name, value(name)?)));
+    if let Some((name, acks)) = acks
+        && !matches!(acks, "all" | "-1")
+        && value("enable.idempotence").is_none_or(|value| value == "true")
+    {
+        return Err(KafkaConfigError::conflict(
+            format!("{name}={acks}"),
+            "enable.idempotence=true",
+            "a producer is idempotent only if all replicas acknowledge; turn it off to have fewer",
+        ));
+    }
+    if user {
+        if value("sasl.username").is_some() {
+            let why = "there can be one of them";
+            return Err(KafkaConfigError::conflict(
+                "the user of the URI",
+                "sasl.username",
+                why,
+            ));
+        }
+        let protocol = value("security.protocol").unwrap_or("plaintext");
+        if !protocol.to_ascii_lowercase().starts_with("sasl_") {
+            return Err(KafkaConfigError::conflict(
+                "the user of the URI",
+                format!("security.protocol={protocol}"),
+                "a user is told to sasl_ssl or sasl_plaintext only",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What the user sets.
+#[derive(Clone)]
+pub(crate) struct ClientSettings(BTreeMap<Box<str>, Box<str>>);
+
+impl ClientSettings {
+    pub(crate) fn new(bootstrap_servers: &str) -> Self {
+        Self(BTreeMap::from([(
+            "bootstrap.servers".into(),
+            bootstrap_servers.into(),
+        )]))
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Box<str>) {
+        self.0.insert(name.into(), value);
+    }
+
+    /// Has librdkafka look at every setting.
+    pub(crate) fn try_out(&self) -> Result<(), KafkaConfigError> {
+        let mut config = ClientConfig::new();
+        for (name, value) in &self.0 {
+            config.set(&**name, &**value);
+        }
+        match config.create_native_config() {
+            Ok(_) => Ok(()),
+            Err(KafkaError::ClientConfig(_, message, name, value)) => {
+                let secret = name.contains("password") || name.contains("secret");
+                let message = if secret && !value.is_empty() {
+                    message.replace(&value, "***")
+                } else {
+                    message
+                };
+                Err(KafkaConfigError::Setting {
+                    message: message.into(),
+                    name: name.into(),
+                })
+            }
+            Err(error) => Err(KafkaConfigError::Setting {
+                name: "a setting".into(),
+                message: error.to_string().into(),
+            }),
+        }
+    }
+
+    /// The user's settings over defaults.
+    fn over(&self, defaults: &[&[(&str, &str)]]) -> ClientConfig {
+        let mut config = ClientConfig::new();
+        for (name, value) in defaults.iter().copied().flatten() {
+            if self.value(name).is_none() {
+                config.set(*name, *value);
+            }
+        }
+        let protocol = self.value("security.protocol").unwrap_or_default();
+        let protocol = protocol.to_ascii_lowercase();
+        if protocol.starts_with("sasl_") && self.value("sasl.mechanism").is_none() {
+            // The client's default is GSSAPI, which needs a library of the system.
+            config.set("sasl.mechanism", "PLAIN");
+        }
+        let names = ["ssl.ca.location", "ssl.ca.pem"];
+        if protocol.ends_with("ssl") && names.iter().all(|name| self.value(name).is_none()) {
+            // OpenSSL is built in and does not know where the system keeps certificates.
+            config.set("ssl.ca.location", "probe");
+        }
+        for (name, value) in &self.0 {
+            config.set(&**name, &**value);
+        }
+        config
+    }
+
+    /// The value of a setting, whichever of its names it is given by.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        let aliases = ALIASES.iter().find(|aliases| aliases.contains(&name));
+        let mut names = aliases.copied().unwrap_or_default().iter().copied();
+        let direct = self.0.get(name);
+        let value = direct.or_else(|| names.find_map(|alias| self.0.get(alias)));
+        value.map(|value| &**value)
+    }
+}
+
+impl KafkaConfig {
+    /// A producer's settings. `alone`: each message in a batch of its own.
+    pub(crate) fn producer(&self, alone: bool) -> ClientConfig {
+        let mut config = self.client.over(&[BOTH, PRODUCER]);
+        // The writer keeps to its window; the client's bounds are twice as wide because it counts
+        // a message until after its delivery was reported.
+        let bytes = self.window_bytes.max(self.max_message_bytes).get();
+        config.set("queue.buffering.max.kbytes", (bytes / 512 + 1).to_string());
+        let chunks = self.window_chunks.get().saturating_mul(2).min(10_000_000);
+        config.set("queue.buffering.max.messages", chunks.to_string());
+        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        if alone {
+            config.set("batch.num.messages", "1");
+        }
+        config
+    }
+
+    /// A consumer's settings.
+    pub(crate) fn consumer(&self) -> ClientConfig {
+        let mut config = self.client.over(&[BOTH, CONSUMER]);
+        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        config
+    }
+}

@@ -1,0 +1,275 @@
+//! What the owner's thread and the client's callbacks share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
+use rdkafka::client::ClientContext;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::DeliveryResult;
+use rdkafka::producer::ProducerContext;
+
+use crate::error::{Concern, Failure, code_of, concern, is_refusal};
+
+/// What the owner's thread and the callbacks of one producer share.
+#[derive(Debug)]
+pub(super) struct Link {
+    endpoint: Box<str>,
+    /// Whether each message is a batch of its own, so that its size alone is judged.
+    alone: bool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// What was taken and not confirmed: tickets and bytes.
+    in_flight: BTreeMap<u64, usize>,
+    in_flight_bytes: usize,
+    known: Vec<Confirmation>,
+    failure: Option<Failure>,
+    /// What the client said last of its connections.
+    trouble: Option<Box<str>>,
+    /// The cluster does not accept who connects.
+    refused: Option<Box<str>>,
+    /// A batch was above the topic's limit.
+    batch_too_large: bool,
+    /// An offer was handed back although the window was open.
+    owes_notification: bool,
+    notify: Option<Arc<dyn Notify>>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("in_flight", &self.in_flight.len())
+            .field("failure", &self.failure)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What travels with a message to its delivery report.
+#[derive(Debug)]
+pub(super) struct Ticket(pub(super) u64);
+
+/// The client's callbacks, all of them on the thread that polls.
+pub(super) struct Callbacks(pub(super) Arc<Link>);
+
+impl ClientContext for Callbacks {
+    fn error(&self, error: KafkaError, reason: &str) {
+        match code_of(&error) {
+            // The next delivery report or offer meets it as well; this one says why.
+            Some(RDKafkaErrorCode::Fatal) => self.0.fail(Failure::retry("write to", reason)),
+            Some(code) if is_refusal(code) => self.0.update(|state| {
+                state.refused = Some(reason.into());
+            }),
+            _ => self.0.update(|state| state.trouble = Some(reason.into())),
+        }
+    }
+}
+
+impl ProducerContext for Callbacks {
+    type DeliveryOpaque = Box<Ticket>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, ticket: Self::DeliveryOpaque) {
+        match result {
+            Ok(_) => self.0.settle(ticket.0, Outcome::Confirmed),
+            Err((error, _)) => self.0.failed(ticket.0, error),
+        }
+    }
+}
+
+impl Link {
+    /// `notify` is whom the link before told.
+    pub(super) fn new(endpoint: &str, alone: bool, notify: Option<Arc<dyn Notify>>) -> Arc<Self> {
+        Arc::new(Self {
+            endpoint: endpoint.into(),
+            alone,
+            state: Mutex::new(State {
+                notify,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// A link that was never opened.
+    pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
+        let link = Self::new(endpoint, false, None);
+        link.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
+        link
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    fn tell(&self) {
+        let notify = self.lock().notify.clone();
+        if let Some(notify) = notify {
+            notify.notify();
+        }
+    }
+
+    pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
+        self.lock().notify = Some(notify);
+    }
+
+    pub(super) fn notify(&self) -> Option<Arc<dyn Notify>> {
+        self.lock().notify.clone()
+    }
+
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.lock().failure.clone()
+    }
+
+    /// Why the cluster does not accept who connects, if it said so.
+    pub(super) fn refused(&self) -> Option<Box<str>> {
+        self.lock().refused.clone()
+    }
+
+    /// What the client said last of its connections.
+    pub(super) fn trouble(&self) -> Option<Box<str>> {
+        self.lock().trouble.clone()
+    }
+
+    /// Whether a batch was above the topic's limit.
+    pub(super) fn batch_too_large(&self) -> bool {
+        self.lock().batch_too_large
+    }
+
+    /// Counts a chunk as taken if the window has room; a single chunk always has.
+    pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
+        let mut state = self.lock();
+        let bytes = state.in_flight_bytes.saturating_add(chunk.bytes.len());
+        let full = state.in_flight.len() >= capability.window_chunks.get()
+            || (bytes > capability.window_bytes.get() && !state.in_flight.is_empty());
+        if full {
+            return false;
+        }
+        state.in_flight.insert(chunk.ticket, chunk.bytes.len());
+        state.in_flight_bytes = bytes;
+        true
+    }
+
+    /// The client did not take it after all. `owes`: the owner is to be told when it may.
+    pub(super) fn give_back(&self, ticket: u64, owes: bool) {
+        let mut state = self.lock();
+        state.remove(ticket);
+        state.owes_notification |= owes;
+    }
+
+    /// Tells the owner what it was promised.
+    pub(super) fn pay(&self) {
+        let owes = std::mem::take(&mut self.lock().owes_notification);
+        if owes {
+            self.tell();
+        }
+    }
+
+    /// Appends what is known, and says whether the producer is broken.
+    pub(super) fn confirmations(&self, out: &mut Vec<Confirmation>) -> Option<Failure> {
+        let mut state = self.lock();
+        out.append(&mut state.known);
+        state.failure.clone()
+    }
+
+    fn settle(&self, ticket: u64, outcome: Outcome) {
+        let mut state = self.lock();
+        // After a failure everything is in doubt: a later chunk must not be confirmed before an
+        // earlier one of its lane.
+        if state.failure.is_some() || !state.remove(ticket) {
+            return;
+        }
+        state.known.push(Confirmation { ticket, outcome });
+        drop(state);
+        self.changed.notify_all();
+        self.tell();
+    }
+
+    /// A message was not delivered.
+    fn failed(&self, ticket: u64, error: &KafkaError) {
+        let code = code_of(error).unwrap_or(RDKafkaErrorCode::Unknown);
+        match concern(code) {
+            Concern::Size if !self.alone => {
+                self.update(|state| state.batch_too_large = true);
+                let message = "a batch of chunks is above the topic's max.message.bytes";
+                self.fail(Failure::retry("write to", message));
+            }
+            Concern::Size | Concern::Chunk => {
+                let failure = Failure::last("write to", error.to_string());
+                self.settle(ticket, Outcome::Refused(failure.at(&self.endpoint)));
+            }
+            Concern::Everything => self.fail(Failure::last("write to", error.to_string())),
+            Concern::Now => {
+                let trouble = self.trouble().unwrap_or_default();
+                let colon = if trouble.is_empty() { "" } else { "; last: " };
+                let message = format!("{error}{colon}{trouble}");
+                self.fail(Failure::retry("write to", message));
+            }
+        }
+    }
+
+    /// The producer is of no use any more. The first reason stays.
+    pub(super) fn fail(&self, failure: Failure) {
+        let mut state = self.lock();
+        if state.failure.is_some() {
+            return;
+        }
+        state.failure = Some(failure);
+        drop(state);
+        self.changed.notify_all();
+        self.tell();
+    }
+
+    /// Waits for a change, shortly.
+    pub(super) fn wait(&self, time: Duration) {
+        let waited = self.changed.wait_timeout(self.lock(), time);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits until everything is confirmed, the producer is broken, or `by`; yields why not
+    /// everything is.
+    pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
+        let mut state = self.lock();
+        loop {
+            if state.in_flight.is_empty() {
+                return None;
+            }
+            if state.failure.is_some() {
+                return state.failure.clone();
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let message = "not everything was confirmed in time";
+                // What is reported from now on comes too late for the owner's account.
+                state.failure = Some(Failure::retry("close", message));
+                return state.failure.clone();
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Tickets that are not confirmed, in order.
+    pub(super) fn unconfirmed(&self) -> Vec<u64> {
+        self.lock().in_flight.keys().copied().collect()
+    }
+}
+
+impl State {
+    fn remove(&mut self, ticket: u64) -> bool {
+        let bytes = self.in_flight.remove(&ticket);
+        self.in_flight_bytes = self
+            .in_flight_bytes
+            .saturating_sub(bytes.unwrap_or_default());
+        bytes.is_some()
+    }
+}

@@ -1,0 +1,204 @@
+//! The sending end.
+
+mod link;
+mod producer;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order,
+    RejectReason, Rejected, TransportError,
+};
+use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::producer::BaseRecord;
+
+use crate::config::{Headers, KafkaConfig, PartitionBy};
+use crate::error::{Concern, Failure, code_of, concern};
+use crate::{SCHEME, headers};
+use link::{Link, Ticket};
+use producer::{Producer, Topic};
+
+/// Sends chunks to a topic, one chunk a message.
+///
+/// A thread of its own serves delivery reports; [`offer`](ChunkWriter::offer) copies the chunk into
+/// the client's queue and never blocks. Each [`reopen`](ChunkWriter::reopen) makes a new producer,
+/// since errors that librdkafka calls fatal end one.
+pub struct KafkaWriter {
+    config: KafkaConfig,
+    capability: Capability,
+    link: Arc<Link>,
+    producer: Option<Producer>,
+    /// Whether each message is a batch of its own, after a batch was above the topic's limit.
+    alone: bool,
+    /// How many partitions the topic has, and which one is next in turn.
+    partitions: i32,
+    turn: i32,
+}
+
+impl fmt::Debug for KafkaWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaWriter")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KafkaWriter {
+    /// A writer to the configured topic; like every writer it starts closed.
+    pub fn new(config: KafkaConfig) -> Self {
+        let order = match config.partition_by {
+            PartitionBy::Producer | PartitionBy::Lane => Order::PerLane,
+            PartitionBy::RoundRobin => Order::Unordered,
+        };
+        let mut capability = Capability::new(SCHEME, order, Durability::Replicated);
+        let nonzero = |value: u32| {
+            let value = usize::try_from(value).unwrap_or(usize::MAX);
+            NonZeroUsize::new(value).unwrap_or(NonZeroUsize::MIN)
+        };
+        capability.max_chunk_bytes = config.max_chunk_bytes();
+        capability.window_chunks = nonzero(config.window_chunks.get());
+        capability.window_bytes = nonzero(config.window_bytes.get());
+        capability.durability = durability(&config, 2);
+        Self {
+            link: Link::unopened(&config.endpoint),
+            config,
+            capability,
+            producer: None,
+            alone: false,
+            partitions: 1,
+            turn: 0,
+        }
+    }
+
+    fn open(&mut self, by: Instant) -> Result<(), Failure> {
+        let producer = Producer::start(&self.config, &self.link, self.alone)?;
+        let Topic {
+            partitions,
+            replicas,
+        } = producer.find(&self.config.topic, &self.link, by)?;
+        self.partitions = partitions;
+        self.capability.durability = durability(&self.config, replicas);
+        self.producer = Some(producer);
+        Ok(())
+    }
+
+    fn broken(&self, failure: &Failure) -> RejectReason {
+        RejectReason::Broken(Box::new(failure.at(&self.config.endpoint)))
+    }
+
+    /// Hands a chunk to the client's queue.
+    fn send(&mut self, chunk: &Chunk) -> Result<(), RejectReason> {
+        let Some(client) = self.producer.as_ref().and_then(Producer::client) else {
+            let failure = Failure::retry("write to", "it is closed");
+            return Err(self.broken(&failure));
+        };
+        let identity = chunk.meta.identity;
+        let key = match self.config.partition_by {
+            PartitionBy::Producer => Some(identity.producer.to_string()),
+            PartitionBy::Lane => Some(format!("{}/{}", identity.producer, identity.lane)),
+            PartitionBy::RoundRobin => None,
+        };
+        let mut message =
+            BaseRecord::with_opaque_to(&self.config.topic, Box::new(Ticket(chunk.ticket)))
+                .payload(&*chunk.bytes);
+        match &key {
+            Some(key) => message = message.key(key.as_str()),
+            None => message = message.partition(self.turn % self.partitions.max(1)),
+        }
+        if self.config.headers == Headers::All || !chunk.meta.container.carries_identity() {
+            message = message.headers(headers::write(&chunk.meta));
+        }
+        let Err((error, _)) = client.send(message) else {
+            self.turn = self.turn.checked_add(1).unwrap_or(0);
+            return Ok(());
+        };
+        let code = code_of(&error).unwrap_or(RDKafkaErrorCode::Unknown);
+        if code == RDKafkaErrorCode::QueueFull {
+            self.link.give_back(chunk.ticket, true);
+            return Err(RejectReason::Full);
+        }
+        self.link.give_back(chunk.ticket, false);
+        if concern(code) == Concern::Size {
+            return Err(RejectReason::TooLarge {
+                max_chunk_bytes: self.capability.max_chunk_bytes.get(),
+            });
+        }
+        let failure = match concern(code) {
+            Concern::Everything => Failure::last("write to", error.to_string()),
+            _ => Failure::retry("write to", error.to_string()),
+        };
+        self.link.fail(failure.clone());
+        Err(self.broken(&failure))
+    }
+}
+
+/// What a confirmation means, as far as the client can know.
+fn durability(config: &KafkaConfig, replicas: usize) -> Durability {
+    match config.client.value("acks").unwrap_or("all") {
+        "0" => Durability::None,
+        "all" | "-1" if replicas > 1 => Durability::Replicated,
+        // Brokers leave it to the operating system when to write to the disk.
+        "all" | "-1" => Durability::Process,
+        // The leader alone: another one that takes over may not have it.
+        _ => Durability::Received,
+    }
+}
+
+impl ChunkWriter for KafkaWriter {
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        let max_chunk_bytes = self.capability.max_chunk_bytes.get();
+        let result = if let Some(failure) = self.link.failure() {
+            Err(self.broken(&failure))
+        } else if chunk.bytes.len() > max_chunk_bytes {
+            Err(RejectReason::TooLarge { max_chunk_bytes })
+        } else if self.link.take(&chunk, &self.capability) {
+            self.send(&chunk)
+        } else {
+            Err(RejectReason::Full)
+        };
+        result.map_err(|reason| Rejected { chunk, reason })
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        match self.link.confirmations(out) {
+            None => Ok(()),
+            Some(failure) => Err(failure.at(&self.config.endpoint)),
+        }
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        self.link.set_notify(notify);
+    }
+
+    fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
+        self.alone |= self.link.batch_too_large();
+        self.producer = None;
+        self.link = Link::new(&self.config.endpoint, self.alone, self.link.notify());
+        self.open(by).map_err(|failure| {
+            self.link.fail(failure.clone());
+            failure.at(&self.config.endpoint)
+        })
+    }
+
+    fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
+        let mut report = CloseReport::default();
+        let Some(producer) = self.producer.take() else {
+            return report;
+        };
+        let failure = self.link.drain(by);
+        // From here on nothing is confirmed any more: what follows is the whole account.
+        self.link.fail(Failure::retry("write to", "it was closed"));
+        self.link.confirmations(&mut report.confirmations);
+        report.unconfirmed = self.link.unconfirmed();
+        report.error = failure.map(|failure| failure.at(&self.config.endpoint));
+        producer.close(by);
+        report
+    }
+}

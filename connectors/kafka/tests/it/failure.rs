@@ -1,0 +1,252 @@
+//! Faults of a cluster, and what a writer makes of them.
+
+use std::slice;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ContainerKind, Durability, RetryClass};
+use baler_connector_kafka::{Headers, KafkaConfig, PartitionBy};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
+use rdkafka::ClientConfig;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+
+use crate::support::{Kafka, TOPIC, soon};
+
+#[test]
+fn writer_opens_once_a_broker_is_there() {
+    let kafka = Kafka::fresh();
+    kafka.cluster.broker_down(1).unwrap();
+    let mut writer = kafka.writer_with(kafka.config());
+    let start = Instant::now();
+    let time = Duration::from_millis(700);
+    let error = writer.reopen(start + time).unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    assert!(
+        error.to_string().contains(&kafka.config().to_string()),
+        "{error}"
+    );
+    assert!(start.elapsed() < time + Duration::from_secs(2));
+    kafka.cluster.broker_up(1).unwrap();
+    writer.reopen(soon()).unwrap();
+    assert_eq!(
+        writer.capability().durability,
+        Durability::Process,
+        "a topic with one replica"
+    );
+}
+
+#[test]
+fn chunks_wait_for_a_broker_that_returns() {
+    let kafka = Kafka::fresh();
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut source = ChunkSource::new(1);
+    for round in 1..=3 {
+        kafka.cluster.broker_down(1).unwrap();
+        pump.push(source.take(20));
+        pump.step();
+        kafka.cluster.broker_up(1).unwrap();
+        drive(
+            "all arrives",
+            slice::from_mut(&mut pump),
+            slice::from_mut(&mut tap),
+            |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 20 * round,
+        );
+    }
+    assert_eq!((pump.confirmed(), pump.breaks()), (60, 0));
+    tap.assert_ordered();
+}
+
+#[test]
+fn timeout_breaks_the_writer_and_nothing_is_lost() {
+    let kafka = Kafka::fresh();
+    let config = kafka.config_with(&[("message.timeout.ms", "1000")]);
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    let mut pump = Pump::open(kafka.writer_with(config));
+    let mut source = ChunkSource::new(1);
+    kafka.cluster.broker_down(1).unwrap();
+    pump.push(source.take(60));
+    within_patience("the writer breaks", || {
+        pump.step();
+        (pump.breaks() > 0).then_some(())
+    });
+    assert_eq!(pump.confirmed(), 0);
+    kafka.cluster.broker_up(1).unwrap();
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 60,
+    );
+    assert_eq!(pump.confirmed(), 60);
+}
+
+#[test]
+fn errors_that_pass_are_no_business_of_the_owner() {
+    let kafka = Kafka::fresh();
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    kafka.cluster.request_errors(
+        RDKafkaApiKey::Produce,
+        &[
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+        ],
+    );
+    pump.push(ChunkSource::new(1).take(50));
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 50,
+    );
+    assert_eq!((pump.confirmed(), pump.breaks()), (50, 0));
+    tap.assert_ordered();
+}
+
+#[test]
+fn batch_above_the_limit_is_sent_again_chunk_by_chunk_and_only_a_chunk_is_refused() {
+    let kafka = Kafka::fresh();
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut source = ChunkSource::new(1);
+    let too_large = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE];
+    kafka
+        .cluster
+        .request_errors(RDKafkaApiKey::Produce, &too_large);
+    pump.push(source.take(10));
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 10,
+    );
+    assert_eq!((pump.confirmed(), pump.breaks()), (10, 1));
+
+    // Now every batch is one chunk, so the broker speaks of that chunk.
+    kafka
+        .cluster
+        .request_errors(RDKafkaApiKey::Produce, &too_large);
+    pump.push(source.take(5));
+    drive(
+        "the rest arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 14,
+    );
+    assert_eq!((pump.confirmed(), pump.breaks()), (14, 1));
+    let refused: Vec<_> = pump
+        .refused()
+        .iter()
+        .map(|(ticket, error)| (*ticket, error.class))
+        .collect();
+    assert_eq!(refused, [(10, RetryClass::Final)]);
+}
+
+#[test]
+fn topic_that_is_refused_is_final() {
+    for error in [
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+    ] {
+        let kafka = Kafka::fresh();
+        kafka.cluster.topic_error(TOPIC, error).unwrap();
+        let mut writer = kafka.writer_with(kafka.config());
+        let error = writer.reopen(soon()).unwrap_err();
+        assert_eq!(error.class, RetryClass::Final, "{error}");
+    }
+}
+
+#[test]
+fn message_without_a_value_is_told_as_damaged_and_passed() {
+    let kafka = Kafka::fresh();
+    let producer: BaseProducer = ClientConfig::new()
+        .set("bootstrap.servers", kafka.cluster.bootstrap_servers())
+        .create()
+        .unwrap();
+    producer
+        .send(BaseRecord::<str, [u8], ()>::to(TOPIC).partition(0).key("a"))
+        .unwrap();
+    producer.flush(Duration::from_secs(10)).unwrap();
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    within_patience("it is told", || {
+        tap.poll(Duration::from_millis(10));
+        tap.damaged().first().map(|damaged| {
+            assert_eq!((&*damaged.origin.lane, damaged.origin.position), ("0", 0));
+        })
+    });
+    assert!(tap.received().is_empty());
+}
+
+/// The partitions in which 16 chunks of 8 lanes of each of two producers arrive.
+fn partitions(partition_by: PartitionBy) -> Vec<Vec<String>> {
+    let kafka = Kafka::fresh();
+    let config = kafka.config().partition_by(partition_by);
+    let mut tap = Tap::holding(kafka.reader_with(config.clone()), 1000);
+    let mut pumps = [1, 2].map(|producer| {
+        let mut pump = Pump::open(kafka.writer_with(config.clone()));
+        let mut source = ChunkSource::new(producer);
+        pump.push((0..16).map(|at| source.next(at % 8, 50)));
+        pump
+    });
+    drive(
+        "all arrives",
+        &mut pumps,
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps.iter().all(Pump::is_done) && taps[0].distinct() == 32,
+    );
+    let mut lanes = vec![Vec::new(); 2];
+    for delivery in tap.deliveries() {
+        let producer = delivery.meta.unwrap().identity.producer.as_u128();
+        let lanes = &mut lanes[usize::try_from(producer).unwrap() - 1];
+        lanes.push(delivery.origin.lane.to_string());
+    }
+    for lanes in &mut lanes {
+        lanes.sort();
+        lanes.dedup();
+    }
+    lanes
+}
+
+#[test]
+fn producer_keeps_to_one_partition() {
+    let lanes = partitions(PartitionBy::Producer);
+    assert!(lanes.iter().all(|lanes| lanes.len() == 1), "{lanes:?}");
+}
+
+#[test]
+fn lanes_of_a_producer_are_spread() {
+    let lanes = partitions(PartitionBy::Lane);
+    assert!(lanes.iter().all(|lanes| lanes.len() > 1), "{lanes:?}");
+}
+
+#[test]
+fn round_robin_reaches_every_partition() {
+    let lanes = partitions(PartitionBy::RoundRobin);
+    assert!(lanes.iter().all(|lanes| lanes.len() == 4), "{lanes:?}");
+}
+
+#[test]
+fn container_with_an_identity_needs_no_headers() {
+    let config = KafkaConfig::embedded("native", 1).unwrap();
+    let kafka = Kafka::fresh();
+    let mut reader = kafka.reader_with(config.clone());
+    reader.set_demand(8);
+    let mut pump = Pump::open(kafka.writer_with(config.headers(Headers::Needed)));
+    let mut source = ChunkSource::new(1);
+    let mut native = source.next(0, 50);
+    native.meta.container = ContainerKind::Native;
+    pump.push([native, source.next(0, 50)]);
+    let mut metas = Vec::new();
+    within_patience("both arrive", || {
+        pump.step();
+        let received = reader.receive(Instant::now() + Duration::from_millis(10));
+        if let Ok(baler_common::transport::Received::Chunk(delivery)) = received {
+            metas.push(delivery.meta.map(|meta| meta.identity.sequence));
+        }
+        (metas.len() == 2).then_some(())
+    });
+    assert_eq!(metas, [None, Some(1)]);
+}

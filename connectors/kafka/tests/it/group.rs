@@ -1,0 +1,184 @@
+//! Readers that come and go.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ChunkReader, Received, Settled, Verdict};
+use baler_connector_kafka::KafkaConfig;
+use baler_connector_testkit::{
+    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, read_label, within_patience,
+};
+
+use crate::support::Kafka;
+
+/// Chunks of eight lanes, which are spread over the partitions.
+fn chunks(source: &mut ChunkSource, number: u32) -> Vec<baler_common::transport::Chunk> {
+    (0..number).map(|at| source.next(at % 8, 64)).collect()
+}
+
+#[test]
+fn reader_that_joins_and_reader_that_leaves_lose_nothing() {
+    let kafka = Kafka::fresh();
+    let mut source = ChunkSource::new(1);
+    let mut pump = [Pump::open(kafka.writer_with(kafka.config()))];
+    let mut taps = vec![Tap::new(kafka.reader_with(kafka.config()))];
+    let distinct = |taps: &[Tap]| {
+        let all: HashSet<_> = taps.iter().flat_map(Tap::received).copied().collect();
+        all.len()
+    };
+    pump[0].push(chunks(&mut source, 200));
+    drive("the first has all", &mut pump, &mut taps, |pumps, taps| {
+        pumps[0].is_done() && distinct(taps) == 200
+    });
+
+    taps.push(Tap::new(kafka.reader_with(kafka.config())));
+    let mut sent = 200;
+    // Chunks go on flowing while the partitions move.
+    let by = Instant::now() + PATIENCE;
+    while taps[1].received().is_empty() {
+        assert!(Instant::now() < by, "the second gets nothing");
+        pump[0].push(chunks(&mut source, 40));
+        sent += 40;
+        drive("all is confirmed", &mut pump, &mut taps, |pumps, _| {
+            pumps[0].is_done()
+        });
+    }
+    drive("both have all", &mut pump, &mut taps, |_, taps| {
+        distinct(taps) == sent
+    });
+    let total: usize = taps.iter().map(|tap| tap.received().len()).sum();
+    assert_eq!(total, sent, "what was settled in time does not come twice");
+
+    let (first, report) = taps
+        .remove(0)
+        .close(Instant::now() + Duration::from_secs(10));
+    assert_eq!((report.unsettled, report.error.is_none()), (0, true));
+    pump[0].push(chunks(&mut source, 80));
+    sent += 80;
+    drive(
+        "the second has the rest",
+        &mut pump,
+        &mut taps,
+        |pumps, taps| {
+            let both = taps.iter().chain([&first]).flat_map(Tap::received);
+            pumps[0].is_done() && both.copied().collect::<HashSet<_>>().len() == sent
+        },
+    );
+}
+
+#[test]
+fn chunk_of_a_partition_that_left_is_stale_and_comes_again_elsewhere() {
+    let kafka = Kafka::fresh();
+    let config = kafka.config().revoke_timeout(Duration::from_millis(100));
+    let mut first: Box<dyn ChunkReader> = kafka.reader_with(config.clone());
+    first.set_demand(100);
+    let mut pump = Pump::open(kafka.writer_with(config.clone()));
+    pump.push(chunks(&mut ChunkSource::new(1), 32));
+    let mut held = Vec::new();
+    within_patience("all are held", || {
+        pump.step();
+        if let Ok(Received::Chunk(delivery)) = first.receive(Instant::now()) {
+            held.push(delivery);
+        }
+        (held.len() == 32).then_some(())
+    });
+
+    let mut second = Tap::new(kafka.reader_with(config));
+    let mut left = Vec::new();
+    within_patience("the second has what left", || {
+        second.poll(Duration::from_millis(5));
+        if let Ok(Received::Revoked { lanes, .. }) = first.receive(Instant::now()) {
+            left.extend(lanes);
+        }
+        let gone = held.iter().filter(|it| left.contains(&it.origin.lane));
+        (!left.is_empty() && second.distinct() == gone.count()).then_some(())
+    });
+    assert!(
+        left.len() < 4,
+        "partitions that stay are not taken away: {left:?}"
+    );
+    let again: HashSet<_> = second.received().iter().copied().collect();
+    for delivery in &held {
+        let gone = left.contains(&delivery.origin.lane);
+        let expected = if gone { Settled::Stale } else { Settled::Done };
+        assert_eq!(
+            first.settle(delivery.token, Verdict::Ack).unwrap(),
+            expected
+        );
+        assert_eq!(again.contains(&read_label(&delivery.bytes)), gone);
+    }
+}
+
+#[test]
+fn reader_whose_owner_is_slow_stays_in_its_group() {
+    let kafka = Kafka::fresh();
+    let config = kafka.config_with(&[("max.poll.interval.ms", "6000")]);
+    let mut pump = Pump::open(kafka.writer_with(config.clone()));
+    let mut tap = Tap::holding(kafka.reader_with(config), 2);
+    pump.push(chunks(&mut ChunkSource::new(1), 20));
+    drive(
+        "two are held",
+        std::slice::from_mut(&mut pump),
+        std::slice::from_mut(&mut tap),
+        |_, taps| taps[0].unsettled().len() == 2,
+    );
+    // Longer than a consumer may go without polling.
+    let until = Instant::now() + Duration::from_secs(8);
+    let idle = tap.reader().receive(until).unwrap();
+    assert!(matches!(idle, Received::Idle), "{idle:?}");
+    tap.acknowledge();
+    drive(
+        "the rest comes",
+        std::slice::from_mut(&mut pump),
+        std::slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 20,
+    );
+    assert_eq!(tap.received().len(), 20, "it was not thrown out");
+}
+
+#[test]
+fn topic_that_is_created_later_is_found() {
+    let kafka = Kafka::fresh();
+    let bootstrap = kafka.cluster.bootstrap_servers();
+    let later = KafkaConfig::new(&bootstrap, "later")
+        .client_settings(&[("topic.metadata.refresh.interval.ms", "1000")])
+        .unwrap();
+    let mut tap = Tap::new(kafka.reader_with(later.clone()));
+    tap.poll(Duration::from_secs(1));
+    kafka.cluster.create_topic("later", 2, 1).unwrap();
+    let mut pump = Pump::open(kafka.writer_with(later));
+    pump.push(ChunkSource::new(1).take(5));
+    drive(
+        "all arrives",
+        std::slice::from_mut(&mut pump),
+        std::slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 5,
+    );
+}
+
+#[test]
+fn commit_never_passes_the_first_chunk_that_is_not_settled() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut tap = Tap::holding(kafka.reader_with(kafka.config()), 8);
+    pump.push(ChunkSource::new(1).take(8));
+    drive(
+        "all are held",
+        std::slice::from_mut(&mut pump),
+        std::slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].unsettled().len() == 8,
+    );
+    // The last to be settled is the last of the partition.
+    let all = tap.unsettled();
+    for label in all.iter().filter(|label| label.sequence != 3) {
+        assert_eq!(tap.settle(*label, Verdict::Ack).1, Settled::Done);
+    }
+    let (_, report) = tap.close(Instant::now() + Duration::from_secs(10));
+    assert_eq!((report.unsettled, report.error.is_none()), (1, true));
+    let mut again = Tap::new(kafka.reader_with(kafka.config()));
+    within_patience("what follows the watermark comes again", || {
+        again.poll(Duration::from_millis(10));
+        (again.distinct() == 5).then_some(())
+    });
+    assert_eq!(again.received(), &all[3..]);
+}

@@ -1,0 +1,9 @@
+//! The connector against the contract, faults of a cluster, and rebalances.
+
+#![cfg(test)]
+
+mod contract;
+mod failure;
+mod group;
+mod real;
+mod support;

@@ -1,0 +1,86 @@
+//! A cluster of librdkafka's mock brokers.
+
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
+use baler_connector_testkit::{Medium, Support};
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::DefaultProducerContext;
+
+pub(crate) const TOPIC: &str = "chunks";
+
+/// Small limits, so that the cases that reach them are quick.
+pub(crate) fn config(bootstrap: &str) -> KafkaConfig {
+    let small = |value| NonZeroU32::new(value).unwrap();
+    KafkaConfig::new(bootstrap, TOPIC)
+        .max_message_bytes(small(20_512))
+        .window_chunks(small(32))
+        .window_bytes(small(60_000))
+        .partition_by(PartitionBy::Lane)
+        // The mock waits for the session of a member that left; this is the shortest it takes.
+        .client_settings(&[("session.timeout.ms", "6000")])
+        .unwrap()
+}
+
+/// A deadline in the near future.
+pub(crate) fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(10)
+}
+
+/// A cluster of one mock broker with one topic of four partitions.
+pub(crate) struct Kafka {
+    pub(crate) cluster: MockCluster<'static, DefaultProducerContext>,
+}
+
+impl Kafka {
+    pub(crate) fn config(&self) -> KafkaConfig {
+        config(&self.cluster.bootstrap_servers())
+    }
+
+    /// With settings of librdkafka.
+    pub(crate) fn config_with(&self, settings: &[(&str, &str)]) -> KafkaConfig {
+        self.config().client_settings(settings).unwrap()
+    }
+
+    pub(crate) fn writer_with(&self, config: KafkaConfig) -> Box<dyn ChunkWriter> {
+        Box::new(KafkaWriter::new(config))
+    }
+
+    pub(crate) fn reader_with(&self, config: KafkaConfig) -> Box<dyn ChunkReader> {
+        Box::new(KafkaReader::open(config).unwrap())
+    }
+}
+
+impl Medium for Kafka {
+    fn fresh() -> Self {
+        let cluster = MockCluster::new(1).unwrap();
+        cluster.create_topic(TOPIC, 4, 1).unwrap();
+        Self { cluster }
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            // The client mends connections by itself.
+            breaks: false,
+            ..Support::ALL
+        }
+    }
+
+    fn writer(&mut self) -> Box<dyn ChunkWriter> {
+        self.writer_with(self.config())
+    }
+
+    fn reader(&mut self) -> Box<dyn ChunkReader> {
+        self.reader_with(self.config())
+    }
+
+    fn stall(&mut self) {
+        self.cluster.broker_down(1).unwrap();
+    }
+
+    fn resume(&mut self) {
+        self.cluster.broker_up(1).unwrap();
+    }
+}
