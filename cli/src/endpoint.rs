@@ -1,5 +1,6 @@
 //! URIs to the ends of connectors, and to logs: the only place that names every medium.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,16 +8,35 @@ use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
 use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig};
+#[cfg(feature = "kafka")]
+use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter};
 use baler_connector_null::{NullConfig, NullReader, NullWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 
 use crate::exit::{Code, Failure};
 
 /// The schemes of media.
-const MEDIA: [&str; 3] = ["file", "null", "tcp"];
+const MEDIA: &[&str] = &[
+    "file",
+    #[cfg(feature = "kafka")]
+    "kafka",
+    #[cfg(feature = "kafka")]
+    "kafka+mock",
+    "null",
+    "tcp",
+];
 
 /// The schemes of everything that records come from.
-const SOURCES: [&str; 4] = ["file", KIEKER_LOG, "null", "tcp"];
+const SOURCES: &[&str] = &[
+    "file",
+    #[cfg(feature = "kafka")]
+    "kafka",
+    #[cfg(feature = "kafka")]
+    "kafka+mock",
+    KIEKER_LOG,
+    "null",
+    "tcp",
+];
 
 const KIEKER_LOG: &str = "kieker-log";
 
@@ -54,7 +74,7 @@ pub(crate) enum RecordSource {
 /// The URI is wrong, or the medium cannot be opened.
 pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failure> {
     let (uri, endpoint) = parse(text)?;
-    reader(uri, endpoint, follow, &MEDIA)
+    reader(uri, endpoint, follow, MEDIA)
 }
 
 /// Opens a log, or the receiving end of a medium.
@@ -65,7 +85,7 @@ pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failur
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
     if uri.scheme() != KIEKER_LOG {
-        return reader(uri, endpoint, false, &SOURCES).map(RecordSource::Medium);
+        return reader(uri, endpoint, false, SOURCES).map(RecordSource::Medium);
     }
     let (folder, settings) = log_settings(uri).map_err(|error| bad_uri(&endpoint, &error))?;
     let reader = LogReader::open(folder, settings)
@@ -83,13 +103,21 @@ pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
 /// The URI is wrong.
 pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
     let (uri, endpoint) = parse(text)?;
-    let writer: Result<Box<dyn ChunkWriter>, UriError> = match uri.scheme() {
-        "file" => FileWriterConfig::from_uri(uri).map(|it| Box::new(FileWriter::new(it)) as _),
-        "null" => NullConfig::from_uri(uri).map(|it| Box::new(NullWriter::new(it)) as _),
-        "tcp" => TcpConfig::from_uri(uri).map(|it| Box::new(TcpWriter::new(it)) as _),
-        scheme => return Err(unknown_scheme(scheme, &MEDIA)),
+    let wrong = |error| bad_uri(&endpoint, &error);
+    let writer: Box<dyn ChunkWriter> = match uri.scheme() {
+        "file" => {
+            let config = FileWriterConfig::from_uri(uri).map_err(wrong)?;
+            Box::new(FileWriter::new(config))
+        }
+        #[cfg(feature = "kafka")]
+        "kafka" | "kafka+mock" => {
+            let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+            Box::new(KafkaWriter::new(config))
+        }
+        "null" => Box::new(NullWriter::new(NullConfig::from_uri(uri).map_err(wrong)?)),
+        "tcp" => Box::new(TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?)),
+        scheme => return Err(unknown_scheme(scheme, MEDIA)),
     };
-    let writer = writer.map_err(|error| bad_uri(&endpoint, &error))?;
     Ok(Writer { writer, endpoint })
 }
 
@@ -113,6 +141,14 @@ fn reader(
             let mut config = FileReaderConfig::from_uri(uri).map_err(wrong)?;
             config.follow |= follow;
             Box::new(FileReader::open(config)?)
+        }
+        #[cfg(feature = "kafka")]
+        "kafka" | "kafka+mock" => {
+            let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+            listens_on = config
+                .embedded_cluster()
+                .and_then(|cluster| cluster.bootstrap_servers().parse().ok());
+            Box::new(KafkaReader::open(config)?)
         }
         "null" => Box::new(NullReader::new(NullConfig::from_uri(uri).map_err(wrong)?)),
         "tcp" => {
@@ -157,7 +193,7 @@ fn parse(text: &str) -> Result<(Uri, String), Failure> {
     Ok((uri, endpoint))
 }
 
-fn bad_uri(endpoint: &str, error: &UriError) -> Failure {
+fn bad_uri(endpoint: &str, error: &impl fmt::Display) -> Failure {
     Failure::configuration(format!("{endpoint}: {error}"))
 }
 

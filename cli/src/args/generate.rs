@@ -9,7 +9,7 @@ use super::{DocumentFormat, ShippingArgs, values};
 /// Flags of `baler generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// Where the records go: null:, tcp://host:port or file:///folder
+    /// Where the records go: null:, tcp://host:port, kafka://host:port/topic or file:///folder
     #[arg(long, value_name = "URI", env = "BALER_TO")]
     pub(crate) to: String,
     /// How many records

@@ -10,7 +10,8 @@ use super::values;
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
 pub(crate) struct ReceiveArgs {
-    /// Where the records come from: tcp://host:port listens there, file:///folder reads
+    /// Where the records come from: tcp://host:port listens there, kafka://host:port/topic joins a
+    /// group, file:///folder reads
     #[arg(long, value_name = "URI", env = "BALER_FROM")]
     pub(crate) from: String,
     /// Wait for more at the end of a file source

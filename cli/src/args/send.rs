@@ -16,7 +16,7 @@ pub(crate) struct SendArgs {
     /// stops at the first.
     #[arg(long, value_name = "URI", env = "BALER_FROM")]
     pub(crate) from: String,
-    /// Where they go: null:, tcp://host:port or file:///folder
+    /// Where they go: null:, tcp://host:port, kafka://host:port/topic or file:///folder
     #[arg(long, value_name = "URI", env = "BALER_TO")]
     pub(crate) to: String,
     /// Stop when nothing came from a medium for so long

@@ -5,6 +5,8 @@
 mod documents;
 mod edges;
 mod habits;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod real_log;
 mod refusals;
 mod support;
