@@ -14,6 +14,7 @@ mod medium;
 mod memory;
 mod proxy;
 mod pump;
+mod rabbitmq;
 mod tap;
 
 pub use cases::{closing, failing, reading, writing};
@@ -23,4 +24,5 @@ pub use medium::{Medium, Support};
 pub use memory::{MemoryLimits, MemoryMedium, MemoryReader, MemoryWriter};
 pub use proxy::TcpProxy;
 pub use pump::{Bell, Pump};
+pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMq};
 pub use tap::{Tap, drive};
