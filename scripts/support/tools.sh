@@ -1,7 +1,7 @@
 # Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
 #
 # Nothing is installed outside the target folder, except the components and toolchains of rustup
-# and, on Debian, the package python3.
+# and, on Debian, the packages python3 and rabbitmq-server.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -90,4 +90,17 @@ need_python() {
     [[ $(id -u) == 0 ]] || as_root=(sudo -n)
     { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y python3 python3-pip; } \
         >&2 || die "python3 could not be installed"
+}
+
+# need_rabbitmq: the tests start nodes of their own from its folder, so no service is wanted.
+need_rabbitmq() {
+    compgen -G '/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server' >/dev/null && return 0
+    command -v apt-get >/dev/null || die "RabbitMQ is missing: the tests start nodes of it"
+    say "RabbitMQ is missing: installing the package rabbitmq-server"
+    local as_root=()
+    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
+    { "${as_root[@]}" apt-get update &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y --no-install-recommends rabbitmq-server; } >&2 ||
+        die "rabbitmq-server could not be installed"
 }
