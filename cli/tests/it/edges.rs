@@ -32,6 +32,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-monitoring",
         Allowed::Only(&["baler-common", "baler-monitoring-macros"]),
     ),
+    ("baler-connector-amqp", Allowed::Only(&["baler-common"])),
     ("baler-connector-file", Allowed::Only(&["baler-common"])),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
@@ -55,6 +56,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
 
 /// What any crate may name in `[dev-dependencies]`, besides its row above.
 const DEV: &[&str] = &[
+    "baler-connector-amqp",
     "baler-connector-file",
     "baler-connector-kafka",
     "baler-connector-null",

@@ -1,0 +1,270 @@
+//! Which broker, queue and exchange, and how much may be on its way.
+
+mod name;
+
+use std::fmt;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baler_common::transport::uri::{Host, Uri, UriError};
+
+use crate::{SCHEME, SCHEME_TLS};
+pub(crate) use name::{ExchangeKind, Names};
+
+/// The settings of both ends.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AmqpConfig {
+    pub(crate) tls: bool,
+    pub(crate) host: Host,
+    pub(crate) user: Box<str>,
+    pub(crate) password: Box<str>,
+    pub(crate) vhost: Box<str>,
+    pub(crate) names: Names,
+    pub(crate) queue_type: QueueType,
+    pub(crate) declare: bool,
+    pub(crate) max_chunk_bytes: NonZeroU32,
+    pub(crate) window_chunks: NonZeroU32,
+    pub(crate) window_bytes: NonZeroU32,
+    pub(crate) prefetch: NonZeroU16,
+    pub(crate) ack_every: NonZeroU16,
+    pub(crate) ack_interval: Duration,
+    pub(crate) heartbeat: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) confirm_timeout: Duration,
+    pub(crate) reconnect_max: Duration,
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) cert_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+/// What kind of queue is declared (RabbitMQ's `x-queue-type`). Queues are always durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueType {
+    /// On one node.
+    Classic,
+    /// Replicated by Raft; the default.
+    Quorum,
+    /// A log that is kept after reading. Written only: readers refuse it.
+    Stream,
+}
+
+impl QueueType {
+    const CHOICES: [(&'static str, Self); 3] = [
+        ("classic", Self::Classic),
+        ("quorum", Self::Quorum),
+        ("stream", Self::Stream),
+    ];
+
+    /// The word that RabbitMQ has for it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Quorum => "quorum",
+            Self::Stream => "stream",
+        }
+    }
+}
+
+impl AmqpConfig {
+    /// The settings in `amqp[s]://user:password@host:port/vhost?setting=value&…`; README.md lists
+    /// them. The path is the virtual host alone, as the AMQP URI specification has it.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host, neither a queue nor an exchange, or a setting that is unknown, wrong
+    /// or in conflict with another.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        const fn nonzero(value: u32) -> NonZeroU32 {
+            match NonZeroU32::new(value) {
+                Some(value) => value,
+                None => NonZeroU32::MIN,
+            }
+        }
+        let host = uri.host()?.clone();
+        let vhost = match uri.path().strip_prefix('/') {
+            None => "/".into(),
+            Some("") => {
+                let what =
+                    "the virtual host after the slash (leave the slash away for the default one)";
+                return Err(UriError::missing(what));
+            }
+            Some(vhost) => vhost.into(),
+        };
+        let small = |value| NonZeroU16::MIN.saturating_add(value);
+        let mut config = Self {
+            tls: uri.scheme() == SCHEME_TLS,
+            host,
+            // What RabbitMQ's own clients take, accepted from the broker's machine alone.
+            user: uri.user().unwrap_or("guest").into(),
+            password: uri.password().unwrap_or("guest").into(),
+            vhost,
+            names: Names::take(&mut uri)?,
+            queue_type: QueueType::Quorum,
+            declare: true,
+            max_chunk_bytes: nonzero(16 << 20),
+            window_chunks: nonzero(64),
+            window_bytes: nonzero(64 << 20),
+            prefetch: small(255),
+            ack_every: small(63),
+            ack_interval: Duration::from_millis(100),
+            heartbeat: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
+            confirm_timeout: Duration::from_secs(30),
+            reconnect_max: Duration::from_secs(2),
+            ca_file: uri
+                .take_text("cacertfile")
+                .map(|file| PathBuf::from(&*file)),
+            cert_file: uri.take_text("certfile").map(|file| PathBuf::from(&*file)),
+            key_file: uri.take_text("keyfile").map(|file| PathBuf::from(&*file)),
+        };
+        config.take_settings(&mut uri)?;
+        uri.finish()?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn take_settings(&mut self, uri: &mut Uri) -> Result<(), UriError> {
+        fn set<T>(place: &mut T, taken: Option<T>) {
+            if let Some(value) = taken {
+                *place = value;
+            }
+        }
+        set(
+            &mut self.queue_type,
+            uri.take_choice("queue_type", &QueueType::CHOICES)?,
+        );
+        set(&mut self.declare, uri.take_bool("declare")?);
+        set(&mut self.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
+        set(&mut self.window_chunks, uri.take_number("window_chunks")?);
+        set(&mut self.window_bytes, uri.take_bytes_in("window")?);
+        set(&mut self.prefetch, uri.take_number("prefetch")?);
+        set(&mut self.ack_every, uri.take_number("ack_every")?);
+        set(&mut self.ack_interval, uri.take_duration("ack_interval")?);
+        set(&mut self.heartbeat, uri.take_duration("heartbeat")?);
+        set(
+            &mut self.connect_timeout,
+            uri.take_duration("connect_timeout")?,
+        );
+        set(
+            &mut self.confirm_timeout,
+            uri.take_duration("confirm_timeout")?,
+        );
+        set(&mut self.reconnect_max, uri.take_duration("reconnect_max")?);
+        Ok(())
+    }
+
+    /// Settings that exclude each other.
+    fn check(&self) -> Result<(), UriError> {
+        if self.cert_file.is_some() != self.key_file.is_some() {
+            let what = "certfile and keyfile belong together: one of them";
+            return Err(UriError::missing(what));
+        }
+        if !self.tls && (self.ca_file.is_some() || self.cert_file.is_some()) {
+            return Err(UriError::missing(
+                "cacertfile, certfile and keyfile are for amqps: the scheme's s",
+            ));
+        }
+        if self.queue_type == QueueType::Stream && self.names.dead_letter_queue.is_some() {
+            return Err(UriError::missing(
+                "queue_type=stream and dead_letter_queue exclude each other, since a stream has no \
+                 dead letters: a queue of another type",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The port: 5672, or 5671 with TLS, unless one is named.
+    pub(crate) fn port(&self) -> u16 {
+        self.host.port.unwrap_or(if self.tls { 5671 } else { 5672 })
+    }
+}
+
+/// The endpoint, as a URI without credentials and settings, so that it can be shown.
+impl fmt::Display for AmqpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { SCHEME_TLS } else { SCHEME };
+        write!(f, "{scheme}://{}", self.host)?;
+        if &*self.vhost != "/" {
+            write!(f, "/{}", self.vhost)?;
+        }
+        write!(f, "{}", self.names)
+    }
+}
+
+impl fmt::Debug for AmqpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AmqpConfig({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<AmqpConfig, UriError> {
+        AmqpConfig::from_uri(Uri::parse(text).unwrap())
+    }
+
+    #[test]
+    fn path_is_the_virtual_host_alone() {
+        let vhost = |text| config(text).unwrap().vhost;
+        assert_eq!(&*vhost("amqp://host?queue=q"), "/");
+        assert_eq!(&*vhost("amqp://host/%2f?queue=q"), "/");
+        assert_eq!(&*vhost("amqp://host/a/b?queue=q"), "a/b");
+        let error = config("amqp://host/?queue=q").unwrap_err().to_string();
+        assert!(error.contains("leave the slash away"), "{error}");
+    }
+
+    #[test]
+    fn password_is_never_shown() {
+        let config = config("amqps://me:s3cret@host/v?exchange=e&routing_key=k").unwrap();
+        assert_eq!(&*config.password, "s3cret");
+        let shown = format!("{config} {config:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert_eq!(
+            config.to_string(),
+            "amqps://host/v?exchange=e&routing_key=k"
+        );
+        assert_eq!(config.port(), 5671);
+    }
+
+    #[test]
+    fn settings_come_from_the_uri() {
+        let config = config(
+            "amqp://host:1?queue=q&queue_type=classic&declare=no&max_chunk=1MiB&window_chunks=8\
+             &window=2MiB&prefetch=9&ack_every=3&ack_interval=20ms&heartbeat=4s&connect_timeout=3s\
+             &confirm_timeout=7s&reconnect_max=1s&dead_letter_queue=dead",
+        )
+        .unwrap();
+        assert_eq!(config.queue_type, QueueType::Classic);
+        assert!(!config.declare);
+        assert_eq!(config.max_chunk_bytes.get(), 1 << 20);
+        assert_eq!(
+            (config.window_chunks.get(), config.window_bytes.get()),
+            (8, 2 << 20)
+        );
+        assert_eq!((config.prefetch.get(), config.ack_every.get()), (9, 3));
+        assert_eq!(config.ack_interval, Duration::from_millis(20));
+        assert_eq!(config.heartbeat, Duration::from_secs(4));
+        assert_eq!(config.connect_timeout, Duration::from_secs(3));
+        assert_eq!(config.confirm_timeout, Duration::from_secs(7));
+        assert_eq!(config.reconnect_max, Duration::from_secs(1));
+        assert_eq!(config.names.dead_letter_queue.as_deref(), Some("dead"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let error = |text: &str| config(text).unwrap_err().to_string();
+        assert!(error("amqp://host").contains("queue"));
+        assert!(error("amqp://host?queue=q&routing_key=k").contains("exchange"));
+        assert!(error("amqp://host?queue=q&prefech=1").contains("did you mean prefetch"));
+        assert!(error("amqp://host?queue=q&queue_type=quorom").contains("quorum"));
+        assert!(error("amqps://host?queue=q&certfile=a").contains("keyfile"));
+        assert!(error("amqp://host?queue=q&cacertfile=a").contains("amqps"));
+        let both = error("amqp://host?queue=q&queue_type=stream&dead_letter_queue=d");
+        assert!(both.contains("queue_type") && both.contains("dead_letter_queue"));
+        let long = "q".repeat(256);
+        assert!(error(&format!("amqp://host?queue={long}")).contains("255"));
+    }
+}

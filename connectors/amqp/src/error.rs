@@ -1,0 +1,134 @@
+//! What a broker can refuse, and what of it can be tried again.
+
+use std::io;
+
+use baler_common::transport::{RetryClass, TransportError};
+use lapin::ErrorKind;
+use lapin::protocol::AMQPError;
+
+/// Why a connection is gone, to be told as often as it is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) operation: &'static str,
+    pub(crate) message: Box<str>,
+    pub(crate) class: RetryClass,
+}
+
+impl Failure {
+    pub(crate) fn retry(operation: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self {
+            operation,
+            message: message.into(),
+            class: RetryClass::Retry,
+        }
+    }
+
+    pub(crate) fn last(operation: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self {
+            class: RetryClass::Final,
+            ..Self::retry(operation, message)
+        }
+    }
+
+    /// Of connecting and declaring: says whether doing it again can help.
+    pub(crate) fn of_setup(operation: &'static str, error: &lapin::Error) -> Self {
+        Self {
+            class: class(error),
+            ..Self::of_use(operation, error)
+        }
+    }
+
+    /// Of a connection that worked: connecting again tells whether that can help.
+    pub(crate) fn of_use(operation: &'static str, error: &lapin::Error) -> Self {
+        let message = match error.kind() {
+            ErrorKind::ProtocolError(error) => error.get_message().to_string(),
+            _ => error.to_string(),
+        };
+        Self::retry(operation, message)
+    }
+
+    pub(crate) fn at(&self, endpoint: &str) -> TransportError {
+        TransportError::new(self.operation, endpoint, self.class, self.message.clone())
+    }
+}
+
+/// Whether setting up a connection again can help.
+fn class(error: &lapin::Error) -> RetryClass {
+    match error.kind() {
+        ErrorKind::InvalidProtocolVersion(_) | ErrorKind::AuthProviderError(_) => RetryClass::Final,
+        ErrorKind::ProtocolError(error) => class_of_refusal(error),
+        // A certificate that is not trusted, or a file that is none.
+        ErrorKind::IOError(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            ) =>
+        {
+            RetryClass::Final
+        }
+        _ => RetryClass::Retry,
+    }
+}
+
+fn class_of_refusal(error: &AMQPError) -> RetryClass {
+    // AMQP 0.9.1, section 1.2: access-refused, not-found, resource-locked, precondition-failed,
+    // not-allowed, not-implemented.
+    let refused = matches!(error.get_id(), 403..=406 | 530 | 540);
+    // The same codes while a node is down or starting, or a limit of connections is reached.
+    let message = error.get_message().as_str();
+    let passes = ["is down", "stopped by", "connection limit", "locked queue"]
+        .iter()
+        .any(|word| message.contains(word));
+    if refused && !passes {
+        RetryClass::Final
+    } else {
+        RetryClass::Retry
+    }
+}
+
+/// The broker's own limit of a message in bytes, from the words with which it closed the channel:
+/// it tells it in no other way.
+pub(crate) fn broker_limit(message: &str) -> Option<usize> {
+    let (_, limit) = message.split_once("larger than configured max size ")?;
+    let digits = limit.find(|c: char| !c.is_ascii_digit());
+    limit.get(..digits.unwrap_or(limit.len()))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
+
+    use super::*;
+
+    #[test]
+    fn refusals_are_final_unless_they_pass_by_themselves() {
+        let soft = |kind, message: &str| {
+            class_of_refusal(&AMQPError::new(AMQPErrorKind::Soft(kind), message.into()))
+        };
+        assert_eq!(soft(AMQPSoftError::ACCESSREFUSED, "no"), RetryClass::Final);
+        assert_eq!(soft(AMQPSoftError::NOTFOUND, "no queue"), RetryClass::Final);
+        let down = "home node 'a' of durable queue 'q' is down or inaccessible";
+        assert_eq!(soft(AMQPSoftError::NOTFOUND, down), RetryClass::Retry);
+        let hard = |kind, message: &str| {
+            class_of_refusal(&AMQPError::new(AMQPErrorKind::Hard(kind), message.into()))
+        };
+        assert_eq!(
+            hard(AMQPHardError::NOTALLOWED, "no vhost"),
+            RetryClass::Final
+        );
+        let limit = "access refused: connection limit (1) is reached";
+        assert_eq!(hard(AMQPHardError::NOTALLOWED, limit), RetryClass::Retry);
+        assert_eq!(
+            hard(AMQPHardError::CONNECTIONFORCED, "bye"),
+            RetryClass::Retry
+        );
+    }
+
+    #[test]
+    fn limit_of_the_broker_is_read_from_its_words() {
+        let words =
+            "PRECONDITION_FAILED - message size 30000 is larger than configured max size 20000";
+        assert_eq!(broker_limit(words), Some(20_000));
+        assert_eq!(broker_limit("PRECONDITION_FAILED - something else"), None);
+    }
+}

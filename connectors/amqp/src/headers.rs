@@ -1,0 +1,142 @@
+//! What travels beside a container: who it is, where the container cannot say so itself.
+
+use std::str::FromStr;
+
+use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
+use lapin::BasicProperties;
+use lapin::types::{AMQPValue, FieldTable};
+
+const PRODUCER: &str = "baler-producer";
+const EPOCH: &str = "baler-epoch";
+const LANE: &str = "baler-lane";
+const SEQUENCE: &str = "baler-sequence";
+const RECORDS: &str = "baler-records";
+
+/// Kept across a restart of the broker (AMQP 0.9.1, `delivery-mode`).
+const PERSISTENT: u8 = 2;
+
+const fn content_type(container: ContainerKind) -> &'static str {
+    match container {
+        ContainerKind::Kieker => "application/x-kieker-chunk",
+        ContainerKind::Native => "application/x-baler-chunk",
+    }
+}
+
+/// The properties of a message with this chunk. A native container says who it is, so that only
+/// what helps a person to tell messages apart is repeated.
+pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
+    let identity = meta.identity;
+    let mut headers = FieldTable::default();
+    headers.insert(LANE.into(), AMQPValue::LongUInt(identity.lane));
+    headers.insert(
+        SEQUENCE.into(),
+        AMQPValue::LongLongInt(identity.sequence.cast_signed()),
+    );
+    headers.insert(RECORDS.into(), AMQPValue::LongUInt(meta.records));
+    if !meta.container.carries_identity() {
+        let producer = identity.producer.to_string();
+        headers.insert(PRODUCER.into(), AMQPValue::LongString(producer.into()));
+        let epoch = identity.epoch.to_string();
+        headers.insert(EPOCH.into(), AMQPValue::LongString(epoch.into()));
+    }
+    BasicProperties::default()
+        .with_content_type(content_type(meta.container).into())
+        .with_delivery_mode(PERSISTENT)
+        .with_headers(headers)
+}
+
+/// What the properties say of a chunk, if they say all of it.
+pub(crate) fn meta(properties: &BasicProperties) -> Option<ChunkMeta> {
+    let named = properties.content_type().as_ref()?.as_str();
+    let container = [ContainerKind::Kieker, ContainerKind::Native]
+        .into_iter()
+        .find(|container| content_type(*container) == named)?;
+    let headers = properties.headers().as_ref()?;
+    let (start, random) = text(headers, EPOCH)?.split_once('-')?;
+    Some(ChunkMeta {
+        container,
+        records: u32::try_from(number(headers, RECORDS)?).ok()?,
+        identity: ChunkIdentity {
+            producer: ProducerId::from_str(text(headers, PRODUCER)?).ok()?,
+            epoch: Epoch {
+                start_unix_ns: start.parse().ok()?,
+                random: u32::from_str_radix(random, 16).ok()?,
+            },
+            lane: u32::try_from(number(headers, LANE)?).ok()?,
+            sequence: number(headers, SEQUENCE)?.cast_unsigned(),
+        },
+    })
+}
+
+/// How often the broker delivered a message before, where it counts (quorum queues do).
+pub(crate) fn delivery_count(properties: &BasicProperties) -> Option<u64> {
+    let headers = properties.headers().as_ref()?;
+    u64::try_from(number(headers, "x-delivery-count")?).ok()
+}
+
+fn text<'a>(headers: &'a FieldTable, name: &str) -> Option<&'a str> {
+    match headers.inner().get(name)? {
+        AMQPValue::LongString(text) => std::str::from_utf8(text.as_bytes()).ok(),
+        AMQPValue::ShortString(text) => Some(text.as_str()),
+        _ => None,
+    }
+}
+
+/// A whole number, in whichever width the broker or another sender chose.
+fn number(headers: &FieldTable, name: &str) -> Option<i64> {
+    match headers.inner().get(name)? {
+        AMQPValue::ShortShortInt(number) => Some((*number).into()),
+        AMQPValue::ShortShortUInt(number) => Some((*number).into()),
+        AMQPValue::ShortInt(number) => Some((*number).into()),
+        AMQPValue::ShortUInt(number) => Some((*number).into()),
+        AMQPValue::LongInt(number) => Some((*number).into()),
+        AMQPValue::LongUInt(number) => Some((*number).into()),
+        AMQPValue::LongLongInt(number) => Some(*number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(container: ContainerKind) -> ChunkMeta {
+        ChunkMeta {
+            container,
+            records: u32::MAX,
+            identity: ChunkIdentity {
+                producer: ProducerId::new(u128::MAX - 5),
+                epoch: Epoch {
+                    start_unix_ns: 1_700_000_000_000_000_000,
+                    random: 0xdead_beef,
+                },
+                lane: u32::MAX,
+                sequence: u64::MAX - 1,
+            },
+        }
+    }
+
+    #[test]
+    fn identity_survives_the_headers_of_a_container_without_one() {
+        let meta_before = of(ContainerKind::Kieker);
+        assert_eq!(meta(&properties(&meta_before)), Some(meta_before));
+    }
+
+    #[test]
+    fn native_container_is_not_told_twice_who_it_is() {
+        let properties = properties(&of(ContainerKind::Native));
+        let headers = properties.headers().as_ref().unwrap();
+        assert!(!headers.contains_key(PRODUCER) && !headers.contains_key(EPOCH));
+        assert!(headers.contains_key(SEQUENCE));
+        assert_eq!(meta(&properties), None);
+    }
+
+    #[test]
+    fn foreign_headers_are_no_identity() {
+        assert_eq!(meta(&BasicProperties::default()), None);
+        let mut headers = FieldTable::default();
+        headers.insert(EPOCH.into(), AMQPValue::LongString("17-x".into()));
+        let properties = properties(&of(ContainerKind::Kieker)).with_headers(headers);
+        assert_eq!(meta(&properties), None);
+    }
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod connect;
+mod error;
+mod headers;
+mod reader;
+mod topology;
+mod writer;
+
+pub use config::{AmqpConfig, QueueType};
+pub use reader::{AmqpReader, AmqpReaderCounts};
+pub use writer::{AmqpWriter, AmqpWriterCounts};
+
+/// The scheme of this medium's URIs.
+pub const SCHEME: &str = "amqp";
+
+/// The scheme of this medium's URIs with TLS.
+pub const SCHEME_TLS: &str = "amqps";

@@ -1,0 +1,119 @@
+//! The receiving end.
+
+mod consume;
+mod counts;
+mod ledger;
+mod shared;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use baler_common::transport::{
+    ChunkReader, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
+    TransportError, Verdict,
+};
+
+use crate::SCHEME;
+use crate::config::{AmqpConfig, QueueType};
+use crate::connect;
+use crate::error::Failure;
+pub use counts::AmqpReaderCounts;
+use shared::Shared;
+
+/// Reads chunks from a queue, alone or beside other readers that share its chunks.
+///
+/// One thread with a runtime in it connects, and connects again when the connection or the
+/// consumer is lost (the client library has another one for the socket). What was handed out then
+/// is stale, and comes again.
+pub struct AmqpReader {
+    endpoint: Box<str>,
+    capability: ReaderCapability,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for AmqpReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AmqpReader")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AmqpReader {
+    /// Starts to read. The broker need not be there yet.
+    ///
+    /// # Errors
+    ///
+    /// The configuration names no queue, or one that is a stream; or no thread can be started.
+    pub fn new(config: AmqpConfig) -> Result<Self, TransportError> {
+        let endpoint = config.to_string();
+        let impossible = |message: &str| Failure::last("read from", message).at(&endpoint);
+        let Some(queue) = config.names.queue.clone() else {
+            return Err(impossible("a reader needs the setting queue"));
+        };
+        if config.queue_type == QueueType::Stream {
+            return Err(impossible("a stream cannot be read with queue_type=stream"));
+        }
+        let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
+        capability.max_chunk_bytes =
+            NonZeroUsize::try_from(config.max_chunk_bytes).unwrap_or(NonZeroUsize::MAX);
+        let max_chunk_bytes = capability.max_chunk_bytes.get();
+        let shared = Arc::new(Shared::new(&endpoint, &queue, max_chunk_bytes));
+        let (ours, config) = (Arc::clone(&shared), Arc::new(config));
+        let thread = connect::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
+        let thread = thread.map_err(|failure| failure.at(&endpoint))?;
+        Ok(Self {
+            endpoint: endpoint.into(),
+            capability,
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> AmqpReaderCounts {
+        self.shared.counts()
+    }
+
+    fn disconnect(&mut self, by: Instant) {
+        self.shared.stop(by);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended as well.
+            drop(thread.join());
+        }
+    }
+}
+
+impl ChunkReader for AmqpReader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.shared.set_demand(chunks);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        self.shared.receive(by)
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        Ok(self.shared.settle(token, verdict))
+    }
+
+    fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        self.disconnect(by);
+        let (unsettled, error) = self.shared.end();
+        ReaderCloseReport { unsettled, error }
+    }
+}
+
+impl Drop for AmqpReader {
+    fn drop(&mut self) {
+        self.disconnect(Instant::now());
+    }
+}

@@ -1,0 +1,272 @@
+//! What the owner of a writer and its thread share.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
+
+use super::counts::AmqpWriterCounts;
+use crate::error::Failure;
+
+/// What the owner of a writer and its thread share.
+#[derive(Debug)]
+pub(super) struct Link {
+    state: Mutex<State>,
+    /// Wakes the thread: chunks were offered, or it is to stop.
+    pub(super) work: tokio::sync::Notify,
+    /// Wakes an owner that closes.
+    answered: Condvar,
+    notify: Mutex<Option<Bell>>,
+}
+
+struct Bell(Arc<dyn Notify>);
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bell")
+    }
+}
+
+/// What became of a published chunk.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Confirmed,
+    Nacked,
+    Returned(Box<str>),
+}
+
+#[derive(Debug)]
+struct State {
+    /// Why nothing can be offered.
+    failure: Option<Failure>,
+    /// Whether the connection never was.
+    unopened: bool,
+    /// Offered and not yet taken by the thread.
+    queue: VecDeque<Chunk>,
+    /// Tickets and sizes of what was offered and not answered, `queue` included.
+    in_flight: VecDeque<(u64, usize)>,
+    in_flight_bytes: usize,
+    /// Answers that the owner has not fetched.
+    answers: Vec<(u64, Answer)>,
+    counts: AmqpWriterCounts,
+    /// The thread is to end, and may say good-bye until then.
+    stop: Option<Instant>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State {
+                failure: Some(Failure::retry("publish to", "it was not opened")),
+                unopened: true,
+                queue: VecDeque::new(),
+                in_flight: VecDeque::new(),
+                in_flight_bytes: 0,
+                answers: Vec::new(),
+                counts: AmqpWriterCounts::default(),
+                stop: None,
+            }),
+            work: tokio::sync::Notify::new(),
+            answered: Condvar::new(),
+            notify: Mutex::default(),
+        }
+    }
+}
+
+impl Link {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what was not confirmed: a new connection is about to be made.
+    pub(super) fn reset(&self) {
+        let mut state = self.lock();
+        state.queue.clear();
+        state.in_flight.clear();
+        state.in_flight_bytes = 0;
+        state.answers.clear();
+        state.stop = None;
+        state.counts.is_blocked = false;
+        state.failure = Some(Failure::retry("publish to", "it is being opened"));
+    }
+
+    /// The connection is made.
+    pub(super) fn open(&self) {
+        let mut state = self.lock();
+        state.failure = None;
+        state.unopened = false;
+        state.counts.connections += 1;
+    }
+
+    /// Why nothing can be offered.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.lock().failure.clone()
+    }
+
+    pub(super) fn counts(&self) -> AmqpWriterCounts {
+        self.lock().counts
+    }
+
+    /// Takes a chunk unless the window is full or the broker blocks, or hands it back.
+    pub(super) fn offer(&self, chunk: Chunk, window: &Capability) -> Result<(), Chunk> {
+        let mut state = self.lock();
+        let bytes = chunk.bytes.len();
+        let full = state.counts.is_blocked
+            || state.in_flight.len() >= window.window_chunks.get()
+            || (!state.in_flight.is_empty()
+                && state.in_flight_bytes.saturating_add(bytes) > window.window_bytes.get());
+        if full {
+            return Err(chunk);
+        }
+        state.in_flight.push_back((chunk.ticket, bytes));
+        state.in_flight_bytes = state.in_flight_bytes.saturating_add(bytes);
+        state.queue.push_back(chunk);
+        drop(state);
+        self.work.notify_one();
+        Ok(())
+    }
+
+    /// Takes what was offered into `chunks`; yields until when to say good-bye once the thread is
+    /// to end.
+    pub(super) fn take(&self, chunks: &mut VecDeque<Chunk>) -> Option<Instant> {
+        let mut state = self.lock();
+        std::mem::swap(chunks, &mut state.queue);
+        let taken = u64::try_from(chunks.len()).unwrap_or(u64::MAX);
+        state.counts.published = state.counts.published.saturating_add(taken);
+        state.stop
+    }
+
+    /// The oldest chunks are answered, in order. [`Link::tell`] follows.
+    pub(super) fn answer(&self, answers: &mut Vec<Answer>) {
+        let mut state = self.lock();
+        for answer in answers.drain(..) {
+            let Some((ticket, bytes)) = state.in_flight.pop_front() else {
+                break;
+            };
+            state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
+            let count = match answer {
+                Answer::Confirmed => &mut state.counts.confirmed,
+                Answer::Nacked => &mut state.counts.nacked,
+                Answer::Returned(_) => &mut state.counts.returned,
+            };
+            *count += 1;
+            state.answers.push((ticket, answer));
+        }
+        drop(state);
+        self.answered.notify_all();
+    }
+
+    /// The broker blocks the connection, or does so no longer.
+    pub(super) fn set_blocked(&self, blocked: bool) {
+        let mut state = self.lock();
+        let counts = &mut state.counts;
+        counts.blocked += u64::from(blocked && !counts.is_blocked);
+        counts.is_blocked = blocked;
+        drop(state);
+        self.tell();
+    }
+
+    /// Appends what was answered; yields why the connection is gone, if it is.
+    pub(super) fn confirmations(
+        &self,
+        out: &mut Vec<Confirmation>,
+        endpoint: &str,
+    ) -> Option<Failure> {
+        let mut state = self.lock();
+        out.extend(
+            state
+                .answers
+                .drain(..)
+                .map(|(ticket, answer)| Confirmation {
+                    ticket,
+                    outcome: answer.outcome(endpoint),
+                }),
+        );
+        state.failure.clone()
+    }
+
+    pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
+        let mut current = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(Bell(notify));
+    }
+
+    /// Tells the owner that something changed. Called without the lock of the state.
+    pub(super) fn tell(&self) {
+        let notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = notify.as_ref().map(|bell| Arc::clone(&bell.0));
+        drop(notify);
+        if let Some(notify) = told {
+            notify.notify();
+        }
+    }
+
+    /// The connection is gone, or could not be made. Of a connection the first reason stays.
+    pub(super) fn fail(&self, failure: Failure) {
+        let mut state = self.lock();
+        if state.failure.is_none() || state.unopened || state.in_flight.is_empty() {
+            state.failure = Some(failure);
+        }
+        state.counts.is_blocked = false;
+        drop(state);
+        self.answered.notify_all();
+        self.tell();
+    }
+
+    /// The thread is to end, and may say good-bye until `by`.
+    pub(super) fn stop(&self, by: Instant) {
+        let mut state = self.lock();
+        state.stop = Some(by);
+        if state.failure.is_none() {
+            state.failure = Some(Failure::retry("publish to", "it was closed"));
+        }
+        drop(state);
+        self.work.notify_one();
+    }
+
+    /// Waits until everything is answered, the connection is gone, or `by`; yields why not
+    /// everything was answered.
+    pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
+        let mut state = self.lock();
+        if state.unopened {
+            return None;
+        }
+        loop {
+            if state.failure.is_some() {
+                return state.failure.clone();
+            }
+            if state.in_flight.is_empty() {
+                return None;
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let why = if state.counts.is_blocked {
+                    "the broker blocks the connection"
+                } else {
+                    "not everything was confirmed in time"
+                };
+                return Some(Failure::retry("close", why));
+            }
+            let waited = self.answered.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Tickets that are not answered, in order.
+    pub(super) fn unconfirmed(&self) -> Vec<u64> {
+        let state = self.lock();
+        state.in_flight.iter().map(|(ticket, _)| *ticket).collect()
+    }
+}
+
+impl Answer {
+    fn outcome(self, endpoint: &str) -> Outcome {
+        let refusal = match self {
+            Self::Confirmed => return Outcome::Confirmed,
+            Self::Nacked => Failure::retry("publish to", "the broker refused it (basic.nack)"),
+            Self::Returned(why) => Failure::last("publish to", format!("no queue takes it: {why}")),
+        };
+        Outcome::Refused(refusal.at(endpoint))
+    }
+}

@@ -1,0 +1,5 @@
+//! The contract of every connector.
+
+use crate::support::Rabbit;
+
+baler_connector_testkit::contract_tests!(Rabbit);

@@ -1,0 +1,99 @@
+//! Queues of their own on a node that all tests share, behind a proxy.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use baler_common::transport::uri::Uri;
+use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
+use baler_connector_testkit::{Medium, PATIENCE, RabbitMq, Support, TcpProxy};
+
+pub(crate) fn config(uri: &str) -> AmqpConfig {
+    AmqpConfig::from_uri(Uri::parse(uri).unwrap()).unwrap()
+}
+
+pub(crate) fn writer(uri: &str) -> Box<AmqpWriter> {
+    Box::new(AmqpWriter::new(config(uri)))
+}
+
+pub(crate) fn reader(uri: &str) -> Box<AmqpReader> {
+    Box::new(AmqpReader::new(config(uri)).unwrap())
+}
+
+/// Declares what a URI names.
+pub(crate) fn declared(uri: &str) {
+    let mut writer = writer(uri);
+    writer.reopen(Instant::now() + PATIENCE).unwrap();
+    writer.close(Instant::now() + PATIENCE);
+}
+
+/// A name that nothing else on the node has.
+pub(crate) fn fresh_name(what: &str) -> String {
+    static NAMED: AtomicU32 = AtomicU32::new(0);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let number = NAMED.fetch_add(1, Ordering::Relaxed);
+    format!(
+        "{what}-{}-{}-{number}",
+        since.as_nanos(),
+        std::process::id()
+    )
+}
+
+/// A queue on the shared node. Writers come through a proxy, readers do not.
+pub(crate) struct Rabbit {
+    pub(crate) node: RabbitMq,
+    proxy: TcpProxy,
+    queue: String,
+}
+
+impl Rabbit {
+    /// Small limits, so that the cases that reach them are quick.
+    fn settings(&self) -> String {
+        format!(
+            "?queue={}&max_chunk=20000&window_chunks=32&window=60000&ack_interval=20ms",
+            self.queue
+        )
+    }
+}
+
+impl Medium for Rabbit {
+    fn fresh() -> Self {
+        let node = RabbitMq::shared();
+        let proxy = TcpProxy::start().unwrap();
+        proxy.set_target(Some(node.address()));
+        let medium = Self {
+            node,
+            proxy,
+            queue: fresh_name("contract"),
+        };
+        // A queue that two declare at the same time refuses chunks until it has a leader; that may
+        // be tried again, but most cases count what is confirmed at once.
+        declared(&medium.node.uri(&medium.settings()));
+        medium
+    }
+
+    fn support(&self) -> Support {
+        Support::ALL
+    }
+
+    fn writer(&mut self) -> Box<dyn ChunkWriter> {
+        let port = self.proxy.address().port();
+        writer(&format!("amqp://127.0.0.1:{port}{}", self.settings()))
+    }
+
+    fn reader(&mut self) -> Box<dyn ChunkReader> {
+        reader(&self.node.uri(&self.settings()))
+    }
+
+    fn break_connections(&mut self) {
+        self.proxy.cut();
+    }
+
+    fn stall(&mut self) {
+        self.proxy.set_frozen(true);
+    }
+
+    fn resume(&mut self) {
+        self.proxy.set_frozen(false);
+    }
+}

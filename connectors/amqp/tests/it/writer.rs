@@ -1,0 +1,204 @@
+//! What the broker can say to a writer.
+
+use std::slice;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ChunkWriter, Outcome, RejectReason, Rejected, RetryClass};
+use baler_connector_amqp::AmqpWriter;
+use baler_connector_testkit::{
+    ChunkSource, PATIENCE, Pump, RABBITMQ_MAX_MESSAGE_BYTES, RabbitMq, Tap, drive, within_patience,
+};
+
+use crate::support::{declared, fresh_name, reader, writer};
+
+fn opened(uri: &str) -> Box<AmqpWriter> {
+    let mut writer = writer(uri);
+    writer.reopen(Instant::now() + PATIENCE).unwrap();
+    writer
+}
+
+/// The first answer to what was offered.
+fn answer(writer: &mut AmqpWriter) -> Outcome {
+    let mut confirmations = Vec::new();
+    within_patience("the broker answers", || {
+        writer.confirmations(&mut confirmations).unwrap();
+        confirmations.pop().map(|confirmation| confirmation.outcome)
+    })
+}
+
+#[test]
+fn unroutable_chunk_is_refused_for_good() {
+    let node = RabbitMq::shared();
+    let exchange = fresh_name("nowhere");
+    let mut writer = opened(&node.uri(&format!("?exchange={exchange}&routing_key=k")));
+    writer.offer(ChunkSource::new(1).next(0, 100)).unwrap();
+    let Outcome::Refused(error) = answer(&mut writer) else {
+        panic!("a chunk that no queue takes was confirmed");
+    };
+    assert_eq!(error.class, RetryClass::Final);
+    assert!(error.message.contains("NO_ROUTE"), "{error}");
+    assert_eq!(writer.counts().returned, 1);
+}
+
+#[test]
+fn exchange_leads_to_the_queue_that_is_bound_to_it() {
+    let node = RabbitMq::shared();
+    let (exchange, queue) = (fresh_name("exchange"), fresh_name("queue"));
+    let read_from =
+        format!("?exchange={exchange}&exchange_type=topic&routing_key=a.*&queue={queue}");
+    declared(&node.uri(&read_from));
+    let mut tap = Tap::new(reader(&node.uri(&read_from)));
+    let write_to = format!("?exchange={exchange}&exchange_type=topic&routing_key=a.b");
+    let mut pump = Pump::open(writer(&node.uri(&write_to)));
+    pump.push(ChunkSource::new(1).take(50));
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| {
+            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 50)
+        },
+    );
+    assert_eq!(pump.confirmed(), 50);
+}
+
+#[test]
+fn nacked_chunk_is_refused_and_may_be_tried_again() {
+    let node = RabbitMq::shared();
+    let queue = fresh_name("full");
+    let uri = node.uri(&format!("?queue={queue}&queue_type=classic"));
+    declared(&uri);
+    let definition = r#"{"max-length":1,"overflow":"reject-publish"}"#;
+    node.control(&["set_policy", &queue, &format!("^{queue}$"), definition]);
+    let mut writer = opened(&uri);
+    let mut source = ChunkSource::new(1);
+    let error = within_patience("a full queue refuses", || {
+        writer.offer(source.next(0, 100)).unwrap();
+        match answer(&mut writer) {
+            Outcome::Confirmed => None,
+            Outcome::Refused(error) => Some(error),
+        }
+    });
+    assert!(error.is_retryable(), "{error}");
+    assert_eq!(writer.counts().nacked, 1);
+}
+
+#[test]
+fn limit_of_the_broker_is_learnt_and_what_is_above_it_is_handed_back() {
+    let node = RabbitMq::shared();
+    let uri = node.uri(&format!("?queue={}", fresh_name("large")));
+    let mut writer = opened(&uri);
+    let mut source = ChunkSource::new(1);
+    let large = source.next(0, RABBITMQ_MAX_MESSAGE_BYTES + 1);
+    writer.offer(large.clone()).unwrap();
+    let error = within_patience("the broker closes the channel", || {
+        writer.confirmations(&mut Vec::new()).err()
+    });
+    assert!(error.is_retryable(), "{error}");
+    writer.reopen(Instant::now() + PATIENCE).unwrap();
+    let Err(Rejected {
+        chunk,
+        reason: RejectReason::TooLarge { max_chunk_bytes },
+    }) = writer.offer(large)
+    else {
+        panic!("a chunk above the limit of the broker was taken again");
+    };
+    assert_eq!(max_chunk_bytes, RABBITMQ_MAX_MESSAGE_BYTES);
+    assert_eq!(chunk.ticket, 0);
+    writer
+        .offer(source.next(0, RABBITMQ_MAX_MESSAGE_BYTES))
+        .unwrap();
+    assert!(matches!(answer(&mut writer), Outcome::Confirmed));
+}
+
+#[test]
+fn wrong_password_is_final_and_not_shown() {
+    let node = RabbitMq::shared();
+    let address = node.address();
+    let mut writer = writer(&format!("amqp://guest:s3cr3t-w0rd@{address}?queue=q"));
+    let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final);
+    let shown = format!("{error} {error:?} {writer:?}");
+    assert!(shown.contains("ACCESS_REFUSED"), "{shown}");
+    assert!(!shown.contains("s3cr3t-w0rd"), "{shown}");
+}
+
+#[test]
+fn queue_that_is_another_one_is_a_final_error() {
+    let node = RabbitMq::shared();
+    let queue = fresh_name("kinds");
+    declared(&node.uri(&format!("?queue={queue}&queue_type=classic")));
+    let mut writer = writer(&node.uri(&format!("?queue={queue}&queue_type=quorum")));
+    let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final);
+    assert!(error.message.contains("x-queue-type"), "{error}");
+}
+
+#[test]
+fn every_kind_of_queue_is_written_to() {
+    let node = RabbitMq::shared();
+    for kind in ["classic", "quorum", "stream"] {
+        let queue = fresh_name(kind);
+        let mut writer = opened(&node.uri(&format!("?queue={queue}&queue_type={kind}")));
+        writer.offer(ChunkSource::new(1).next(0, 100)).unwrap();
+        assert!(matches!(answer(&mut writer), Outcome::Confirmed), "{kind}");
+        let listed = node.control(&["list_queues", "--silent", "name", "type", "durable"]);
+        let line = listed.lines().find(|line| line.starts_with(&queue));
+        let line = line.unwrap_or_else(|| panic!("{queue} is not listed: {listed}"));
+        assert!(line.contains(kind) && line.ends_with("true"), "{line}");
+    }
+}
+
+#[test]
+fn threads_end_with_their_connections() {
+    let node = RabbitMq::shared();
+    let uri = node.uri(&format!("?queue={}", fresh_name("threads")));
+    let mut writer = writer(&uri);
+    for _ in 0..10 {
+        writer.reopen(Instant::now() + PATIENCE).unwrap();
+    }
+    drop(reader(&uri));
+    writer.close(Instant::now() + PATIENCE);
+    within_patience("all threads end", || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let names =
+            tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        let left = names.filter(|name| name.starts_with("lapin") || name.starts_with("baler-amqp"));
+        (left.count() == 0).then_some(())
+    });
+}
+
+/// The broker blocks publishers while it is short of memory: a node of its own.
+#[test]
+fn blocked_connection_is_a_full_window_and_counted() {
+    let node = RabbitMq::start();
+    let mut writer = opened(&node.uri("?queue=blocked"));
+    let mut source = ChunkSource::new(1);
+    node.control(&["set_vm_memory_high_watermark", "0.00001"]);
+    // It blocks the connection at its next publish.
+    writer.offer(source.next(0, 100)).unwrap();
+    within_patience("the connection is blocked", || {
+        writer.counts().is_blocked.then_some(())
+    });
+    let Err(Rejected {
+        chunk,
+        reason: RejectReason::Full,
+    }) = writer.offer(source.next(0, 100))
+    else {
+        panic!("a blocked connection took a chunk");
+    };
+    node.control(&["set_vm_memory_high_watermark", "0.5"]);
+    within_patience("it is unblocked", || {
+        (!writer.counts().is_blocked).then_some(())
+    });
+    writer.offer(chunk).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(answer(&mut writer), Outcome::Confirmed));
+    }
+    assert_eq!(writer.counts().blocked, 1);
+    let report = writer.close(Instant::now() + Duration::from_secs(5));
+    assert!(
+        report.error.is_none() && report.unconfirmed.is_empty(),
+        "{report:?}"
+    );
+}
