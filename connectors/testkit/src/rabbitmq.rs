@@ -184,6 +184,18 @@ impl RabbitMq {
         said
     }
 
+    /// Forces to disk what was declared. A node keeps declarations in memory for a moment (Mnesia's
+    /// log, Ra's directory of quorum queues), and one that is killed in it forgets the queue with
+    /// everything confirmed in it: a test that kills must call this after its queues are declared.
+    ///
+    /// # Panics
+    ///
+    /// The node does not run.
+    pub fn sync_declarations(&self) {
+        let sync = "mnesia:sync_log(), [dets:sync(Table) || Table <- dets:all()], ok.";
+        self.control(&["eval", sync]);
+    }
+
     /// One of RabbitMQ's scripts, told where everything of this node is.
     fn command(&self, script: &str) -> Command {
         let mut command = Command::new(installed().join("sbin").join(script));

@@ -32,10 +32,7 @@ impl RabbitMq {
     /// RabbitMQ is not installed, or the node does not start.
     pub fn shared() -> Self {
         let program = std::env::current_exe().expect("the test knows its program");
-        let folder = program
-            .parent()
-            .unwrap_or(Path::new("."))
-            .join("baler-rabbitmq");
+        let folder = program.with_file_name("baler-rabbitmq");
         fs::create_dir_all(&folder).expect("the node's folder can be made");
         let open = |name: &str| File::create(folder.join(name)).expect("a lock can be made");
         let starting = open("starting");
@@ -51,7 +48,7 @@ impl RabbitMq {
         node.restart();
         let ports = format!("{} {} {}", node.port, node.epmd_port, node.dist_port);
         fs::write(folder.join("ports"), ports).expect("the node's ports can be written");
-        Command::new("sh")
+        let mut reaper = Command::new("sh")
             .args(["-c", REAPER, &node.epmd_port.to_string()])
             .current_dir(&folder)
             .stdin(Stdio::null())
@@ -60,6 +57,8 @@ impl RabbitMq {
             .process_group(0)
             .spawn()
             .expect("a shell can be run");
+        // It outlives this process, most of the time.
+        std::thread::spawn(move || reaper.wait());
         node.shared = Some(users);
         node
     }
