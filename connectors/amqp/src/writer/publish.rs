@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use baler_common::transport::Chunk;
@@ -62,13 +62,9 @@ type Confirming = Pin<Box<dyn Future<Output = lapin::Result<Confirmation>> + Sen
 /// A published chunk that is not answered.
 struct Slot {
     since: Instant,
-    state: Progress,
-}
-
-enum Progress {
-    Confirming(Confirming),
-    /// Answered at once, which only a dead channel does.
-    Done(Option<lapin::Result<Confirmation>>),
+    confirming: Confirming,
+    /// Its answer, once it is there; polled no more then.
+    answered: Option<lapin::Result<Confirmation>>,
 }
 
 /// Publishes until it is stopped; yields until when to say good-bye.
@@ -173,27 +169,24 @@ impl Slot {
     /// is the oldest. Awaiting each would cost a round trip through the socket's thread each, five
     /// times the CPU.
     async fn start(mut confirming: Confirming) -> Self {
-        let state = match poll_fn(|cx| Poll::Ready(confirming.as_mut().poll(cx))).await {
-            Poll::Pending => Progress::Confirming(confirming),
-            Poll::Ready(result) => Progress::Done(Some(result)),
+        // Answered at once is only what a dead channel refuses.
+        let answered = match poll_fn(|cx| Poll::Ready(confirming.as_mut().poll(cx))).await {
+            Poll::Pending => None,
+            Poll::Ready(result) => Some(result),
         };
         Self {
             since: Instant::now(),
-            state,
+            confirming,
+            answered,
         }
     }
 
-    fn poll(&mut self, cx: &mut std::task::Context<'_>) -> Poll<lapin::Result<Confirmation>> {
-        let done = match &mut self.state {
-            Progress::Confirming(confirming) => {
-                let Poll::Ready(result) = confirming.as_mut().poll(cx) else {
-                    return Poll::Pending;
-                };
-                Some(result)
-            }
-            Progress::Done(result) => result.take(),
-        };
-        Poll::Ready(done.unwrap_or_else(|| Err(lapin::ErrorKind::FutureCompleted.into())))
+    /// Yields its answer, once.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<lapin::Result<Confirmation>> {
+        match self.answered.take() {
+            Some(result) => Poll::Ready(result),
+            None => self.confirming.as_mut().poll(cx),
+        }
     }
 }
 
@@ -203,7 +196,7 @@ async fn until_answered(window: &mut VecDeque<Slot>) {
         return std::future::pending().await;
     };
     let result = poll_fn(|cx| slot.poll(cx)).await;
-    slot.state = Progress::Done(Some(result));
+    slot.answered = Some(result);
 }
 
 /// What an answer of the broker means. An unroutable message is returned first and confirmed then.

@@ -92,6 +92,8 @@ impl Stream {
 fn survives(down: impl Fn(&RabbitMq), queue_type: &str) {
     let node = RabbitMq::start();
     let mut stream = Stream::new(&node.uri(&format!("?queue=q&queue_type={queue_type}")));
+    stream.confirm(1);
+    node.sync_declarations();
     for _ in 0..2 {
         stream.confirm(300);
         down(&node);

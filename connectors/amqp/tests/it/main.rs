@@ -1,5 +1,7 @@
 //! The connector against real RabbitMQ nodes, which the tests start.
 
+#![cfg(test)]
+
 mod contract;
 mod fault;
 mod reader;
