@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
 use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{ChunkReader, ChunkWriter};
+#[cfg(feature = "amqp")]
+use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
 use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig};
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter};
@@ -22,6 +24,11 @@ const MEDIA: &[&str] = &[
     "kafka",
     #[cfg(feature = "kafka")]
     "kafka+mock",
+    #[cfg(feature = "amqp")]
+    "amqp",
+    #[cfg(feature = "amqp")]
+    "amqps",
+    "file",
     "null",
     "tcp",
 ];
@@ -33,6 +40,11 @@ const SOURCES: &[&str] = &[
     "kafka",
     #[cfg(feature = "kafka")]
     "kafka+mock",
+    #[cfg(feature = "amqp")]
+    "amqp",
+    #[cfg(feature = "amqp")]
+    "amqps",
+    "file",
     KIEKER_LOG,
     "null",
     "tcp",
@@ -116,6 +128,12 @@ pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
         }
         "null" => Box::new(NullWriter::new(NullConfig::from_uri(uri).map_err(wrong)?)),
         "tcp" => Box::new(TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?)),
+    let writer: Result<Box<dyn ChunkWriter>, UriError> = match uri.scheme() {
+        #[cfg(feature = "amqp")]
+        "amqp" | "amqps" => AmqpConfig::from_uri(uri).map(|it| Box::new(AmqpWriter::new(it)) as _),
+        "file" => FileWriterConfig::from_uri(uri).map(|it| Box::new(FileWriter::new(it)) as _),
+        "null" => NullConfig::from_uri(uri).map(|it| Box::new(NullWriter::new(it)) as _),
+        "tcp" => TcpConfig::from_uri(uri).map(|it| Box::new(TcpWriter::new(it)) as _),
         scheme => return Err(unknown_scheme(scheme, MEDIA)),
     };
     Ok(Writer { writer, endpoint })
@@ -137,6 +155,8 @@ fn reader(
     let wrong = |error| bad_uri(&endpoint, &error);
     let mut listens_on = None;
     let reader: Box<dyn ChunkReader> = match uri.scheme() {
+        #[cfg(feature = "amqp")]
+        "amqp" | "amqps" => Box::new(AmqpReader::new(AmqpConfig::from_uri(uri).map_err(wrong)?)?),
         "file" => {
             let mut config = FileReaderConfig::from_uri(uri).map_err(wrong)?;
             config.follow |= follow;

@@ -99,7 +99,7 @@ fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
         return Ok((open.endpoint.clone(), vec![open]));
     }
     let metadata = fs::metadata(path).map_err(|error| {
-        let message = format!("{error}; a URI would start with file:, null: or tcp:");
+        let message = format!("{error}; a URI would start with a scheme such as file: or tcp:");
         Failure::unavailable(&args.what, message)
     })?;
     let files = if metadata.is_dir() {
