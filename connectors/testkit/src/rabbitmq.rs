@@ -213,6 +213,8 @@ impl RabbitMq {
         set("RABBITMQ_DIST_PORT", &self.dist_port.to_string());
         set("ERL_EPMD_PORT", &self.epmd_port.to_string());
         set("ERL_EPMD_ADDRESS", &"127.0.0.1");
+        // Else it refuses to end while it believes that the node, just killed, still lives.
+        set("ERL_EPMD_RELAXED_COMMAND_CHECK", &"1");
         // Else the distribution's port listens everywhere. One scheduler that does not spin leaves
         // the processors to the tests.
         set(

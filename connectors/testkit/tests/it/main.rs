@@ -5,3 +5,4 @@
 mod contract;
 mod memory;
 mod proxy;
+mod rabbitmq;
