@@ -19,32 +19,30 @@ use crate::exit::{Code, Failure};
 
 /// The schemes of media.
 const MEDIA: &[&str] = &[
-    "file",
-    #[cfg(feature = "kafka")]
-    "kafka",
-    #[cfg(feature = "kafka")]
-    "kafka+mock",
     #[cfg(feature = "amqp")]
     "amqp",
     #[cfg(feature = "amqp")]
     "amqps",
     "file",
+    #[cfg(feature = "kafka")]
+    "kafka",
+    #[cfg(feature = "kafka")]
+    "kafka+mock",
     "null",
     "tcp",
 ];
 
 /// The schemes of everything that records come from.
 const SOURCES: &[&str] = &[
-    "file",
-    #[cfg(feature = "kafka")]
-    "kafka",
-    #[cfg(feature = "kafka")]
-    "kafka+mock",
     #[cfg(feature = "amqp")]
     "amqp",
     #[cfg(feature = "amqp")]
     "amqps",
     "file",
+    #[cfg(feature = "kafka")]
+    "kafka",
+    #[cfg(feature = "kafka")]
+    "kafka+mock",
     KIEKER_LOG,
     "null",
     "tcp",
@@ -117,6 +115,8 @@ pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
     let (uri, endpoint) = parse(text)?;
     let wrong = |error| bad_uri(&endpoint, &error);
     let writer: Box<dyn ChunkWriter> = match uri.scheme() {
+        #[cfg(feature = "amqp")]
+        "amqp" | "amqps" => Box::new(AmqpWriter::new(AmqpConfig::from_uri(uri).map_err(wrong)?)),
         "file" => {
             let config = FileWriterConfig::from_uri(uri).map_err(wrong)?;
             Box::new(FileWriter::new(config))
@@ -128,12 +128,6 @@ pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
         }
         "null" => Box::new(NullWriter::new(NullConfig::from_uri(uri).map_err(wrong)?)),
         "tcp" => Box::new(TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?)),
-    let writer: Result<Box<dyn ChunkWriter>, UriError> = match uri.scheme() {
-        #[cfg(feature = "amqp")]
-        "amqp" | "amqps" => AmqpConfig::from_uri(uri).map(|it| Box::new(AmqpWriter::new(it)) as _),
-        "file" => FileWriterConfig::from_uri(uri).map(|it| Box::new(FileWriter::new(it)) as _),
-        "null" => NullConfig::from_uri(uri).map(|it| Box::new(NullWriter::new(it)) as _),
-        "tcp" => TcpConfig::from_uri(uri).map(|it| Box::new(TcpWriter::new(it)) as _),
         scheme => return Err(unknown_scheme(scheme, MEDIA)),
     };
     Ok(Writer { writer, endpoint })

@@ -13,8 +13,7 @@ fn bad_uris_are_configuration_errors_that_name_the_place() {
         ("tpc://h:1", "null:, tcp:; did you mean tcp:?"),
         (
             "tpc://h:1",
-            "byte 0 of the URI: tpc: is no known scheme, use one of file:,",
-            "byte 0 of the URI: tpc: is no known scheme, use one of amqp:, amqps:, file:, null:, tcp:; did you mean tcp:?",
+            "byte 0 of the URI: tpc: is no known scheme, use one of ",
         ),
         ("nowhere", "byte 0 of the URI: a URI starts with a scheme"),
         ("tcp://h:99999", "byte 8 of the URI: the port"),
