@@ -19,6 +19,8 @@ pub(crate) struct Report {
     pub(crate) to: String,
     pub(crate) emitted: u64,
     pub(crate) delivered: u64,
+    /// Put on local disk while the medium was away.
+    pub(crate) spooled: u64,
     pub(crate) dropped: BTreeMap<String, u64>,
     /// Chunks that the medium confirmed.
     pub(crate) chunks: u64,
@@ -66,6 +68,7 @@ impl Report {
             to: endpoint.to_owned(),
             emitted: stats.emitted,
             delivered: stats.delivered,
+            spooled: stats.spooled,
             dropped: by_reason(&stats.dropped),
             chunks,
             bytes,
@@ -105,9 +108,11 @@ impl Report {
     pub(crate) fn conclude(&self) -> Result<Code, Failure> {
         if !self.adds_up {
             let message = format!(
-                "{} emitted is not {} delivered plus {} dropped: a fault of baler, please report it",
+                "{} emitted is not {} delivered plus {} spooled plus {} dropped: a fault of baler, \
+                 please report it",
                 self.emitted,
                 self.delivered,
+                self.spooled,
                 self.losses.total()
             );
             return Err(Failure::new(Code::Internal, message));
@@ -130,7 +135,7 @@ impl Report {
         Ok(Code::Done)
     }
 
-    /// Whether `emitted` is `delivered` plus all of `dropped`.
+    /// Whether `emitted` is `delivered` plus `spooled` plus all of `dropped`.
     pub(crate) fn adds_up(&self) -> bool {
         self.adds_up
     }
@@ -139,11 +144,15 @@ impl Report {
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let number = output::number;
         let dropped = self.losses.total();
+        let spooled = match self.spooled {
+            0 => String::new(),
+            records => format!("{} spooled + ", number(records)),
+        };
         let mut rows = vec![
             (
                 "records",
                 format!(
-                    "{} emitted = {} delivered + {} dropped",
+                    "{} emitted = {} delivered + {spooled}{} dropped",
                     number(self.emitted),
                     number(self.delivered),
                     number(dropped),

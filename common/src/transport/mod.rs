@@ -27,8 +27,11 @@ pub use chunk::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerI
 pub use error::{RetryClass, TransportError};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats};
 pub use reader::{
-    ChunkReader, Damaged, Delivery, LaneName, Origin, ReaderCapability, ReaderCloseReport,
-    Received, Settled, Token, Verdict,
+    ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderCapability, ReaderCloseReport,
+    ReaderStats, Received, Settled, Token, Verdict,
 };
 pub use retry::RetryPolicy;
-pub use writer::{ChunkWriter, CloseReport, Confirmation, Notify, Outcome, RejectReason, Rejected};
+pub use writer::{
+    ChunkWriter, CloseReport, Confirmation, Notify, Outcome, RejectReason, Rejected, SpoolStats,
+    WriterStats,
+};

@@ -51,6 +51,12 @@ pub trait ChunkReader: Send {
     /// The medium failed; the delivery will come again.
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError>;
 
+    /// What the reader knows of its medium beyond deliveries: lag, rebalances, reconnects. Cheap;
+    /// never blocks.
+    fn stats(&self) -> ReaderStats {
+        ReaderStats::default()
+    }
+
     /// Gives back what was not settled and ends, before `by`.
     fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport;
 }
@@ -83,6 +89,39 @@ impl ReaderCapability {
             ends: false,
         }
     }
+}
+
+/// What a reader knows of its medium beyond deliveries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderStats {
+    /// How far the reader is behind, lane by lane, for those it owns; empty where the medium does
+    /// not say.
+    pub lag: Vec<LaneLag>,
+    /// How often lanes were assigned or taken away, after the first assignment.
+    pub rebalances: u64,
+    /// How often the reader connected again after the first time.
+    pub reconnects: u64,
+}
+
+impl ReaderStats {
+    /// Chunks in all lanes that were written and not yet settled, where the medium says.
+    pub fn total_lag(&self) -> Option<u64> {
+        if self.lag.is_empty() {
+            return None;
+        }
+        let sum = |total: u64, lane: &LaneLag| total.saturating_add(lane.chunks);
+        Some(self.lag.iter().fold(0, sum))
+    }
+}
+
+/// How far a reader is behind in one lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneLag {
+    /// The medium's name of the lane: a partition, a queue.
+    pub lane: LaneName,
+    /// Chunks that were written and not yet settled, as the medium last said.
+    pub chunks: u64,
 }
 
 /// What happened at a reader.

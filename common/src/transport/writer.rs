@@ -63,8 +63,42 @@ pub trait ChunkWriter: Send {
     /// The medium cannot be reached; the owner tries again later unless the class is final.
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError>;
 
+    /// What the writer knows of its medium beyond chunks and errors. Cheap; never blocks.
+    fn stats(&self) -> WriterStats {
+        WriterStats::default()
+    }
+
     /// Flushes until `by` at most, then gives up what is left, and accounts for it.
     fn close(self: Box<Self>, by: Instant) -> CloseReport;
+}
+
+/// What a writer knows of its medium beyond chunks and errors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriterStats {
+    /// Whether the medium asks to wait, as RabbitMQ does with `connection.blocked`.
+    pub blocked: bool,
+    /// What waits on local disk, if a spool is in between.
+    pub spool: SpoolStats,
+}
+
+/// What a spool did and holds. A chunk counts once a life of the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpoolStats {
+    /// Chunks put on disk in this life.
+    pub spooled_chunks: u64,
+    /// Records in them.
+    pub spooled_records: u64,
+    /// Chunks sent on from disk and confirmed by the medium in this life, those of earlier lives
+    /// included.
+    pub replayed_chunks: u64,
+    /// Records in them.
+    pub replayed_records: u64,
+    /// Chunks on disk now, those of earlier lives included.
+    pub waiting_chunks: u64,
+    /// Their bytes.
+    pub waiting_bytes: u64,
 }
 
 /// Told that something changed. Called from any thread; must not block.
@@ -87,6 +121,9 @@ pub struct Confirmation {
 pub enum Outcome {
     /// The medium has it, as durably as the capability says.
     Confirmed,
+    /// The medium is away; the chunk was put on local disk, from where it is sent on later, in this
+    /// life of the process or the next. Its own counts are in [`WriterStats::spool`].
+    Spooled,
     /// The medium refused this chunk; its class says whether to offer it again. Other chunks are
     /// not concerned.
     Refused(TransportError),

@@ -185,7 +185,7 @@ impl Pump {
                 );
             }
             match outcome {
-                Outcome::Confirmed => {
+                Outcome::Confirmed | Outcome::Spooled => {
                     self.confirmed.insert(ticket);
                 }
                 Outcome::Refused(error) => self.refused.push((ticket, error)),

@@ -278,6 +278,10 @@ impl Dispatch {
                 self.shared.ledger.delivered(records, bytes);
                 return;
             }
+            End::Spooled => {
+                self.shared.ledger.spooled(chunk.meta.records);
+                return;
+            }
             End::TooLarge { max_chunk_bytes } => {
                 self.encoder.list_as_lost(chunk.meta.identity.sequence);
                 self.split_chunk(&chunk, max_chunk_bytes);
@@ -356,6 +360,10 @@ impl Dispatch {
                 End::Confirmed => {
                     let (records, bytes) = (chunk.meta.records, chunk.bytes.len());
                     self.shared.ledger.delivered(records, bytes);
+                    continue;
+                }
+                End::Spooled => {
+                    self.shared.ledger.spooled(chunk.meta.records);
                     continue;
                 }
                 End::TooLarge { .. } => (LossReason::TooLarge, None),

@@ -21,6 +21,7 @@ pub(crate) struct Ledger {
 #[derive(Debug, Default)]
 struct Accounts {
     delivered: u64,
+    spooled: u64,
     chunks_delivered: u64,
     bytes_delivered: u64,
     lost: Losses,
@@ -52,6 +53,10 @@ impl Ledger {
             add(&mut accounts.chunks_delivered, 1);
             add_bytes(&mut accounts.bytes_delivered, bytes);
         });
+    }
+
+    pub(super) fn spooled(&self, records: u32) {
+        self.enter(|accounts| add(&mut accounts.spooled, u64::from(records)));
     }
 
     pub(super) fn lost(&self, reason: LossReason, records: u64) {
@@ -121,7 +126,10 @@ impl Ledger {
             return report.clone();
         }
         let mut stats = accounts.stats(queues);
-        let known = stats.delivered.saturating_add(stats.dropped.total());
+        let known = stats
+            .delivered
+            .saturating_add(stats.spooled)
+            .saturating_add(stats.dropped.total());
         let rest = stats.emitted.saturating_sub(known);
         stats.dropped.add(LossReason::Undelivered, rest);
         stats.queued = 0;
@@ -158,6 +166,7 @@ impl Accounts {
         Stats {
             emitted: counts.emitted,
             delivered: self.delivered,
+            spooled: self.spooled,
             dropped,
             queued: counts.queued,
             queue_bytes: queues.bytes(),

@@ -9,7 +9,7 @@ use super::batch::ClosedBy;
 
 /// What a controller and its collector have done so far.
 ///
-/// At any time `emitted` is `delivered`, `dropped` and what is on its way.
+/// At any time `emitted` is `delivered`, `spooled`, `dropped` and what is on its way.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -17,6 +17,9 @@ pub struct Stats {
     pub emitted: u64,
     /// Records in chunks that the medium confirmed.
     pub delivered: u64,
+    /// Records in chunks that were put on local disk while the medium was away. What became of them
+    /// since is in [`OutboxStats::writer`].
+    pub spooled: u64,
     /// Records lost, by reason.
     pub dropped: Losses,
     /// Records in the queues.
@@ -80,7 +83,7 @@ impl ClosedByCounts {
     }
 }
 
-/// How a controller ended. `emitted` is `delivered` plus all of `dropped`, exactly.
+/// How a controller ended. `emitted` is `delivered` plus `spooled` plus all of `dropped`, exactly.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ShutdownReport {
@@ -103,14 +106,20 @@ impl ShutdownReport {
         self.stats.delivered
     }
 
+    /// Records put on local disk while the medium was away.
+    pub fn spooled(&self) -> u64 {
+        self.stats.spooled
+    }
+
     /// Records lost, by reason.
     pub fn dropped(&self) -> &Losses {
         &self.stats.dropped
     }
 
-    /// Whether `emitted` is `delivered` plus all of `dropped`.
+    /// Whether `emitted` is `delivered` plus `spooled` plus all of `dropped`.
     pub fn adds_up(&self) -> bool {
-        self.delivered().checked_add(self.dropped().total()) == Some(self.emitted())
+        let kept = self.delivered().checked_add(self.spooled());
+        kept.and_then(|kept| kept.checked_add(self.dropped().total())) == Some(self.emitted())
     }
 }
 
@@ -119,10 +128,11 @@ impl fmt::Display for ShutdownReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (emitted, delivered) = (self.emitted(), self.delivered());
         let dropped = self.dropped().total();
-        write!(
-            f,
-            "{emitted} emitted = {delivered} delivered + {dropped} dropped"
-        )?;
+        write!(f, "{emitted} emitted = {delivered} delivered + ")?;
+        if self.spooled() > 0 {
+            write!(f, "{} spooled + ", self.spooled())?;
+        }
+        write!(f, "{dropped} dropped")?;
         let mut between = " (";
         for (code, records) in self.dropped().iter() {
             match LossReason::from_code(code) {

@@ -18,6 +18,8 @@ pub struct Fate {
 pub enum End {
     /// The medium has it, as durably as its capability says.
     Confirmed,
+    /// The writer put it on local disk, since the medium is away; it sends it on later.
+    Spooled,
     /// The medium refused it for good, or the connection to it.
     Refused(Arc<TransportError>),
     /// The medium never takes so large a chunk: split it.

@@ -188,6 +188,7 @@ impl Outbox {
             if let Some(entry) = position.ok().and_then(|at| self.unconfirmed.remove(at)) {
                 fates.push(entry.end(match outcome {
                     Outcome::Confirmed => End::Confirmed,
+                    Outcome::Spooled => End::Spooled,
                     Outcome::Refused(error) => End::of_refusal(error),
                 }));
             }
@@ -213,6 +214,7 @@ impl Outbox {
                 Link::Open => Connection::Open,
                 Link::Failed(_) => Connection::Failed,
             },
+            writer: self.writer.stats(),
             last_error: self.last_error.clone(),
         }
     }
@@ -247,6 +249,10 @@ impl Outbox {
             Outcome::Confirmed => {
                 self.failures = 0;
                 self.remove(at, End::Confirmed, fates);
+            }
+            Outcome::Spooled => {
+                self.failures = 0;
+                self.remove(at, End::Spooled, fates);
             }
             Outcome::Refused(error) if error.is_retryable() => {
                 let draw = self.draw();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::transport::TransportError;
+use crate::transport::{TransportError, WriterStats};
 
 /// The state of a writer's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,6 +47,8 @@ pub struct OutboxStats {
     pub in_flight_bytes: usize,
     /// The connection's state.
     pub connection: Connection,
+    /// What the writer says of its medium.
+    pub writer: WriterStats,
     /// What went wrong last.
     pub last_error: Option<Arc<TransportError>>,
 }

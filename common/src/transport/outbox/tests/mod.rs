@@ -16,6 +16,7 @@ use crate::transport::{RetryClass, RetryPolicy};
 fn ends(fates: &[Fate]) -> Vec<(u64, &'static str)> {
     let name = |end: &End| match end {
         End::Confirmed => "confirmed",
+        End::Spooled => "spooled",
         End::Refused(_) => "refused",
         End::TooLarge { .. } => "too large",
         End::Undelivered(_) => "undelivered",
