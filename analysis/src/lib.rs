@@ -7,13 +7,17 @@ pub mod lanes;
 mod parcel;
 mod pipe;
 pub mod quarantine;
+mod report;
 pub mod sinks;
 mod source;
 mod stage;
 pub mod trace;
+mod watch;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};
 pub use pipe::Pipe;
-pub use source::{Source, SourceReport, Step, Stop};
+pub use report::SourceReport;
+pub use source::{Source, Step, Stop};
 pub use stage::Stage;
+pub use watch::SourceWatch;

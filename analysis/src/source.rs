@@ -1,20 +1,23 @@
 //! Drives a reader: decodes, drops duplicates, puts poison aside, settles after processing.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkDecoder, Losses};
+use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
-    ChunkIdentity, ChunkReader, Damaged, Delivery, Received, Settled, Token, TransportError,
-    Verdict,
+    ChunkIdentity, ChunkReader, Damaged, Delivery, LaneName, Received, Settled, Token,
+    TransportError, Verdict,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::error::AnalysisError;
-use crate::lanes::{Arrival, Gap, LaneTracker};
+use crate::lanes::{Arrival, LaneTracker};
 use crate::parcel::Parcel;
 use crate::quarantine::{Discard, Poison, Quarantine};
+use crate::report::SourceReport;
 use crate::stage::Stage;
+use crate::watch::{SourceWatch, Watched};
 
 /// How many chunks may be in work: received and not settled.
 const DEFAULT_DEMAND: usize = 64;
@@ -42,6 +45,9 @@ pub struct Source {
     demand: usize,
     /// Whether the last step received something, if only a copy or damage.
     heard: bool,
+    /// The medium's lanes that this reader owns, once it was told of any.
+    assigned: Option<BTreeSet<LaneName>>,
+    watched: Option<Watched>,
     report: SourceReport,
 }
 
@@ -62,42 +68,6 @@ pub enum Step {
 pub struct Stop {
     /// Stop when nothing came for so long, neither chunks nor copies nor damage.
     pub idle_timeout: Option<Duration>,
-}
-
-/// What a source did.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct SourceReport {
-    /// Chunks decoded and handed on.
-    pub chunks: u64,
-    /// Records in them.
-    pub records: u64,
-    /// Bytes of them, as received.
-    pub bytes: u64,
-    /// Chunks settled as processed.
-    pub acknowledged: u64,
-    /// Chunks given back because a stage failed.
-    pub given_back: u64,
-    /// Chunks, or bytes that should have been one, that were put aside.
-    pub quarantined: u64,
-    /// Deliveries that the medium marked as repeated.
-    pub redelivered: u64,
-    /// Copies of chunks that this reader had settled before; not processed again.
-    pub duplicates: u64,
-    /// Chunks too late to tell whether they had been settled; processed.
-    pub unverifiable: u64,
-    /// Settlements that came too late: the delivery had gone to another reader.
-    pub stale: u64,
-    /// Failures of the medium from which the reader recovers by itself.
-    pub transport_errors: u64,
-    /// Lanes seen, and how many of them have ended.
-    pub lanes: usize,
-    /// Lanes whose producer's last chunk was seen.
-    pub complete_lanes: usize,
-    /// Chunks that never came, lane by lane.
-    pub gaps: Vec<Gap>,
-    /// Records that producers lost before they were sent, by reason.
-    pub producer_losses: Losses,
 }
 
 impl fmt::Debug for Source {
@@ -122,6 +92,8 @@ impl Source {
             verdicts,
             demand: DEFAULT_DEMAND,
             heard: false,
+            assigned: None,
+            watched: None,
             report: SourceReport::default(),
         };
         source.reader.set_demand(source.demand);
@@ -150,6 +122,16 @@ impl Source {
         self
     }
 
+    /// A view of the figures for other threads, brought up to date while this one calls
+    /// [`step`](Self::step), a few times a second, and once more at the close.
+    ///
+    /// All views are one.
+    pub fn watch(&mut self) -> SourceWatch {
+        let now = self.report();
+        let watched = self.watched.get_or_insert_with(|| Watched::new(now));
+        watched.view()
+    }
+
     /// Receives and decodes until there is a parcel, the end, or the deadline.
     ///
     /// Settles what was processed meanwhile.
@@ -159,6 +141,7 @@ impl Source {
     /// The medium failed for good, or poison could not be put aside.
     pub fn step(&mut self, by: Instant) -> Result<Step, AnalysisError> {
         self.settle_done()?;
+        self.show();
         let received = self.reader.receive(by);
         self.heard = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
         match received {
@@ -168,8 +151,15 @@ impl Source {
                 Ok(Step::Idle)
             }
             Ok(Received::End) => Ok(Step::End),
+            Ok(Received::Idle) => Ok(Step::Idle),
+            Ok(Received::Assigned { lanes }) => {
+                self.assigned.get_or_insert_default().extend(lanes);
+                Ok(Step::Idle)
+            }
             // What a revoked lane has in flight is settled or goes stale; nothing is lost by going on.
-            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {
+            Ok(Received::Revoked { lanes, .. }) => {
+                let assigned = self.assigned.get_or_insert_default();
+                assigned.retain(|lane| !lanes.contains(lane));
                 Ok(Step::Idle)
             }
             Err(error) => {
@@ -244,6 +234,9 @@ impl Source {
         report.complete_lanes = self.lanes.complete_lanes();
         report.gaps = self.lanes.gaps();
         report.producer_losses = self.lanes.losses();
+        report.in_work = self.in_work.len();
+        report.assigned = self.assigned.as_ref().map(BTreeSet::len);
+        report.reader = self.reader.stats();
         report
     }
 
@@ -255,12 +248,27 @@ impl Source {
     pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
         let settled = self.settle_done();
         let report = self.report();
+        if let Some(watched) = &mut self.watched {
+            watched.show(report.clone(), Instant::now());
+        }
         let closed = self.reader.close(by);
         settled?;
         match closed.error {
             Some(error) => Err(error.into()),
             None => Ok(report),
         }
+    }
+
+    /// Brings the view for other threads up to date, if somebody has one and its time has come.
+    fn show(&mut self) {
+        let Some(mut watched) = self.watched.take() else {
+            return;
+        };
+        let now = Instant::now();
+        if watched.is_due(now) {
+            watched.show(self.report(), now);
+        }
+        self.watched = Some(watched);
     }
 
     fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {

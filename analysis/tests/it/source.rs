@@ -255,3 +255,36 @@ fn losses_that_the_producer_tells_are_reported() {
     assert_eq!(report.producer_losses.get(LossReason::QueueFullNewest), 41);
     assert_eq!((report.lanes, report.complete_lanes), (1, 1));
 }
+
+#[test]
+fn a_watch_shows_the_figures_to_other_threads() {
+    let mut script = vec![Play::Assigned(&["0", "1"])];
+    script.extend(play(0..3));
+    script.push(Play::Revoked(&["1"]));
+    let (reader, _) = Scripted::new(script);
+    let mut source = Source::new(reader.endless());
+    let watch = source.watch();
+    assert_eq!((watch.report().chunks, watch.report().assigned), (0, None));
+    assert_eq!(watch.report().reader.total_lag(), Some(5));
+    let seen = std::thread::spawn(move || {
+        let end = Instant::now() + Duration::from_secs(60);
+        while watch.report().acknowledged < 3 {
+            assert!(Instant::now() < end, "{:?}", watch.report());
+            std::thread::yield_now();
+        }
+        watch
+    });
+    let (mut stage, _) = keep_all();
+    source
+        .run(&mut stage, Stop::default(), |_| !seen.is_finished())
+        .unwrap();
+    let watch = seen.join().unwrap();
+    let shown = watch.report();
+    assert_eq!(
+        (shown.chunks, shown.in_work, shown.assigned),
+        (3, 0, Some(1))
+    );
+    let report = source.close(soon()).unwrap();
+    assert_eq!(watch.report().acknowledged, report.acknowledged);
+    assert_eq!(report.reader.total_lag(), Some(0));
+}

@@ -12,8 +12,9 @@ use baler_common::record::{
     BatchBuilder, DynamicRecord, Field, FieldType, RecordBatch, Schema, Value,
 };
 use baler_common::transport::{
-    ChunkIdentity, ChunkReader, Damaged, Delivery, Epoch, Order, Origin, ProducerId,
-    ReaderCapability, ReaderCloseReport, Received, Settled, Token, TransportError, Verdict,
+    ChunkIdentity, ChunkReader, Damaged, Delivery, Epoch, LaneLag, LaneName, Order, Origin,
+    ProducerId, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token,
+    TransportError, Verdict,
 };
 use bytes::Bytes;
 
@@ -76,6 +77,12 @@ pub(crate) enum Play {
     Chunk(Bytes),
     Damaged(Bytes),
     Error(TransportError),
+    Assigned(&'static [&'static str]),
+    Revoked(&'static [&'static str]),
+}
+
+fn names(lanes: &[&str]) -> Vec<LaneName> {
+    lanes.iter().map(|lane| (*lane).into()).collect()
 }
 
 /// Plays a script, then ends; keeps the verdicts, redelivers what is to be tried again.
@@ -129,7 +136,7 @@ impl ChunkReader for Scripted {
         self.demand = chunks;
     }
 
-    fn receive(&mut self, _by: Instant) -> Result<Received, TransportError> {
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
         if self.handed_out.len() >= self.demand {
             return Ok(Received::Idle);
         }
@@ -152,6 +159,13 @@ impl ChunkReader for Scripted {
                 reason: "torn".into(),
             })),
             Some(Play::Error(error)) => Err(error),
+            Some(Play::Assigned(lanes)) => Ok(Received::Assigned {
+                lanes: names(lanes),
+            }),
+            Some(Play::Revoked(lanes)) => Ok(Received::Revoked {
+                lanes: names(lanes),
+                by,
+            }),
             None if self.handed_out.is_empty() && self.ends => Ok(Received::End),
             None => Ok(Received::Idle),
         }
@@ -169,6 +183,15 @@ impl ChunkReader for Scripted {
         }
         self.verdicts.lock().unwrap().push((token, verdict));
         Ok(Settled::Done)
+    }
+
+    fn stats(&self) -> ReaderStats {
+        let mut stats = ReaderStats::default();
+        stats.lag = vec![LaneLag {
+            lane: "0".into(),
+            chunks: u64::try_from(self.script.len()).unwrap(),
+        }];
+        stats
     }
 
     fn close(self: Box<Self>, _by: Instant) -> ReaderCloseReport {

@@ -102,6 +102,8 @@ pub struct ReaderStats {
     pub rebalances: u64,
     /// How often the reader connected again after the first time.
     pub reconnects: u64,
+    /// Whether the medium can be reached now, where the reader knows.
+    pub connected: Option<bool>,
 }
 
 impl ReaderStats {

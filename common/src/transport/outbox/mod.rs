@@ -207,6 +207,7 @@ impl Outbox {
             broken: self.counts.broken,
             unconfirmed_chunks: self.unconfirmed.len(),
             unconfirmed_bytes: self.bytes,
+            oldest_unconfirmed: self.unconfirmed.front().map(|entry| entry.since),
             in_flight_chunks: self.in_flight_chunks,
             in_flight_bytes: self.in_flight_bytes,
             connection: match self.link {

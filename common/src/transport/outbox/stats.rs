@@ -1,6 +1,7 @@
 //! What an outbox has done and holds.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::transport::{TransportError, WriterStats};
 
@@ -41,6 +42,9 @@ pub struct OutboxStats {
     pub unconfirmed_chunks: usize,
     /// Bytes of chunks without a fate.
     pub unconfirmed_bytes: usize,
+    /// When the oldest chunk without a fate was pushed. A point in time rather than an age, so that
+    /// a snapshot of a medium that hangs goes on ageing.
+    pub oldest_unconfirmed: Option<Instant>,
     /// Chunks that the writer has taken and not confirmed.
     pub in_flight_chunks: usize,
     /// Bytes that the writer has taken and not confirmed.
@@ -51,4 +55,13 @@ pub struct OutboxStats {
     pub writer: WriterStats,
     /// What went wrong last.
     pub last_error: Option<Arc<TransportError>>,
+}
+
+impl OutboxStats {
+    /// How long the oldest chunk without a fate has waited at this point in time; zero when there
+    /// is none.
+    pub fn oldest_unconfirmed_age(&self, now: Instant) -> Duration {
+        self.oldest_unconfirmed
+            .map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
 }

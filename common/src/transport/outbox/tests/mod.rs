@@ -50,6 +50,27 @@ fn window_is_filled_in_order_and_moves_with_confirmations() {
 }
 
 #[test]
+fn age_is_that_of_the_oldest_chunk_without_a_fate() {
+    let fake = Fake::new(2);
+    let mut outbox = fake.outbox(RetryPolicy::default());
+    let first = start();
+    let (second, later) = (
+        first + Duration::from_secs(3),
+        first + Duration::from_secs(10),
+    );
+    let age = |outbox: &Outbox| outbox.stats().oldest_unconfirmed_age(later);
+    assert_eq!(age(&outbox), Duration::ZERO);
+    outbox.push(chunk(0, 10), first);
+    outbox.push(chunk(1, 10), second);
+    let mut fates = Vec::new();
+    outbox.drive(second, None, &mut fates);
+    assert_eq!(age(&outbox), later - first);
+    fake.perform(Deed::Confirm);
+    outbox.drive(later, None, &mut fates);
+    assert_eq!(age(&outbox), later - second);
+}
+
+#[test]
 fn bytes_of_the_window_bound_all_but_a_single_chunk() {
     let mut fake = Fake::new(8);
     fake.capability.window_bytes = NonZeroUsize::new(100).unwrap();
