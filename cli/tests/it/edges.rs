@@ -37,7 +37,11 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
-    ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
+    (
+        "baler-connector-testkit",
+        Allowed::Only(&["baler-common", "baler-faults"]),
+    ),
+    ("baler-faults", Allowed::Only(&[])),
     ("baler-analysis", Allowed::Only(&["baler-common"])),
     ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
@@ -62,6 +66,7 @@ const DEV: &[&str] = &[
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",
+    "baler-faults",
 ];
 
 /// What one crate more may name in `[dev-dependencies]`.

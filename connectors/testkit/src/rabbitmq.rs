@@ -1,279 +1,104 @@
-//! Private RabbitMQ nodes, started and stopped by tests.
+//! RabbitMQ nodes for tests, in which a fault that fails is a failed test.
 
-mod shared;
+use std::ops::Deref;
 
-use std::ffi::OsStr;
-use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use baler_faults::{FaultError, RabbitMqNode};
 
-use crate::deadline::within;
-
-/// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
+/// A [`RabbitMqNode`] whose errors are panics.
 ///
-/// Debian's package `rabbitmq-server` must be installed; `scripts/test` sees to it. The node ends
-/// with this value.
+/// Debian's package `rabbitmq-server` must be installed; `scripts/test` sees to it.
+/// What is not here is reached by dereferencing.
 #[derive(Debug)]
-pub struct RabbitMq {
-    folder: PathBuf,
-    port: u16,
-    /// Erlang's port mapper, which outlives the node.
-    epmd_port: u16,
-    dist_port: u16,
-    /// Somebody else ends it.
-    shared: Option<fs::File>,
-}
-
-/// How long a node may take to start: 3 to 10 s on an idle machine.
-const START: Duration = Duration::from_secs(120);
-
-/// How long a node may take to stop.
-const STOP: Duration = Duration::from_secs(60);
-
-/// The largest message that a node takes, in bytes.
-pub const RABBITMQ_MAX_MESSAGE_BYTES: usize = 200_000;
-
-static STARTED: AtomicU32 = AtomicU32::new(0);
+pub struct RabbitMq(RabbitMqNode);
 
 impl RabbitMq {
-    /// Starts a node and waits until it takes connections.
+    /// [`RabbitMqNode::start`].
     ///
     /// # Panics
     ///
     /// RabbitMQ is not installed, or the node does not start.
     pub fn start() -> Self {
-        let node = Self::prepare();
-        node.restart();
-        node
+        Self(done(RabbitMqNode::start()))
     }
 
-    /// A node that is not started yet: [`RabbitMq::restart`] starts it.
+    /// [`RabbitMqNode::prepare`].
     ///
     /// # Panics
     ///
     /// RabbitMQ is not installed.
     pub fn prepare() -> Self {
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let name = format!("baler-rabbitmq-{}-{number}", std::process::id());
-        Self::in_folder(&std::env::temp_dir().join(name))
+        Self(done(RabbitMqNode::prepare()))
     }
 
-    fn in_folder(folder: &Path) -> Self {
-        // Said at once, not after the first start fails.
-        installed();
-        let node = Self {
-            folder: folder.into(),
-            port: free_port(),
-            epmd_port: free_port(),
-            dist_port: free_port(),
-            shared: None,
-        };
-        for inner in ["home", "mnesia", "log"] {
-            fs::create_dir_all(folder.join(inner)).expect("the node's folder can be made");
-        }
-        let write = |name: &str, text: &str| {
-            fs::write(folder.join(name), text).expect("the node's settings can be written");
-        };
-        let settings = format!(
-            "vm_memory_high_watermark.absolute = 512MB\n\
-             disk_free_limit.absolute = 50MB\n\
-             max_message_size = {RABBITMQ_MAX_MESSAGE_BYTES}\n\
-             log.file.level = warning\n"
-        );
-        write("rabbitmq.conf", &settings);
-        write("advanced.config", "[].\n");
-        write("enabled_plugins", "[].\n");
-        write("env.conf", "");
-        node
+    /// A node that all tests of a build share, each with queues of its own:
+    /// [`RabbitMqNode::shared`]. Tests that stop a node [start](Self::start) their own.
+    ///
+    /// # Panics
+    ///
+    /// RabbitMQ is not installed, or the node does not start.
+    pub fn shared() -> Self {
+        let program = std::env::current_exe().expect("the test knows its program");
+        let folder = program.with_file_name("baler-rabbitmq");
+        Self(done(RabbitMqNode::shared(&folder)))
     }
 
-    /// `amqp://127.0.0.1:port` and what follows it in a URI.
-    pub fn uri(&self, rest: &str) -> String {
-        format!("amqp://127.0.0.1:{}{rest}", self.port)
-    }
-
-    /// Where it takes connections.
-    pub fn address(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
-    }
-
-    /// Starts the node again, with what it kept on disk.
+    /// [`RabbitMqNode::restart`].
     ///
     /// # Panics
     ///
     /// It does not start.
     pub fn restart(&self) {
-        let log = fs::File::create(self.folder.join("output")).expect("a log can be made");
-        let errors = log.try_clone().expect("a file handle can be cloned");
-        let mut command = self.command("rabbitmq-server");
-        command
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(errors)
-            // An interrupt of the tests reaches the tests alone, which end the node.
-            .process_group(0);
-        let mut script = command.spawn().expect("RabbitMQ's script can be run");
-        within(START, "RabbitMQ starts", || {
-            if let Ok(Some(status)) = script.try_wait() {
-                let output = fs::read_to_string(self.folder.join("output"));
-                panic!(
-                    "RabbitMQ ended with {status}: {}",
-                    output.unwrap_or_default()
-                );
-            }
-            TcpStream::connect_timeout(&self.address(), Duration::from_millis(200)).ok()
-        });
-        // It ends with the node; until then somebody must wait for it, or it stays as a zombie.
-        std::thread::spawn(move || script.wait());
+        done(self.0.restart());
     }
 
-    /// Stops the node as an administrator would.
+    /// [`RabbitMqNode::stop`].
     ///
     /// # Panics
     ///
     /// It does not stop.
     pub fn stop(&self) {
-        self.signal("TERM");
+        done(self.0.stop());
     }
 
-    /// Kills the node without a warning.
+    /// [`RabbitMqNode::kill`].
     ///
     /// # Panics
     ///
     /// It does not end.
     pub fn kill(&self) {
-        self.signal("KILL");
+        done(self.0.kill());
     }
 
-    fn signal(&self, signal: &str) {
-        let Some(pid) = self.pid() else { return };
-        run(Command::new("kill").args(["-s", signal, &pid]));
-        let process = Path::new("/proc").join(&pid);
-        within(STOP, "RabbitMQ ends", || {
-            // One that was killed may wait, as a zombie, for the script.
-            let status = fs::read_to_string(process.join("stat")).unwrap_or_default();
-            (status.is_empty() || status.contains(") Z ")).then_some(())
-        });
-        fs::remove_file(self.folder.join("pid")).ok();
-    }
-
-    fn pid(&self) -> Option<String> {
-        let pid = fs::read_to_string(self.folder.join("pid")).ok()?;
-        Some(pid.trim().to_owned())
-    }
-
-    /// Runs `rabbitmqctl` and yields what it says.
+    /// [`RabbitMqNode::control`].
     ///
     /// # Panics
     ///
     /// It fails.
     pub fn control(&self, arguments: &[&str]) -> String {
-        let mut command = self.command("rabbitmqctl");
-        let output = command.args(arguments).output();
-        let output = output.expect("rabbitmqctl can be run");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            output.status.success(),
-            "rabbitmqctl {arguments:?}: {said}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        said
+        done(self.0.control(arguments))
     }
 
-    /// Forces to disk what was declared. A node keeps declarations in memory for a moment (Mnesia's
-    /// log, Ra's directory of quorum queues), and one that is killed in it forgets the queue with
-    /// everything confirmed in it: a test that kills must call this after its queues are declared.
+    /// [`RabbitMqNode::sync_declarations`].
     ///
     /// # Panics
     ///
     /// The node does not run.
     pub fn sync_declarations(&self) {
-        let sync = "mnesia:sync_log(), [dets:sync(Table) || Table <- dets:all()], ok.";
-        self.control(&["eval", sync]);
-    }
-
-    /// One of RabbitMQ's scripts, told where everything of this node is.
-    fn command(&self, script: &str) -> Command {
-        let mut command = Command::new(installed().join("sbin").join(script));
-        let inner = |name: &str| self.folder.join(name);
-        let mut set = |name: &str, value: &dyn AsRef<OsStr>| {
-            command.env(name, value);
-        };
-        set("HOME", &inner("home"));
-        set(
-            "RABBITMQ_NODENAME",
-            &format!("baler{}@localhost", self.port),
-        );
-        set("RABBITMQ_NODE_IP_ADDRESS", &"127.0.0.1");
-        set("RABBITMQ_NODE_PORT", &self.port.to_string());
-        set("RABBITMQ_DIST_PORT", &self.dist_port.to_string());
-        set("ERL_EPMD_PORT", &self.epmd_port.to_string());
-        set("ERL_EPMD_ADDRESS", &"127.0.0.1");
-        // Else it refuses to end while it believes that the node, just killed, still lives.
-        set("ERL_EPMD_RELAXED_COMMAND_CHECK", &"1");
-        // Else the distribution's port listens everywhere. One scheduler that does not spin leaves
-        // the processors to the tests.
-        set(
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-            &"-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none",
-        );
-        set("RABBITMQ_MNESIA_BASE", &inner("mnesia"));
-        set("RABBITMQ_LOG_BASE", &inner("log"));
-        set("RABBITMQ_PID_FILE", &inner("pid"));
-        set("RABBITMQ_CONFIG_FILE", &inner("rabbitmq.conf"));
-        set("RABBITMQ_ADVANCED_CONFIG_FILE", &inner("advanced.config"));
-        set("RABBITMQ_ENABLED_PLUGINS_FILE", &inner("enabled_plugins"));
-        set("RABBITMQ_CONF_ENV_FILE", &inner("env.conf"));
-        command
-    }
-
-    /// Ends the node and its port mapper, and removes its folder.
-    fn end(&self) {
-        self.kill();
-        run(Command::new("epmd")
-            .arg("-kill")
-            .env("ERL_EPMD_PORT", self.epmd_port.to_string()));
-        fs::remove_dir_all(&self.folder).ok();
+        done(self.0.sync_declarations());
     }
 }
 
-impl Drop for RabbitMq {
-    fn drop(&mut self) {
-        if self.shared.is_none() {
-            self.end();
-        }
+impl Deref for RabbitMq {
+    type Target = RabbitMqNode;
+
+    fn deref(&self) -> &RabbitMqNode {
+        &self.0
     }
 }
 
-/// Runs a command whose failure shows elsewhere.
-fn run(command: &mut Command) {
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .ok();
-}
-
-/// Where RabbitMQ is. The script in `/usr/sbin` changes folder and user, so it is no help.
-fn installed() -> PathBuf {
-    let found = fs::read_dir("/usr/lib/rabbitmq/lib")
-        .ok()
-        .and_then(|folders| {
-            let mut folders = folders.filter_map(|folder| Some(folder.ok()?.path()));
-            folders.find(|folder| folder.join("sbin/rabbitmq-server").is_file())
-        });
-    found.expect(
-        "RabbitMQ is not installed: apt-get install -y --no-install-recommends rabbitmq-server, \
-         or run scripts/test, which does",
-    )
-}
-
-/// A port that is free now.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    listener.local_addr().expect("it has an address").port()
+fn done<T>(result: Result<T, FaultError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
 }

@@ -4,5 +4,3 @@
 
 mod contract;
 mod memory;
-mod proxy;
-mod rabbitmq;

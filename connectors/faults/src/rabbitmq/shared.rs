@@ -1,4 +1,4 @@
-//! One node for many test processes.
+//! One node for many processes.
 
 use std::fs::{self, File};
 use std::net::TcpStream;
@@ -7,10 +7,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::RabbitMq;
+use super::RabbitMqNode;
+use crate::FaultError;
 
-/// Ends the node once no test holds the lock: looked at every few seconds, since the next test
-/// may begin a moment after the last one ended.
+/// Ends the node once nobody holds the lock: looked at every few seconds, since the next user may
+/// begin a moment after the last one ended.
 const REAPER: &str = r#"
 while sleep 5; do
     flock --nonblock users sh -c '
@@ -22,45 +23,46 @@ while sleep 5; do
 done
 "#;
 
-impl RabbitMq {
-    /// A node that all tests of a build share, each with queues of its own, since starting one for
-    /// each test would cost more than the test. The first one starts it; it ends some seconds after
-    /// the last one. Leave it running: tests that stop a node [start](RabbitMq::start) their own.
+impl RabbitMqNode {
+    /// The node of this folder, which every process that asks for it shares, since starting one
+    /// for each would cost more than what they do with it. The first one starts it; it ends some
+    /// seconds after the last one. Leave it running: who stops a node [starts](Self::start) its own.
     ///
-    /// # Panics
+    /// # Errors
     ///
     /// RabbitMQ is not installed, or the node does not start.
-    pub fn shared() -> Self {
-        let program = std::env::current_exe().expect("the test knows its program");
-        let folder = program.with_file_name("baler-rabbitmq");
-        fs::create_dir_all(&folder).expect("the node's folder can be made");
-        let open = |name: &str| File::create(folder.join(name)).expect("a lock can be made");
-        let starting = open("starting");
-        starting.lock().expect("a lock can be taken");
+    pub fn shared(folder: &Path) -> Result<Self, FaultError> {
+        fs::create_dir_all(folder).map_err(FaultError::io("make the node's folder"))?;
+        let open = |name: &str| File::create(folder.join(name));
+        let starting = open("starting").map_err(FaultError::io("make a lock"))?;
+        let locked = starting.lock();
+        locked.map_err(FaultError::io("take the lock for starting"))?;
         // Held until this process ends, however it does.
-        let users = open("users");
-        users.lock_shared().expect("a lock can be taken");
-        if let Some(mut node) = Self::running(&folder) {
+        let users = open("users").map_err(FaultError::io("make a lock"))?;
+        let locked = users.lock_shared();
+        locked.map_err(FaultError::io("take the lock of the node's users"))?;
+        if let Some(mut node) = Self::running(folder) {
             node.shared = Some(users);
-            return node;
+            return Ok(node);
         }
-        let mut node = Self::in_folder(&folder);
-        node.restart();
+        let mut node = Self::in_folder(folder)?;
+        node.restart()?;
         let ports = format!("{} {} {}", node.port, node.epmd_port, node.dist_port);
-        fs::write(folder.join("ports"), ports).expect("the node's ports can be written");
+        let written = fs::write(folder.join("ports"), ports);
+        written.map_err(FaultError::io("write the node's ports"))?;
         let mut reaper = Command::new("sh")
             .args(["-c", REAPER, &node.epmd_port.to_string()])
-            .current_dir(&folder)
+            .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
-            .expect("a shell can be run");
+            .map_err(FaultError::io("run a shell"))?;
         // It outlives this process, most of the time.
         std::thread::spawn(move || reaper.wait());
         node.shared = Some(users);
-        node
+        Ok(node)
     }
 
     /// The node in this folder, if it runs.
@@ -76,7 +78,7 @@ impl RabbitMq {
         };
         let found = TcpStream::connect_timeout(&node.address(), Duration::from_secs(5));
         if found.is_err() {
-            // Its tests were killed, and it too.
+            // Its users were killed, and it too.
             node.end();
             fs::create_dir_all(folder).ok();
             std::mem::forget(node);

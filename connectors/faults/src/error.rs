@@ -1,0 +1,60 @@
+//! What can go wrong with making things go wrong.
+
+use std::io;
+use std::time::Duration;
+
+/// A fault, or what it is done to, could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultError {
+    /// RabbitMQ is not on this machine.
+    #[error(
+        "RabbitMQ is not installed, no /usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server: \
+         apt-get install -y --no-install-recommends rabbitmq-server"
+    )]
+    NotInstalled,
+    /// The operating system refused something.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// What was to be done.
+        what: Box<str>,
+        /// Why it was not.
+        source: io::Error,
+    },
+    /// A broker ended instead of starting.
+    #[error("{broker} ended with {status}: {output}")]
+    Ended {
+        /// Which one.
+        broker: &'static str,
+        /// Its exit status.
+        status: std::process::ExitStatus,
+        /// What it said.
+        output: Box<str>,
+    },
+    /// Something did not happen in time.
+    #[error("not within {limit:?}: {what}")]
+    Late {
+        /// What was waited for.
+        what: &'static str,
+        /// For how long.
+        limit: Duration,
+    },
+    /// A command of an administrator failed.
+    #[error("{command} failed: {output}")]
+    Refused {
+        /// The command.
+        command: Box<str>,
+        /// What it said.
+        output: Box<str>,
+    },
+}
+
+impl FaultError {
+    /// Names what was to be done when the operating system refused it.
+    pub(crate) fn io(what: impl Into<Box<str>>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            what: what.into(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Private RabbitMQ nodes.
+
+mod shared;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::FaultError;
+use crate::wait::within;
+
+/// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
+///
+/// Debian's package `rabbitmq-server` must be installed. The node ends with this value.
+#[derive(Debug)]
+pub struct RabbitMqNode {
+    folder: PathBuf,
+    port: u16,
+    /// Erlang's port mapper, which outlives the node.
+    epmd_port: u16,
+    dist_port: u16,
+    /// Somebody else ends it.
+    shared: Option<fs::File>,
+}
+
+/// How long a node may take to start: 3 to 10 s on an idle machine.
+const START: Duration = Duration::from_secs(120);
+
+/// How long a node may take to stop.
+const STOP: Duration = Duration::from_secs(60);
+
+/// The largest message that a node takes, in bytes.
+pub const RABBITMQ_MAX_MESSAGE_BYTES: usize = 200_000;
+
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+impl RabbitMqNode {
+    /// Starts a node and waits until it takes connections.
+    ///
+    /// # Errors
+    ///
+    /// RabbitMQ is not installed, or the node does not start.
+    pub fn start() -> Result<Self, FaultError> {
+        let node = Self::prepare()?;
+        node.restart()?;
+        Ok(node)
+    }
+
+    /// A node that is not started yet: [`RabbitMqNode::restart`] starts it.
+    ///
+    /// # Errors
+    ///
+    /// RabbitMQ is not installed.
+    pub fn prepare() -> Result<Self, FaultError> {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("baler-rabbitmq-{}-{number}", std::process::id());
+        Self::in_folder(&std::env::temp_dir().join(name))
+    }
+
+    fn in_folder(folder: &Path) -> Result<Self, FaultError> {
+        // Said at once, not after the first start fails.
+        installed()?;
+        let node = Self {
+            folder: folder.into(),
+            port: free_port()?,
+            epmd_port: free_port()?,
+            dist_port: free_port()?,
+            shared: None,
+        };
+        for inner in ["home", "mnesia", "log"] {
+            let made = fs::create_dir_all(folder.join(inner));
+            made.map_err(FaultError::io("make the node's folder"))?;
+        }
+        let write = |name: &str, text: &str| {
+            let written = fs::write(folder.join(name), text);
+            written.map_err(FaultError::io("write the node's settings"))
+        };
+        let settings = format!(
+            "vm_memory_high_watermark.absolute = 512MB\n\
+             disk_free_limit.absolute = 50MB\n\
+             max_message_size = {RABBITMQ_MAX_MESSAGE_BYTES}\n\
+             log.file.level = warning\n"
+        );
+        write("rabbitmq.conf", &settings)?;
+        write("advanced.config", "[].\n")?;
+        write("enabled_plugins", "[].\n")?;
+        write("env.conf", "")?;
+        Ok(node)
+    }
+
+    /// `amqp://127.0.0.1:port` and what follows it in a URI.
+    pub fn uri(&self, rest: &str) -> String {
+        format!("amqp://127.0.0.1:{}{rest}", self.port)
+    }
+
+    /// Where it takes connections.
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// Starts the node again, with what it kept on disk.
+    ///
+    /// # Errors
+    ///
+    /// It does not start.
+    pub fn restart(&self) -> Result<(), FaultError> {
+        let log = fs::File::create(self.folder.join("output"));
+        let log = log.map_err(FaultError::io("make the node's log"))?;
+        let errors = log.try_clone();
+        let errors = errors.map_err(FaultError::io("share the node's log"))?;
+        let mut command = self.command("rabbitmq-server")?;
+        command
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors)
+            // An interrupt of the owner reaches the owner alone, which ends the node.
+            .process_group(0);
+        let script = command.spawn();
+        let mut script = script.map_err(FaultError::io("run RabbitMQ's script"))?;
+        within(START, "RabbitMQ starts", || {
+            if let Ok(Some(status)) = script.try_wait() {
+                let output = fs::read_to_string(self.folder.join("output"));
+                return Err(FaultError::Ended {
+                    broker: "RabbitMQ",
+                    status,
+                    output: output.unwrap_or_default().into(),
+                });
+            }
+            Ok(TcpStream::connect_timeout(&self.address(), Duration::from_millis(200)).ok())
+        })?;
+        // It ends with the node; until then somebody must wait for it, or it stays as a zombie.
+        std::thread::spawn(move || script.wait());
+        Ok(())
+    }
+
+    /// Stops the node as an administrator would.
+    ///
+    /// # Errors
+    ///
+    /// It does not stop.
+    pub fn stop(&self) -> Result<(), FaultError> {
+        self.signal("TERM")
+    }
+
+    /// Kills the node without a warning.
+    ///
+    /// # Errors
+    ///
+    /// It does not end.
+    pub fn kill(&self) -> Result<(), FaultError> {
+        self.signal("KILL")
+    }
+
+    fn signal(&self, signal: &str) -> Result<(), FaultError> {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        run(Command::new("kill").args(["-s", signal, &pid]));
+        let process = Path::new("/proc").join(&pid);
+        within(STOP, "RabbitMQ ends", || {
+            // One that was killed may wait, as a zombie, for the script.
+            let status = fs::read_to_string(process.join("stat")).unwrap_or_default();
+            Ok((status.is_empty() || status.contains(") Z ")).then_some(()))
+        })?;
+        fs::remove_file(self.folder.join("pid")).ok();
+        Ok(())
+    }
+
+    fn pid(&self) -> Option<String> {
+        let pid = fs::read_to_string(self.folder.join("pid")).ok()?;
+        Some(pid.trim().to_owned())
+    }
+
+    /// Runs `rabbitmqctl` and yields what it says.
+    ///
+    /// # Errors
+    ///
+    /// It fails.
+    pub fn control(&self, arguments: &[&str]) -> Result<String, FaultError> {
+        let mut command = self.command("rabbitmqctl")?;
+        let output = command.args(arguments).stdin(Stdio::null()).output();
+        let output = output.map_err(FaultError::io("run rabbitmqctl"))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
+            return Ok(said);
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        Err(FaultError::Refused {
+            command: format!("rabbitmqctl {}", arguments.join(" ")).into(),
+            output: format!("{said}{complaint}").into(),
+        })
+    }
+
+    /// Forces to disk what was declared. A node keeps declarations in memory for a moment (Mnesia's
+    /// log, Ra's directory of quorum queues), and one that is killed in it forgets the queue with
+    /// everything confirmed in it: who kills it must call this after its queues are declared.
+    ///
+    /// # Errors
+    ///
+    /// The node does not run.
+    pub fn sync_declarations(&self) -> Result<(), FaultError> {
+        let sync = "mnesia:sync_log(), [dets:sync(Table) || Table <- dets:all()], ok.";
+        self.control(&["eval", sync]).map(drop)
+    }
+
+    /// One of RabbitMQ's scripts, told where everything of this node is.
+    fn command(&self, script: &str) -> Result<Command, FaultError> {
+        let mut command = Command::new(installed()?.join("sbin").join(script));
+        let inner = |name: &str| self.folder.join(name);
+        let mut set = |name: &str, value: &dyn AsRef<OsStr>| {
+            command.env(name, value);
+        };
+        set("HOME", &inner("home"));
+        set(
+            "RABBITMQ_NODENAME",
+            &format!("baler{}@localhost", self.port),
+        );
+        set("RABBITMQ_NODE_IP_ADDRESS", &"127.0.0.1");
+        set("RABBITMQ_NODE_PORT", &self.port.to_string());
+        set("RABBITMQ_DIST_PORT", &self.dist_port.to_string());
+        set("ERL_EPMD_PORT", &self.epmd_port.to_string());
+        set("ERL_EPMD_ADDRESS", &"127.0.0.1");
+        // Else it refuses to end while it believes that the node, just killed, still lives.
+        set("ERL_EPMD_RELAXED_COMMAND_CHECK", &"1");
+        // Else the distribution's port listens everywhere. One scheduler that does not spin leaves
+        // the processors to its clients.
+        set(
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+            &"-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none",
+        );
+        set("RABBITMQ_MNESIA_BASE", &inner("mnesia"));
+        set("RABBITMQ_LOG_BASE", &inner("log"));
+        set("RABBITMQ_PID_FILE", &inner("pid"));
+        set("RABBITMQ_CONFIG_FILE", &inner("rabbitmq.conf"));
+        set("RABBITMQ_ADVANCED_CONFIG_FILE", &inner("advanced.config"));
+        set("RABBITMQ_ENABLED_PLUGINS_FILE", &inner("enabled_plugins"));
+        set("RABBITMQ_CONF_ENV_FILE", &inner("env.conf"));
+        Ok(command)
+    }
+
+    /// Ends the node and its port mapper, and removes its folder.
+    fn end(&self) {
+        // There is nobody to tell; what is left of it shows in the list of processes.
+        self.kill().ok();
+        run(Command::new("epmd")
+            .arg("-kill")
+            .env("ERL_EPMD_PORT", self.epmd_port.to_string()));
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+impl Drop for RabbitMqNode {
+    fn drop(&mut self) {
+        if self.shared.is_none() {
+            self.end();
+        }
+    }
+}
+
+/// Runs a command whose failure shows elsewhere.
+fn run(command: &mut Command) {
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .ok();
+}
+
+/// Where RabbitMQ is. The script in `/usr/sbin` changes folder and user, so it is no help.
+fn installed() -> Result<PathBuf, FaultError> {
+    let found = fs::read_dir("/usr/lib/rabbitmq/lib")
+        .ok()
+        .and_then(|folders| {
+            let mut folders = folders.filter_map(|folder| Some(folder.ok()?.path()));
+            folders.find(|folder| folder.join("sbin/rabbitmq-server").is_file())
+        });
+    found.ok_or(FaultError::NotInstalled)
+}
+
+/// A port that is free now.
+fn free_port() -> Result<u16, FaultError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(FaultError::io("find a free port"))
+}

@@ -1,0 +1,6 @@
+//! The faults do what they say, and leave nothing behind.
+
+#![cfg(test)]
+
+mod proxy;
+mod rabbitmq;
