@@ -13,6 +13,7 @@ mod source;
 mod stage;
 pub mod trace;
 mod watch;
+pub mod workers;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};

@@ -159,7 +159,8 @@ fn guarded(
         .unwrap_or_else(|panic| Err(panicked(stage, panic.as_ref())))
 }
 
-fn panicked(stage: &'static str, panic: &(dyn std::any::Any + Send)) -> AnalysisError {
+/// What a stage said when it panicked.
+pub(crate) fn panicked(stage: &'static str, panic: &(dyn std::any::Any + Send)) -> AnalysisError {
     let message = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).into())

@@ -25,6 +25,11 @@ pub struct SourceReport {
     pub redelivered: u64,
     /// Copies of chunks that this reader had settled before; not processed again.
     pub duplicates: u64,
+    /// Copies of chunks that another reader of the group had settled: those that came after it are
+    /// not processed again, those that were in work at two readers at a time are.
+    pub duplicates_across_readers: u64,
+    /// Those of [`SourceReport::duplicates_across_readers`] that were processed.
+    pub processed_twice: u64,
     /// Chunks too late to tell whether they had been settled; processed.
     pub unverifiable: u64,
     /// Settlements that came too late: the delivery had gone to another reader.
@@ -45,4 +50,50 @@ pub struct SourceReport {
     pub assigned: Option<usize>,
     /// What the reader says of its medium: lag, rebalances, reconnects.
     pub reader: ReaderStats,
+}
+
+impl SourceReport {
+    /// Adds another reader's counters; lanes, gaps and losses are not added, they overlap.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let counters = [
+            (&mut self.chunks, other.chunks),
+            (&mut self.records, other.records),
+            (&mut self.bytes, other.bytes),
+            (&mut self.acknowledged, other.acknowledged),
+            (&mut self.given_back, other.given_back),
+            (&mut self.quarantined, other.quarantined),
+            (&mut self.redelivered, other.redelivered),
+            (&mut self.duplicates, other.duplicates),
+            (
+                &mut self.duplicates_across_readers,
+                other.duplicates_across_readers,
+            ),
+            (&mut self.processed_twice, other.processed_twice),
+            (&mut self.unverifiable, other.unverifiable),
+            (&mut self.stale, other.stale),
+            (&mut self.transport_errors, other.transport_errors),
+            (&mut self.reader.rebalances, other.reader.rebalances),
+            (&mut self.reader.reconnects, other.reader.reconnects),
+        ];
+        for (sum, more) in counters {
+            *sum = sum.saturating_add(more);
+        }
+        self.in_work = self.in_work.saturating_add(other.in_work);
+    }
+
+    /// Adds the medium's lanes that another reader owns, and how far it is behind. Competing readers of one queue tell of the same
+    /// chunks: of a lane the largest lag counts.
+    pub(crate) fn add_owned(&mut self, other: &Self) {
+        if let Some(assigned) = other.assigned {
+            let all = self.assigned.unwrap_or(0);
+            self.assigned = Some(all.saturating_add(assigned));
+        }
+        for lane in &other.reader.lag {
+            let known = self.reader.lag.iter_mut().find(|it| it.lane == lane.lane);
+            match known {
+                Some(known) => known.chunks = known.chunks.max(lane.chunks),
+                None => self.reader.lag.push(lane.clone()),
+            }
+        }
+    }
 }

@@ -18,6 +18,7 @@ use crate::quarantine::{Discard, Poison, Quarantine};
 use crate::report::SourceReport;
 use crate::stage::Stage;
 use crate::watch::{SourceWatch, Watched};
+use crate::workers::{Group, Member};
 
 /// How many chunks may be in work: received and not settled.
 const DEFAULT_DEMAND: usize = 64;
@@ -49,6 +50,8 @@ pub struct Source {
     assigned: Option<BTreeSet<LaneName>>,
     watched: Option<Watched>,
     report: SourceReport,
+    /// The other readers of this process, if there are any.
+    member: Option<Member>,
 }
 
 /// What happened in one step of a source.
@@ -95,6 +98,7 @@ impl Source {
             assigned: None,
             watched: None,
             report: SourceReport::default(),
+            member: None,
         };
         source.reader.set_demand(source.demand);
         source
@@ -130,6 +134,18 @@ impl Source {
         let now = self.report();
         let watched = self.watched.get_or_insert_with(|| Watched::new(now));
         watched.view()
+    }
+
+    /// Makes the source one of a group: it then knows what other readers of this process settle, and
+    /// they what it does.
+    ///
+    /// A copy of a chunk that another reader of the group has settled is not processed again.
+    /// [`Source::run`] then ends when the group is stopped, and counts the group's silence.
+    #[must_use]
+    pub fn in_group(mut self, group: &Group) -> Self {
+        let view = self.watch();
+        self.member = Some(group.join(view));
+        self
     }
 
     /// Receives and decodes until there is a parcel, the end, or the deadline.
@@ -188,7 +204,7 @@ impl Source {
     ) -> Result<(), AnalysisError> {
         let mut last_heard = Instant::now();
         let mut dirty = false;
-        while keep_going(&self.report) {
+        while keep_going(&self.report) && !self.member.as_ref().is_some_and(Member::is_stopped) {
             match self.step(Instant::now() + TICK)? {
                 Step::Chunk(parcel) => {
                     dirty = true;
@@ -198,7 +214,7 @@ impl Source {
                         self.settle_done()?;
                         return Err(error);
                     }
-                    last_heard = Instant::now();
+                    last_heard = self.noise();
                 }
                 Step::End => break,
                 Step::Idle if dirty => {
@@ -206,11 +222,12 @@ impl Source {
                     // It may take its time, in which nobody listened: that is no silence.
                     stage.flush()?;
                     dirty = false;
-                    last_heard = Instant::now();
+                    last_heard = self.noise();
                 }
-                Step::Idle if self.heard => last_heard = Instant::now(),
+                Step::Idle if self.heard => last_heard = self.noise(),
                 Step::Idle => {
-                    let idle = last_heard.elapsed();
+                    let own = last_heard.elapsed();
+                    let idle = self.member.as_ref().map_or(own, Member::idle);
                     if stop.idle_timeout.is_some_and(|limit| idle >= limit) {
                         break;
                     }
@@ -251,6 +268,9 @@ impl Source {
         if let Some(watched) = &mut self.watched {
             watched.show(report.clone(), Instant::now());
         }
+        if let Some(member) = &self.member {
+            member.leave();
+        }
         let closed = self.reader.close(by);
         settled?;
         match closed.error {
@@ -269,6 +289,14 @@ impl Source {
             watched.show(self.report(), now);
         }
         self.watched = Some(watched);
+    }
+
+    /// Something came or was processed: now.
+    fn noise(&self) -> Instant {
+        if let Some(member) = &self.member {
+            member.heard();
+        }
+        Instant::now()
     }
 
     fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {
@@ -291,6 +319,17 @@ impl Source {
                     return Ok(Step::Idle);
                 }
             }
+            if self
+                .member
+                .as_ref()
+                .is_some_and(|it| it.is_settled(identity))
+            {
+                self.lanes.settled(identity, Verdict::Ack);
+                let copies = &mut self.report.duplicates_across_readers;
+                *copies = copies.saturating_add(1);
+                self.settle(delivery.token, Verdict::Ack)?;
+                return Ok(Step::Idle);
+            }
         }
         self.in_work.insert(delivery.token, identity);
         let decoded = match self.decoder.decode(&delivery.bytes) {
@@ -302,6 +341,9 @@ impl Source {
         };
         if let Some(header) = &decoded.summary.header {
             self.lanes.told(header);
+            if let Some(member) = &self.member {
+                member.told(header);
+            }
         }
         let count =
             |total: u64, more: usize| total.saturating_add(u64::try_from(more).unwrap_or(u64::MAX));
@@ -369,6 +411,13 @@ impl Source {
             Some(identity) => self.lanes.settled(identity, verdict),
             None => Vec::new(),
         };
+        if let (Some(member), Some(identity)) = (&self.member, identity)
+            && member.settled(identity, verdict)
+        {
+            let report = &mut self.report;
+            report.duplicates_across_readers = report.duplicates_across_readers.saturating_add(1);
+            report.processed_twice = report.processed_twice.saturating_add(1);
+        }
         let counter = match verdict {
             Verdict::Ack => &mut self.report.acknowledged,
             Verdict::Reject => &mut self.report.quarantined,

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
+use baler_analysis::workers::fan_out;
 use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{ChunkReader, ChunkWriter};
 #[cfg(feature = "amqp")]
@@ -50,10 +52,23 @@ const SOURCES: &[&str] = &[
 
 const KIEKER_LOG: &str = "kieker-log";
 
+/// The setting that makes a reader a static member of its group.
+#[cfg(feature = "kafka")]
+const STATIC_MEMBER: &str = "group.instance.id";
+
 /// A reader, opened.
 pub(crate) struct OpenReader {
     pub(crate) reader: Box<dyn ChunkReader>,
     /// The address on which it waits for senders, if it does.
+    pub(crate) listens_on: Option<SocketAddr>,
+    /// The URI without its secrets.
+    pub(crate) endpoint: String,
+}
+
+/// Several readers of one endpoint, opened.
+pub(crate) struct OpenReaders {
+    pub(crate) readers: Vec<Box<dyn ChunkReader>>,
+    /// The address on which they wait for senders, if they do.
     pub(crate) listens_on: Option<SocketAddr>,
     /// The URI without its secrets.
     pub(crate) endpoint: String,
@@ -85,6 +100,57 @@ pub(crate) enum RecordSource {
 pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failure> {
     let (uri, endpoint) = parse(text)?;
     reader(uri, endpoint, follow, MEDIA)
+}
+
+/// Opens several readers of a medium: as many members of a group, or consumers of a queue, where
+/// there can be more than one; else one reader whose lanes are handed to several.
+///
+/// # Errors
+///
+/// As [`open_reader`].
+pub(crate) fn open_readers(
+    text: &str,
+    follow: bool,
+    count: NonZeroUsize,
+) -> Result<OpenReaders, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    let mut listens_on = None;
+    let readers = match uri.scheme() {
+        #[cfg(feature = "amqp")]
+        "amqp" | "amqps" if count.get() > 1 => {
+            let config = AmqpConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+            let one = |_| Ok(Box::new(AmqpReader::new(config.clone())?) as Box<dyn ChunkReader>);
+            (0..count.get()).map(one).collect::<Result<_, Failure>>()?
+        }
+        #[cfg(feature = "kafka")]
+        "kafka" | "kafka+mock" if count.get() > 1 => {
+            if text.contains(STATIC_MEMBER) {
+                return Err(Failure::configuration(format!(
+                    "{STATIC_MEMBER} names one member of the group, --workers {count} makes \
+                     {count}: leave one of them out"
+                )));
+            }
+            let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+            listens_on = embedded_address(&config);
+            let one = |_| Ok(Box::new(KafkaReader::open(config.clone())?) as Box<dyn ChunkReader>);
+            (0..count.get()).map(one).collect::<Result<_, Failure>>()?
+        }
+        _ => {
+            let open = reader(uri, endpoint.clone(), follow, MEDIA)?;
+            listens_on = open.listens_on;
+            match count.get() {
+                1 => vec![open.reader],
+                _ => fan_out(open.reader, count).map_err(|error| {
+                    Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
+                })?,
+            }
+        }
+    };
+    Ok(OpenReaders {
+        readers,
+        listens_on,
+        endpoint,
+    })
 }
 
 /// Opens a log, or the receiving end of a medium.
@@ -159,9 +225,7 @@ fn reader(
         #[cfg(feature = "kafka")]
         "kafka" | "kafka+mock" => {
             let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-            listens_on = config
-                .embedded_cluster()
-                .and_then(|cluster| cluster.bootstrap_servers().parse().ok());
+            listens_on = embedded_address(&config);
             Box::new(KafkaReader::open(config)?)
         }
         "null" => Box::new(NullReader::new(NullConfig::from_uri(uri).map_err(wrong)?)),
@@ -183,6 +247,13 @@ fn reader(
         listens_on,
         endpoint,
     })
+}
+
+/// Where the cluster inside this process listens, if there is one.
+#[cfg(feature = "kafka")]
+fn embedded_address(config: &KafkaConfig) -> Option<SocketAddr> {
+    let cluster = config.embedded_cluster()?;
+    cluster.bootstrap_servers().parse().ok()
 }
 
 fn log_settings(mut uri: Uri) -> Result<(PathBuf, LogSettings), UriError> {

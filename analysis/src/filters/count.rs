@@ -41,16 +41,18 @@ impl Count {
     /// A counter at zero, and the handle to read it.
     pub fn new() -> (Self, Counts) {
         let counts = Counts::default();
-        (
-            Self {
-                counts: counts.clone(),
-            },
-            counts,
-        )
+        (counts.stage(), counts)
     }
 }
 
 impl Counts {
+    /// A stage that counts into the same figures: one for each of several workers.
+    pub fn stage(&self) -> Count {
+        Count {
+            counts: self.clone(),
+        }
+    }
+
     /// How many records passed.
     pub fn records(&self) -> u64 {
         self.lock().records

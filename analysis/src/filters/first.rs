@@ -15,7 +15,6 @@ use crate::stage::Stage;
 /// Whoever drives the source asks [`Taken::is_enough`] to stop.
 #[derive(Debug)]
 pub struct First<S> {
-    limit: u64,
     taken: Taken,
     next: S,
 }
@@ -30,21 +29,47 @@ pub struct Taken {
 impl<S: Stage> First<S> {
     /// Passes the first `limit` records on to `next`.
     pub fn new(limit: u64, next: S) -> (Self, Taken) {
-        let taken = Taken {
-            limit,
-            records: Arc::new(AtomicU64::new(0)),
-        };
-        let first = Self {
-            limit,
-            taken: taken.clone(),
-            next,
-        };
-        (first, taken)
+        let taken = Taken::of(limit);
+        (taken.stage(next), taken)
     }
 }
 
 impl Taken {
-    /// How many records were passed on.
+    /// None taken yet of so many.
+    pub fn of(limit: u64) -> Self {
+        Self {
+            limit,
+            records: Arc::new(AtomicU64::new(0)),
+        }
+    }
+
+    /// A stage that takes from the same limit: one for each of several workers.
+    pub fn stage<S: Stage>(&self, next: S) -> First<S> {
+        First {
+            taken: self.clone(),
+            next,
+        }
+    }
+
+    /// Takes up to `wanted` records; says how many it got.
+    fn take(&self, wanted: u64) -> u64 {
+        let mut before = self.records();
+        loop {
+            let got = self.limit.saturating_sub(before).min(wanted);
+            let after = before.saturating_add(got);
+            match self.records.compare_exchange_weak(
+                before,
+                after,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return got,
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// How many records were passed on, or are just being.
     pub fn records(&self) -> u64 {
         self.records.load(Ordering::Acquire)
     }
@@ -61,10 +86,9 @@ impl<S: Stage> Stage for First<S> {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        let before = self.taken.records();
-        let mut left = self.limit.saturating_sub(before);
         let all = u64::try_from(parcel.len()).unwrap_or(u64::MAX);
-        let passed = left.min(all);
+        let passed = self.taken.take(all);
+        let mut left = passed;
         if passed < all {
             parcel.fail();
         }
@@ -76,9 +100,6 @@ impl<S: Stage> Stage for First<S> {
             });
             self.next.accept(selected)?;
         }
-        self.taken
-            .records
-            .store(before.saturating_add(passed), Ordering::Release);
         Ok(())
     }
 

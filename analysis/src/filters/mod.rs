@@ -7,6 +7,7 @@ mod by_type;
 mod count;
 mod first;
 mod response_time;
+mod shared;
 mod tee;
 mod throughput;
 
@@ -15,5 +16,6 @@ pub use by_type::{ByType, TypePattern};
 pub use count::{Count, Counts, TypeCount};
 pub use first::{First, Taken};
 pub use response_time::{OperationTimes, ResponseTimes, Times};
+pub use shared::Shared;
 pub use tee::Tee;
 pub use throughput::{Interval, Rates, Throughput};

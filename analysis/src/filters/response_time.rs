@@ -65,16 +65,18 @@ impl ResponseTimes {
     /// A stage without figures, and the handle to read them.
     pub fn new() -> (Self, Times) {
         let times = Times::default();
-        (
-            Self {
-                times: times.clone(),
-            },
-            times,
-        )
+        (times.stage(), times)
     }
 }
 
 impl Times {
+    /// A stage that measures into the same figures: one for each of several workers.
+    pub fn stage(&self) -> ResponseTimes {
+        ResponseTimes {
+            times: self.clone(),
+        }
+    }
+
     /// The figures, operations with the most calls first.
     pub fn operations(&self) -> Vec<OperationTimes> {
         let state = self.lock();

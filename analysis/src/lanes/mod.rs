@@ -109,26 +109,34 @@ impl LaneTracker {
 
     /// Says what to do with a chunk that was received.
     pub fn arrived(&mut self, identity: ChunkIdentity, token: Token) -> Arrival {
-        self.arrivals = self.arrivals.saturating_add(1);
         if let Some(waiting) = self.in_work.get_mut(&identity) {
             waiting.push(token);
             return Arrival::Waiting;
         }
-        if !self.lanes.contains_key(&identity.into()) {
-            self.make_room();
-        }
-        let lane = self.lanes.entry(identity.into()).or_default();
-        lane.last_arrival = self.arrivals;
-        if lane.settled.contains(identity.sequence) {
+        let lane = self.enter(identity.into());
+        let (settled, known_from) = (lane.settled.contains(identity.sequence), lane.known_from);
+        if settled {
             self.duplicates = self.duplicates.saturating_add(1);
             return Arrival::Duplicate;
         }
-        if identity.sequence < lane.known_from {
+        if identity.sequence < known_from {
             // Processing it twice is the lesser evil: losing it would be silent.
             self.unverifiable = self.unverifiable.saturating_add(1);
         }
         self.in_work.insert(identity, Vec::new());
         Arrival::New
+    }
+
+    /// Whether this chunk was settled as processed, as far as is remembered.
+    pub fn is_settled(&self, identity: ChunkIdentity) -> bool {
+        let lane = self.lanes.get(&identity.into());
+        lane.is_some_and(|lane| lane.settled.contains(identity.sequence))
+    }
+
+    /// Notes that a lane is alive, as [`LaneTracker::arrived`] does, for an owner who hands nothing
+    /// out.
+    pub(crate) fn touch(&mut self, lane: LaneKey) {
+        self.enter(lane);
     }
 
     /// Notes what a decoded chunk's header tells of its lane.
@@ -242,6 +250,17 @@ impl LaneTracker {
         all
     }
 
+    /// The lane, made if it is new; the silent ones are forgotten for it when there are too many.
+    fn enter(&mut self, key: LaneKey) -> &mut Lane {
+        self.arrivals = self.arrivals.saturating_add(1);
+        if !self.lanes.contains_key(&key) {
+            self.make_room();
+        }
+        let lane = self.lanes.entry(key).or_default();
+        lane.last_arrival = self.arrivals;
+        lane
+    }
+
     fn make_room(&mut self) {
         if self.lanes.len() < MAX_LANES {
             return;
@@ -267,6 +286,9 @@ impl Lane {
         let Some(lowest) = self.settled.lowest() else {
             return Vec::new();
         };
+        if self.settled.ranges() == 1 {
+            return Vec::new();
+        }
         let mut present = self.settled.clone();
         // A chunk that was given up may have arrived after all: only what is missing is explained.
         let explained: Vec<(u64, u64)> = self

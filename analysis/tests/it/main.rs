@@ -6,3 +6,4 @@ mod kieker_log;
 mod sinks;
 mod source;
 mod support;
+mod workers;

@@ -1,5 +1,6 @@
 //! Flags of `baler receive`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +18,12 @@ pub(crate) struct ReceiveArgs {
     /// Wait for more at the end of a file source
     #[arg(long)]
     pub(crate) follow: bool,
+    /// How many workers receive and decode at the same time, each on a thread of its own
+    ///
+    /// Of a Kafka topic each is a member of the group, of a queue a competing consumer; of other
+    /// media one reader hands them its lanes. Records of different lanes interleave.
+    #[arg(long, value_name = "N", default_value = "1", env = "BALER_WORKERS")]
+    pub(crate) workers: NonZeroUsize,
     /// Stop after exactly so many records
     ///
     /// The chunk in which the last one lies is acknowledged only if nothing of it is left;

@@ -1,5 +1,6 @@
 //! What the flags of `receive` mean together.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use crate::exit::Failure;
 pub(super) struct Settings {
     pub(super) from: String,
     pub(super) follow: bool,
+    pub(super) workers: NonZeroUsize,
     pub(super) count: Option<u64>,
     pub(super) idle_timeout: Option<Duration>,
     pub(super) types: Vec<TypePattern>,
@@ -80,6 +82,7 @@ impl Settings {
         Ok(Self {
             from: args.from,
             follow: args.follow,
+            workers: args.workers,
             count: args.count,
             idle_timeout: args.idle_timeout,
             types: args.types.into_iter().map(TypePattern::new).collect(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use baler_analysis::SourceReport;
 use baler_analysis::filters::{Counts, Taken, Times};
+use baler_analysis::workers::GroupReport;
 use serde::Serialize;
 
 use crate::output;
@@ -48,19 +48,39 @@ pub(super) struct Summary {
     quarantined: u64,
     redelivered: u64,
     duplicates_within_reader: u64,
+    duplicates_across_readers: u64,
+    /// Those of the duplicates across readers that were processed by two.
+    processed_twice: u64,
     unverifiable: u64,
     stale: u64,
     transport_errors: u64,
+    rebalances: u64,
+    reconnects: u64,
+    /// Chunks written and not yet settled; absent where the medium does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lag_chunks: Option<u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    lag_by_lane: BTreeMap<Box<str>, u64>,
     lanes: usize,
     complete_lanes: usize,
     gaps: Vec<GapFigures>,
     producer_losses: BTreeMap<String, u64>,
     types: BTreeMap<Box<str>, u64>,
+    workers: Vec<WorkerFigures>,
     ended_by: EndedBy,
     #[serde(skip_serializing_if = "Option::is_none")]
     listened_on: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     operations: Option<Vec<OperationFigures>>,
+}
+
+/// What one worker did.
+#[derive(Debug, Serialize)]
+struct WorkerFigures {
+    chunks: u64,
+    records_received: u64,
+    acknowledged: u64,
+    lanes: usize,
 }
 
 /// Chunks that never came.
@@ -78,11 +98,12 @@ struct GapFigures {
 impl Summary {
     /// Collects the figures.
     pub(super) fn new(
-        report: &SourceReport,
+        group: &GroupReport,
         figures: &Figures,
         ended_by: EndedBy,
         listened_on: Option<SocketAddr>,
     ) -> Self {
+        let report = &group.total;
         let gaps = report.gaps.iter().map(|gap| GapFigures {
             producer: gap.lane.producer.to_string(),
             epoch: gap.lane.epoch.to_string(),
@@ -90,6 +111,14 @@ impl Summary {
             first_sequence: gap.first_sequence,
             chunks: gap.chunks,
             explained: gap.explained,
+        });
+        let lag = report.reader.lag.iter();
+        let lag = lag.map(|lane| (lane.lane.clone(), lane.chunks));
+        let workers = group.readers.iter().map(|reader| WorkerFigures {
+            chunks: reader.chunks,
+            records_received: reader.records,
+            acknowledged: reader.acknowledged,
+            lanes: reader.lanes,
         });
         let types = figures.counts.by_type().into_iter();
         Self {
@@ -102,14 +131,21 @@ impl Summary {
             quarantined: report.quarantined,
             redelivered: report.redelivered,
             duplicates_within_reader: report.duplicates,
+            duplicates_across_readers: report.duplicates_across_readers,
+            processed_twice: report.processed_twice,
             unverifiable: report.unverifiable,
             stale: report.stale,
             transport_errors: report.transport_errors,
+            rebalances: report.reader.rebalances,
+            reconnects: report.reader.reconnects,
+            lag_chunks: report.reader.total_lag(),
+            lag_by_lane: lag.collect(),
             lanes: report.lanes,
             complete_lanes: report.complete_lanes,
             gaps: gaps.collect(),
             producer_losses: by_reason(&report.producer_losses),
             types: types.map(|it| (it.type_name, it.records)).collect(),
+            workers: workers.collect(),
             ended_by,
             listened_on,
             operations: figures.times.as_ref().map(OperationFigures::all),
@@ -147,9 +183,13 @@ impl Summary {
             ("quarantined", self.quarantined),
             ("redelivered", self.redelivered),
             ("duplicates", self.duplicates_within_reader),
+            ("duplicates across readers", self.duplicates_across_readers),
             ("missing chunks", missing),
             ("lost by producers", lost),
             ("medium's errors", self.transport_errors),
+            ("rebalances", self.rebalances),
+            ("reconnects", self.reconnects),
+            ("lag in chunks", self.lag_chunks.unwrap_or(0)),
         ] {
             if count > 0 {
                 rows.push((name, number(count)));
@@ -157,6 +197,11 @@ impl Summary {
         }
         for (reason, count) in &self.producer_losses {
             rows.push(("  of these", format!("{} {reason}", number(*count))));
+        }
+        if self.workers.len() > 1 {
+            let chunks = self.workers.iter().map(|it| number(it.chunks));
+            let chunks = chunks.collect::<Vec<_>>().join(" + ");
+            rows.push(("workers", format!("{chunks} chunks")));
         }
         let mut text = output::two_columns(&rows);
         if !self.types.is_empty() {

@@ -1,0 +1,194 @@
+//! Several readers of one endpoint in one process, each with its own source, stages and thread.
+//!
+//! ```text
+//! reader -> Source -> stages        reader -> fan_out -> reader -> Source -> stages
+//! reader -> Source -> stages   or                     -> reader -> Source -> stages
+//!    (a consumer group,                (one reader of a medium that has only one)
+//!     competing consumers)
+//!            \______ Group: copies and gaps over all of them ______/
+//! ```
+
+mod fan_out;
+mod group;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use fan_out::fan_out;
+pub(crate) use group::Member;
+pub use group::{Group, GroupReport};
+
+use crate::error::AnalysisError;
+use crate::pipe::panicked;
+use crate::source::{Source, Stop};
+use crate::stage::Stage;
+
+/// How often the thread that waits for the workers looks after them.
+const TICK: Duration = Duration::from_millis(50);
+
+/// One reader and what it feeds.
+pub struct Worker {
+    /// Drives the reader.
+    pub source: Source,
+    /// The first of the stages.
+    pub stage: Box<dyn Stage>,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("source", &self.source)
+            .field("stage", &self.stage.name())
+            .finish()
+    }
+}
+
+/// How workers ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Ended {
+    /// What they did, also when one failed.
+    pub report: GroupReport,
+    /// The first failure of a worker; the others then finished what they had and settled it.
+    pub error: Option<AnalysisError>,
+}
+
+/// Runs several workers until all have ended.
+#[derive(Debug)]
+pub struct Workers {
+    count: NonZeroUsize,
+    group: Group,
+    stop: Stop,
+}
+
+impl Workers {
+    /// So many workers, as one group.
+    pub fn new(count: NonZeroUsize) -> Self {
+        Self {
+            count,
+            group: Group::new(),
+            stop: Stop::default(),
+        }
+    }
+
+    /// Sets when the workers stop by themselves. An idle timeout counts the silence of all of them.
+    #[must_use]
+    pub fn with_stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// The group, to ask what the workers do while they run, and to stop them.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Makes the workers by `make`, which gets their numbers from 0, and runs each on a thread of
+    /// its own until `keep_going` says no, which each asks before every chunk; `tick` is called about
+    /// twenty times a second on the thread of the caller.
+    ///
+    /// Stages of different workers run at the same time: what they share must be safe for that, as
+    /// [`SharedOutput`](crate::sinks::SharedOutput) and [`Shared`](crate::filters::Shared) are.
+    /// Records of different lanes interleave, those of one lane stay in order.
+    ///
+    /// When one worker fails or panics, the others finish what they have, settle it and end.
+    /// Each closes its reader before what `close_by` says then.
+    pub fn run(
+        &self,
+        mut make: impl FnMut(usize) -> Result<Worker, AnalysisError>,
+        keep_going: impl Fn() -> bool + Sync,
+        close_by: impl Fn() -> Instant + Sync,
+        mut tick: impl FnMut(&Group),
+    ) -> Ended {
+        let failure = Failure::default();
+        let mut workers = Vec::with_capacity(self.count.get());
+        for number in 0..self.count.get() {
+            match make(number) {
+                Ok(worker) => workers.push(worker),
+                Err(error) => {
+                    failure.note(error);
+                    self.group.stop();
+                    break;
+                }
+            }
+        }
+        thread::scope(|scope| {
+            let mut threads = Vec::with_capacity(workers.len());
+            for (number, worker) in workers.into_iter().enumerate() {
+                let (failure, keep_going, close_by) = (&failure, &keep_going, &close_by);
+                let Worker { source, stage } = worker;
+                let source = source.in_group(&self.group);
+                let work = move || {
+                    if let Err(error) = self.work(source, stage, keep_going, close_by) {
+                        failure.note(error);
+                        self.group.stop();
+                    }
+                };
+                let name = format!("baler-worker-{number}");
+                match thread::Builder::new().name(name).spawn_scoped(scope, work) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        failure.note(AnalysisError::output("a worker's thread", error));
+                        self.group.stop();
+                    }
+                }
+            }
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                tick(&self.group);
+                thread::park_timeout(TICK);
+            }
+        });
+        Ended {
+            report: self.group.report(),
+            error: failure.into_first(),
+        }
+    }
+
+    /// One worker's life.
+    fn work(
+        &self,
+        mut source: Source,
+        mut stage: Box<dyn Stage>,
+        keep_going: &(impl Fn() -> bool + Sync),
+        close_by: &(impl Fn() -> Instant + Sync),
+    ) -> Result<(), AnalysisError> {
+        let name = stage.name();
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            source.run(&mut stage, self.stop, |_| keep_going())
+        }));
+        if !matches!(ran, Ok(Ok(()))) {
+            // The others need not wait until this one has closed.
+            self.group.stop();
+        }
+        // What the stages hold after a failure goes back to the medium before the reader closes.
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(stage)));
+        let closed = source.close(close_by());
+        match ran {
+            Ok(ran) => ran?,
+            Err(panic) => return Err(panicked(name, panic.as_ref())),
+        }
+        if let Err(panic) = dropped {
+            return Err(panicked(name, panic.as_ref()));
+        }
+        closed.map(drop)
+    }
+}
+
+/// The first of several errors.
+#[derive(Debug, Default)]
+struct Failure(Mutex<Option<AnalysisError>>);
+
+impl Failure {
+    fn note(&self, error: AnalysisError) {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(error);
+    }
+
+    fn into_first(self) -> Option<AnalysisError> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
