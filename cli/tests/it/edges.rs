@@ -42,6 +42,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-faults"]),
     ),
     ("baler-faults", Allowed::Only(&[])),
+    ("baler-relay", Allowed::Only(&["baler-common"])),
     ("baler-analysis", Allowed::Only(&["baler-common"])),
     ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
@@ -85,7 +86,12 @@ const CLIENTS: &[(&str, &str)] = &[
 const RUNTIMES: &[&str] = &["async-executor", "async-std", "smol", "tokio"];
 
 /// Crates whose whole tree is free of clients and runtimes, in every combination of features.
-const SYNC: &[&str] = &["baler-analysis", "baler-common", "baler-monitoring"];
+const SYNC: &[&str] = &[
+    "baler-analysis",
+    "baler-common",
+    "baler-monitoring",
+    "baler-relay",
+];
 
 /// One dependency as a manifest declares it.
 #[derive(Debug)]

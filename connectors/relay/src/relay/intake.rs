@@ -1,0 +1,146 @@
+//! From the source into the outbox.
+
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{Chunk, Delivery, Received};
+
+use super::ledger::InFlight;
+use super::run::{FIRST_PAUSE, LONGEST_PAUSE};
+use super::{Relay, Step, add, length};
+use crate::RelayError;
+use crate::unfit::{Cause, Unfit};
+
+/// How many chunks are taken at a time before the outbox has its turn: they share the cost of a
+/// turn, and the first of them waits for the others no longer than it takes to fetch them.
+const BATCH: usize = 32;
+
+/// How long to wait after a failure of the source from which it recovers by itself.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
+
+impl Relay {
+    /// Takes what the source has, as far as there is room.
+    pub(super) fn receive(&mut self, by: Instant) -> Result<Step, RelayError> {
+        self.ask();
+        let mut until = self.patience(by);
+        let mut step = Step::Idle;
+        for _ in 0..BATCH {
+            match self.ledger.reader.receive(until) {
+                Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
+                Ok(Received::Damaged(damaged)) => {
+                    add(&mut self.ledger.counts.damaged, 1);
+                    self.ledger.keep(Unfit {
+                        bytes: &damaged.bytes,
+                        origin: &damaged.origin,
+                        identity: None,
+                        cause: Cause::Damaged,
+                        reason: &damaged.reason,
+                    })?;
+                }
+                Ok(Received::End) => {
+                    self.ended = true;
+                    return Ok(step);
+                }
+                Ok(Received::Idle) => break,
+                // What is in flight of a lane that goes to another reader is settled as its
+                // confirmations come; what is later than the medium waits for goes stale, and
+                // comes again there.
+                Ok(Received::Assigned { .. } | Received::Revoked { .. }) => continue,
+                Err(error) if error.is_retryable() => {
+                    add(&mut self.ledger.counts.source_errors, 1);
+                    // A source may fail at once, again and again: do not spin.
+                    self.bell.wait(by.min(Instant::now() + PAUSE_AFTER_ERROR));
+                    return Ok(step);
+                }
+                Err(error) => return Err(RelayError::Source(error)),
+            }
+            step = Step::Received;
+            self.ask();
+            if self.demand.paused {
+                break;
+            }
+            // The rest of the batch is what is there already.
+            until = Instant::now();
+        }
+        self.pause = match step {
+            Step::Received => FIRST_PAUSE,
+            _ => self.pause.saturating_mul(2).min(LONGEST_PAUSE),
+        };
+        if self.demand.paused && step == Step::Idle {
+            // The source has nothing to give: only the sink can change anything.
+            self.bell
+                .wait(self.until(by.min(Instant::now() + LONGEST_PAUSE)));
+        }
+        Ok(step)
+    }
+
+    /// Until when to wait for the source.
+    ///
+    /// Nothing wakes a reader that waits when the sink confirms: while it owes confirmations the
+    /// waits are short, and grow while nothing happens.
+    fn patience(&self, by: Instant) -> Instant {
+        let now = Instant::now();
+        if self.bell.is_rung() || self.demand.paused {
+            return now;
+        }
+        let by = self.until(by);
+        if self.ledger.in_flight.is_empty() {
+            return by;
+        }
+        by.min(now + self.pause)
+    }
+
+    /// Lets the source hand out chunks while there is room for them, and pauses it otherwise.
+    fn ask(&mut self) {
+        let enough = self.ledger.counts.received >= self.demand.in_all;
+        let pause = enough || !self.outbox.has_room();
+        if pause != self.demand.paused {
+            self.demand.paused = pause;
+            let chunks = if pause { 0 } else { self.demand.most };
+            self.ledger.reader.set_demand(chunks);
+        }
+    }
+
+    /// Passes a delivery on to the outbox.
+    fn admit(&mut self, delivery: Delivery) -> Result<(), RelayError> {
+        add(&mut self.ledger.counts.received, 1);
+        add(
+            &mut self.ledger.counts.received_bytes,
+            length(&delivery.bytes),
+        );
+        add(
+            &mut self.ledger.counts.redelivered,
+            delivery.redelivered.into(),
+        );
+        let meta = match self.identities.of(&delivery) {
+            Ok(meta) => meta,
+            Err(error) => {
+                let kept = self.ledger.keep(Unfit {
+                    bytes: &delivery.bytes,
+                    origin: &delivery.origin,
+                    identity: None,
+                    cause: Cause::Foreign,
+                    reason: &error.to_string(),
+                });
+                let verdict = self.ledger.verdict_on_kept(&kept);
+                let settled = self.ledger.settle(delivery.token, verdict);
+                return kept.and(settled);
+            }
+        };
+        let now = Instant::now();
+        let ticket = self.next_ticket;
+        self.next_ticket = ticket.wrapping_add(1);
+        self.ledger.in_flight.push_back(InFlight {
+            ticket,
+            token: delivery.token,
+            origin: delivery.origin,
+            since: now,
+        });
+        let chunk = Chunk {
+            ticket,
+            meta,
+            bytes: delivery.bytes,
+        };
+        self.outbox.push(chunk, now);
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Drives a reader into a writer.
+
+mod closing;
+mod intake;
+mod ledger;
+mod run;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ChunkReader, ChunkWriter, Connection, Fate, Outbox};
+use ledger::Ledger;
+
+use crate::RelayError;
+use crate::bell::Bell;
+use crate::identity::Identities;
+use crate::settings::RelaySettings;
+use crate::stats::RelayStats;
+use crate::unfit::Unfit;
+
+pub use closing::RelayReport;
+pub use run::{Ended, Stop};
+
+/// Drives any [`ChunkReader`] into any [`ChunkWriter`], one thread for both.
+///
+/// A delivery is settled at the source only when the sink has confirmed its chunk, or has put it on
+/// local disk, where it outlives this process.
+/// Chunks of one lane leave in the order in which they came.
+///
+/// The owner calls [`step`](Self::step) again and again, or [`run`](Self::run) once, and then
+/// [`close`](Self::close).
+/// A relay that is dropped instead, or killed, loses nothing: the source delivers again what was
+/// not settled.
+pub struct Relay {
+    ledger: Ledger,
+    outbox: Outbox,
+    bell: Arc<Bell>,
+    identities: Identities,
+    demand: Demand,
+    next_ticket: u64,
+    /// When the outbox wants to be driven again.
+    wake_up: Option<Instant>,
+    /// How long to wait for the source at a time while the sink owes confirmations.
+    pause: Duration,
+    /// Whether the source said that nothing will ever come again.
+    ended: bool,
+    /// Memory kept from step to step.
+    fates: Vec<Fate>,
+}
+
+/// How many chunks the source may hand out.
+#[derive(Debug, Clone, Copy)]
+struct Demand {
+    most: usize,
+    /// How many it may hand out in all.
+    in_all: u64,
+    paused: bool,
+}
+
+/// What happened in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The source is at its end, and everything of it is settled.
+    End,
+    /// Nothing came from the source.
+    Idle,
+    /// Something came from the source.
+    Received,
+}
+
+impl Relay {
+    /// A relay between the two; it opens the writer at the first step.
+    ///
+    /// Without [`with_quarantine`](Self::with_quarantine), what never was a chunk is counted and
+    /// goes, and a chunk that the sink refuses for good ends the relay and stays at the source.
+    pub fn new(
+        mut reader: Box<dyn ChunkReader>,
+        writer: Box<dyn ChunkWriter>,
+        settings: &RelaySettings,
+    ) -> Self {
+        let bell = Arc::new(Bell::default());
+        let outbox = Outbox::new(writer, settings.outbox(), Arc::<Bell>::clone(&bell));
+        let demand = Demand {
+            most: settings.max_chunks.max(1),
+            in_all: u64::MAX,
+            paused: false,
+        };
+        reader.set_demand(demand.most);
+        Self {
+            ledger: Ledger::new(reader),
+            outbox,
+            bell,
+            identities: Identities::new(),
+            demand,
+            next_ticket: 0,
+            wake_up: None,
+            pause: run::FIRST_PAUSE,
+            ended: false,
+            fates: Vec::new(),
+        }
+    }
+
+    /// Sets what keeps chunks that cannot be passed on. It is called on the relay's thread, which
+    /// waits for it; what it was given is rejected at the source when it returns.
+    ///
+    /// When it fails, the chunk is given back to the source and the relay ends.
+    #[must_use]
+    pub fn with_quarantine(
+        mut self,
+        put_aside: impl FnMut(Unfit<'_>) -> io::Result<()> + Send + 'static,
+    ) -> Self {
+        self.ledger.put_aside = Box::new(put_aside);
+        self
+    }
+
+    /// Moves what can be moved, and waits for something to happen until `by` at most.
+    ///
+    /// It may last longer than that while the sink is opened, by the setting `reopen_timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`RelayError`]; what is in flight stays so until [`close`](Self::close).
+    pub fn step(&mut self, by: Instant) -> Result<Step, RelayError> {
+        self.drive(None)?;
+        if self.ended {
+            if self.outbox.is_empty() {
+                return Ok(Step::End);
+            }
+            self.bell.wait(self.until(by));
+            return Ok(Step::Idle);
+        }
+        self.receive(by)
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> RelayStats {
+        RelayStats {
+            identities_made: self.identities.made(),
+            outbox: self.outbox.stats(),
+            ..self.ledger.stats()
+        }
+    }
+
+    /// Deliveries of the source so far, repeated ones included. Cheaper than [`stats`](Self::stats).
+    pub fn received(&self) -> u64 {
+        self.ledger.counts.received
+    }
+
+    /// Gives the outbox its turn and settles what it brings to an end.
+    fn drive(&mut self, by: Option<Instant>) -> Result<(), RelayError> {
+        // Taken before: what is rung meanwhile is for the next turn.
+        self.bell.take();
+        self.wake_up = self.outbox.drive(Instant::now(), by, &mut self.fates);
+        let stats = self.outbox.stats();
+        // A sink that cannot be opened refuses all chunks at once; none of them is to blame.
+        let failed = match (stats.connection, stats.last_error) {
+            (Connection::Failed, Some(error)) => Some(error),
+            _ => None,
+        };
+        let mut result = Ok(());
+        for fate in self.fates.drain(..) {
+            let concluded = self.ledger.conclude(fate, failed.is_some());
+            result = result.and(concluded);
+        }
+        match failed {
+            Some(error) => result.and(Err(RelayError::Sink(error))),
+            None => result,
+        }
+    }
+
+    /// `by`, or earlier if the outbox wants to be driven before.
+    fn until(&self, by: Instant) -> Instant {
+        self.wake_up.map_or(by, |wake_up| wake_up.min(by))
+    }
+}
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay")
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adds to a counter.
+fn add(counter: &mut u64, more: u64) {
+    *counter = counter.saturating_add(more);
+}
+
+/// A length as a count of bytes.
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
