@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod endpoint;
 mod exit;
+mod observe;
 mod output;
 mod shipping;
 mod shutdown;

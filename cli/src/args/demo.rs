@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use super::{DocumentFormat, ShippingArgs};
+use super::{DocumentFormat, ObserveArgs, ShippingArgs};
 
 /// Flags of `baler demo`.
 #[derive(Debug, Args)]
@@ -25,4 +25,6 @@ pub(crate) struct DemoArgs {
     pub(crate) format: DocumentFormat,
     #[command(flatten)]
     pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
 }

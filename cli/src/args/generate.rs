@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 
-use super::{DocumentFormat, ShippingArgs, values};
+use super::{DocumentFormat, ObserveArgs, ShippingArgs, values};
 
 /// Flags of `baler generate`.
 #[derive(Debug, Args)]
@@ -32,6 +32,8 @@ pub(crate) struct GenerateArgs {
     pub(crate) format: DocumentFormat,
     #[command(flatten)]
     pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
 }
 
 /// A synthetic workload by its name.

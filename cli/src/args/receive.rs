@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::values;
+use super::{ObserveArgs, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -63,6 +63,8 @@ pub(crate) struct ReceiveArgs {
     /// Write the address that a tcp source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
 }
 
 /// How records are written.

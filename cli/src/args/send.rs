@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ShippingArgs, values};
+use super::{DocumentFormat, ObserveArgs, ShippingArgs, values};
 
 /// Flags of `baler send`.
 #[derive(Debug, Args)]
@@ -30,4 +30,6 @@ pub(crate) struct SendArgs {
     pub(crate) format: DocumentFormat,
     #[command(flatten)]
     pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
 }

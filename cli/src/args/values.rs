@@ -31,6 +31,18 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no count; write 1000000, 250k or 1M"))
 }
 
+/// Where to listen: `127.0.0.1:9464`, `[::1]:9464`, or a port of loopback, `9464` or `:9464`.
+pub(crate) fn listen_address(text: &str) -> Result<std::net::SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>().ok();
+    let loopback = |port| std::net::SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port));
+    text.parse()
+        .ok()
+        .or_else(|| port.map(loopback))
+        .ok_or_else(|| {
+            format!("`{text}` is no address; write 127.0.0.1:9464, 0.0.0.0:9464 or 9464")
+        })
+}
+
 /// A rate in records a second, above 0: `500`, `2.5k`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let plain = text.parse::<f64>().ok();

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::args::{DocumentFormat, GenerateArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
+use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::shipping::{Report, Shipper};
 use crate::shutdown::Shutdown;
@@ -38,12 +39,14 @@ struct Document<'a> {
 /// Emits, delivers, accounts.
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let writer = endpoint::writer(&args.to)?;
-    let shipper = Shipper::start(&args.shipping, writer, false, shutdown)?;
+    let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
+    let shipper = Shipper::start(&args.shipping, writer, false, shutdown, &observation)?;
     let progress = Progress::bar(args.records, quiet);
     let behind = emit_all(args, &shipper, shutdown, &progress)
         .map_err(|error| Failure::new(Code::Internal, format!("cannot start a thread: {error}")))?;
     progress.clear();
     let report = shipper.finish();
+    let shown = observation.finish();
     let document = Document {
         workload: "operations",
         seed: args.seed,
@@ -57,6 +60,7 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         DocumentFormat::Json => output::json(&document)?,
         DocumentFormat::Table => output::print(&text(&document))?,
     }
+    shown?;
     let code = report.conclude()?;
     // Records that were never emitted because of a signal are in no other figure.
     if code == Code::Done && report.emitted < args.records {

@@ -19,6 +19,7 @@ pub(crate) use report::Report;
 use crate::args::{ContainerChoice, OverflowChoice, ShippingArgs};
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
+use crate::observe::Observation;
 use crate::shutdown::Shutdown;
 
 /// How often the watch looks at the link and at signals.
@@ -42,7 +43,7 @@ pub(crate) struct Shipper {
 
 impl Shipper {
     /// Starts a controller over the writer as the flags say; `metadata` makes its first record one
-    /// that tells of the producer.
+    /// that tells of the producer. Its figures are part of the observation.
     ///
     /// # Errors
     ///
@@ -52,10 +53,13 @@ impl Shipper {
         writer: Writer,
         metadata: bool,
         shutdown: &Shutdown,
+        observation: &Observation,
     ) -> Result<Self, Failure> {
         let link = Arc::new(Link::new(args.give_up));
         let events = Arc::clone(&link);
-        let mut builder = Controller::builder(writer.writer)
+        let observed = observation.observed();
+        observed.endpoint("sink", &writer.endpoint);
+        let mut builder = Controller::builder(observation.tapped_writer(writer.writer))
             .application("baler")
             .metadata_record(metadata)
             .overflow(overflow(args))
@@ -93,6 +97,7 @@ impl Shipper {
             StartError::Thread(_) => Failure::new(Code::Internal, error.to_string()),
             _ => Failure::configuration(error.to_string()),
         })?;
+        observed.sends(&controller);
         let mut shipper = Self {
             controller,
             link,

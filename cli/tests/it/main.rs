@@ -7,6 +7,7 @@ mod edges;
 mod habits;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod observability;
 mod real_log;
 mod refusals;
 mod support;

@@ -295,3 +295,19 @@ fn nobody_reading_is_a_quiet_end() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[test]
+fn a_metrics_address_that_is_taken_or_wrong_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let args = ["generate", "--to", "null:", "--metrics"];
+    let refused = baler(&[&args[..], &[&address]].concat()).code(69);
+    let told = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains(&format!("cannot serve metrics at {address}")),
+        "{told}"
+    );
+    let wrong = baler(&[&args[..], &["localhost"]].concat()).code(2);
+    let told = String::from_utf8(wrong.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("`localhost` is no address"), "{told}");
+}

@@ -20,6 +20,7 @@ use summary::Document;
 use crate::args::{DemoArgs, DocumentFormat};
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
+use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
@@ -30,18 +31,24 @@ const TICK: Duration = Duration::from_millis(100);
 /// Runs the shop for a while and shows what its records tell.
 pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let OpenReader {
-        reader, listens_on, ..
+        reader,
+        listens_on,
+        endpoint,
     } = endpoint::open_reader("tcp://127.0.0.1:0", false)?;
     let address =
         listens_on.ok_or_else(|| Failure::new(Code::Internal, "the tcp reader listens nowhere"))?;
-    let source = Source::new(reader);
+    let observation = Observation::start(&args.observe, "demo", shutdown, quiet)?;
+    observation.observed().endpoint("source", &endpoint);
+    let mut source = Source::new(reader);
+    observation.receives(&mut source);
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);
     let outcome = thread::scope(|scope| {
         let consumer = consume(scope, source, &over, &received, shutdown)?;
         // Whatever happens, the consumer ends, else the scope would wait for it for ever.
-        let report = load(args, address, &shop, &received, quiet, shutdown);
+        let to = (address, &observation);
+        let report = load(args, to, &shop, &received, quiet, shutdown);
         over.store(true, Ordering::Release);
         let consumed = consumer
             .join()
@@ -49,11 +56,13 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         Ok::<_, Failure>((report?, consumed?))
     });
     let (report, (source, findings)) = outcome?;
+    let shown = observation.finish();
     let document = Document::new(&report, &source, &findings, shop.visits());
     match args.format {
         DocumentFormat::Json => output::json(&document)?,
         DocumentFormat::Table => output::print(&document.text())?,
     }
+    shown?;
     let code = report.conclude()?;
     if source.records != report.delivered {
         let message = format!(
@@ -68,14 +77,14 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
 /// Lets customers into the shop until the time is over; returns when all records are delivered.
 fn load(
     args: &DemoArgs,
-    address: SocketAddr,
+    (address, observation): (SocketAddr, &Observation),
     shop: &Shop,
     received: &AtomicU64,
     quiet: bool,
     shutdown: &Shutdown,
 ) -> Result<crate::shipping::Report, Failure> {
     let writer = endpoint::writer(&format!("tcp://{address}"))?;
-    let shipper = Shipper::start(&args.shipping, writer, true, shutdown)?;
+    let shipper = Shipper::start(&args.shipping, writer, true, shutdown, observation)?;
     let before = shipper.controller().install();
     let started = Instant::now();
     let end = started + Duration::from_secs(args.seconds);

@@ -16,12 +16,15 @@ use summary::{EndedBy, Summary};
 use crate::args::ReceiveArgs;
 use crate::endpoint::{self, OpenReaders};
 use crate::exit::{Code, Failure};
+use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::shutdown::Shutdown;
 
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let observe = args.observe.clone();
     let settings = Settings::new(args)?;
+    let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings)?;
     let OpenReaders {
         readers,
@@ -37,6 +40,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
             output::whole_file(path, &format!("{address}\n"))?;
         }
     }
+    observation.observed().endpoint("source", &endpoint);
     let mut stop = Stop::default();
     stop.idle_timeout = settings.idle_timeout;
     let workers = Workers::new(settings.workers).with_stop(stop);
@@ -51,7 +55,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                     "fewer readers were opened than workers asked for",
                 )
             })?;
-            let mut source = Source::new(reader);
+            let mut source = Source::new(observation.tapped_reader(reader));
+            observation.receives(&mut source);
             if let Some(folder) = &settings.quarantine {
                 source = source.with_quarantine(Folder::new(folder));
             }
@@ -79,10 +84,11 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
         None if ends => EndedBy::End,
         None => EndedBy::IdleTimeout,
     };
+    let shown = observation.finish();
     let summary = Summary::new(&ended.report, &figures, ended_by, listens_on);
     let result = ended
         .error
-        .map_or(Ok(()), |error| Err(Failure::from(error)));
+        .map_or(shown, |error| Err(Failure::from(error)));
     finish(&settings, &summary, &ended.report.total, result, quiet)
 }
 

@@ -16,6 +16,7 @@ use summary::{Document, SourceFigures};
 use crate::args::{DocumentFormat, SendArgs};
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
+use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
@@ -26,17 +27,24 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.
-    let shipper = Shipper::start(&args.shipping, writer, false, shutdown)?;
+    let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
+    let shipper = Shipper::start(&args.shipping, writer, false, shutdown, &observation)?;
     let (figures, sent) = match source {
         RecordSource::Log { reader, endpoint } => {
+            observation.observed().endpoint("source", &endpoint);
             send_log(*reader, endpoint, &shipper, &progress, quiet)
         }
-        RecordSource::Medium(open) => {
-            send_medium(args, open, &shipper, shutdown, (&progress, quiet))
-        }
+        RecordSource::Medium(open) => send_medium(
+            args,
+            open,
+            &shipper,
+            shutdown,
+            (&observation, &progress, quiet),
+        ),
     };
     progress.clear();
     let report = shipper.finish();
+    let shown = observation.finish();
     let document = Document {
         source: &figures,
         report: &report,
@@ -45,6 +53,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         DocumentFormat::Json => output::json(&document)?,
         DocumentFormat::Table => output::print(&document.text())?,
     }
+    shown?;
     // A medium that was given up explains why the source stopped, not the other way round.
     let code = report.conclude()?;
     sent?;
@@ -130,12 +139,14 @@ fn send_medium(
     open: OpenReader,
     shipper: &Shipper,
     shutdown: &Shutdown,
-    (progress, quiet): (&Progress, bool),
+    (observation, progress, quiet): (&Observation, &Progress, bool),
 ) -> (SourceFigures, Result<(), Failure>) {
     if let (Some(address), false) = (open.listens_on, quiet) {
         output::say(format_args!("listening on {address}"));
     }
+    observation.observed().endpoint("source", &open.endpoint);
     let mut source = Source::new(open.reader);
+    observation.receives(&mut source);
     if let Some(folder) = &args.quarantine {
         source = source.with_quarantine(Folder::new(folder));
     }

@@ -1,0 +1,38 @@
+//! Where a running command shows its figures.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::values;
+
+/// Where a running command shows its figures.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Observability")]
+pub(crate) struct ObserveArgs {
+    /// Serve /metrics (Prometheus), /livez, /readyz and /tap here: a port of loopback, or
+    /// address:port
+    #[arg(long, value_name = "ADDR", env = "BALER_METRICS", value_parser = values::listen_address)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Write the address of --metrics to this file: port 0 takes a free one
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    pub(crate) metrics_port_file: Option<PathBuf>,
+    /// Write the last figures to this file at the end, as node_exporter's textfile collector reads
+    /// them
+    #[arg(long, value_name = "FILE", env = "BALER_METRICS_FILE")]
+    pub(crate) metrics_file: Option<PathBuf>,
+    /// Let /tap show records at an address that is not loopback
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_tap: bool,
+    /// /readyz fails when the oldest chunk is unconfirmed for so long
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "30s",
+        env = "BALER_READY_AGE",
+        value_parser = values::duration
+    )]
+    pub(crate) ready_age: Duration,
+}

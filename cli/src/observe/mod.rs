@@ -1,0 +1,121 @@
+//! What a running command shows of itself: figures for Prometheus, its health, passing chunks.
+//!
+//! controller, source watches, taps -> [`Observed`] -> server (`/metrics`, `/livez`, `/readyz`,
+//! `/tap`) on a thread of its own
+
+mod exposition;
+mod health;
+pub(crate) mod metric;
+mod observed;
+mod process;
+mod receiving;
+mod sending;
+mod server;
+pub(crate) mod tap;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use baler_analysis::Source;
+use baler_common::transport::{ChunkReader, ChunkWriter};
+pub(crate) use observed::Observed;
+use server::{Server, Service};
+
+use crate::args::ObserveArgs;
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::shutdown::Shutdown;
+
+/// The figures of one run: served while it lasts, written to a file at its end.
+#[derive(Debug)]
+pub(crate) struct Observation {
+    observed: Observed,
+    server: Option<Server>,
+    file: Option<PathBuf>,
+}
+
+impl Observation {
+    /// Starts the server, if one is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Its address cannot be bound.
+    pub(crate) fn start(
+        args: &ObserveArgs,
+        command: &'static str,
+        shutdown: &Shutdown,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
+        let observed = Observed::new(command, shutdown);
+        let mut server = None;
+        if let Some(address) = args.metrics {
+            let service = Service {
+                observed: observed.clone(),
+                limits: health::Limits {
+                    unconfirmed_age: args.ready_age,
+                },
+                taps: address.ip().is_loopback() || args.metrics_tap,
+            };
+            let started = Server::start(address, service).map_err(|error| {
+                let message = format!("cannot serve metrics at {address}: {error}");
+                Failure::new(Code::Unavailable, message)
+            })?;
+            let address = started.address();
+            if !quiet {
+                output::say(format_args!("metrics at http://{address}/metrics"));
+            }
+            if let Some(path) = &args.metrics_port_file {
+                output::whole_file(path, &format!("{address}\n"))?;
+            }
+            server = Some(started);
+        }
+        Ok(Self {
+            observed,
+            server,
+            file: args.metrics_file.clone(),
+        })
+    }
+
+    /// Where the command's parts say what they are.
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// Shows the figures of a source, as those of one more worker; nothing is prepared when
+    /// nobody will look.
+    pub(crate) fn receives(&self, source: &mut Source) {
+        if self.server.is_some() || self.file.is_some() {
+            self.observed.receives(source.watch());
+        }
+    }
+
+    /// Lets taps see what this reader hands out, if there can be any.
+    pub(crate) fn tapped_reader(&self, reader: Box<dyn ChunkReader>) -> Box<dyn ChunkReader> {
+        if self.server.is_none() {
+            return reader;
+        }
+        self.observed.tapped_reader(reader)
+    }
+
+    /// Lets taps see what this writer takes, if there can be any.
+    pub(crate) fn tapped_writer(&self, writer: Box<dyn ChunkWriter>) -> Box<dyn ChunkWriter> {
+        if self.server.is_none() {
+            return writer;
+        }
+        self.observed.tapped_writer(writer)
+    }
+
+    /// Ends the server and writes the last figures.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        drop(self.server);
+        match &self.file {
+            Some(path) => output::whole_file(path, &self.observed.metrics()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The figures of what receives: a source and its reader, once a worker.
+
+use std::time::Instant;
+
+use baler_analysis::{SourceReport, SourceWatch};
+use baler_common::container::LossReason;
+
+use super::exposition::Exposition;
+use super::health::{Check, Limits};
+use super::metric;
+use super::observed::Observable;
+use crate::output::figures::by_reason;
+
+/// A worker that receives.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) name: String,
+    pub(super) watch: SourceWatch,
+}
+
+impl Observable for Worker {
+    fn expose(&self, exposition: &mut Exposition, _: Instant) {
+        source(&self.name, &self.watch.report(), exposition);
+    }
+
+    fn lag(&self) -> Option<u64> {
+        self.watch.report().reader.total_lag()
+    }
+
+    fn checks(&self, _: Limits, _: Instant) -> Vec<Check> {
+        let report = self.watch.report();
+        let state = match report.reader.connected {
+            Some(true) => "connected",
+            Some(false) => "disconnected",
+            None => "unknown",
+        };
+        let mut check = Check::new("reader", report.reader.connected != Some(false))
+            .with("worker", self.name.as_str())
+            .with("state", state);
+        if let Some(lanes) = report.assigned {
+            check = check.with("lanes", lanes);
+        }
+        vec![check]
+    }
+}
+
+/// The figures of a source.
+fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
+    let one = &[worker];
+    exposition.set(&metric::CHUNKS_RECEIVED, one, report.chunks);
+    exposition.set(&metric::RECORDS_RECEIVED, one, report.records);
+    exposition.set(&metric::RECEIVED_BYTES, one, report.bytes);
+    exposition.set(&metric::CHUNKS_ACKNOWLEDGED, one, report.acknowledged);
+    exposition.set(&metric::CHUNKS_GIVEN_BACK, one, report.given_back);
+    exposition.set(&metric::CHUNKS_QUARANTINED, one, report.quarantined);
+    exposition.set(&metric::CHUNKS_REDELIVERED, one, report.redelivered);
+    exposition.set(&metric::CHUNKS_DUPLICATE, one, report.duplicates);
+    exposition.set(&metric::CHUNKS_UNVERIFIABLE, one, report.unverifiable);
+    exposition.set(&metric::CHUNKS_IN_WORK, one, report.in_work);
+    for (explained, text) in [(false, "false"), (true, "true")] {
+        let gaps = report.gaps.iter().filter(|gap| gap.explained == explained);
+        let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
+        exposition.set(&metric::CHUNKS_MISSING, &[worker, text], missing);
+    }
+    exposition.set(&metric::SETTLEMENTS_STALE, one, report.stale);
+    if let Some(connected) = report.reader.connected {
+        exposition.set(&metric::READER_CONNECTED, one, connected);
+    }
+    exposition.set(&metric::READER_ERRORS, one, report.transport_errors);
+    exposition.set(&metric::READER_RECONNECTS, one, report.reader.reconnects);
+    exposition.set(&metric::READER_REBALANCES, one, report.reader.rebalances);
+    if let Some(lanes) = report.assigned {
+        exposition.set(&metric::LANES_ASSIGNED, one, lanes);
+    }
+    for lag in &report.reader.lag {
+        exposition.set(&metric::LANE_LAG, &[worker, &lag.lane], lag.chunks);
+    }
+    exposition.set(&metric::PRODUCER_LANES, one, report.lanes);
+    exposition.set(&metric::PRODUCER_LANES_ENDED, one, report.complete_lanes);
+    let mut lost = by_reason(&report.producer_losses);
+    for reason in LossReason::ALL {
+        lost.entry(reason.name().to_owned()).or_default();
+    }
+    for (reason, records) in &lost {
+        exposition.set(&metric::PRODUCER_LOSSES, &[worker, reason], *records);
+    }
+}

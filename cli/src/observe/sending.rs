@@ -1,0 +1,101 @@
+//! The figures of what sends: a controller, and the outbox below it.
+
+use std::time::Instant;
+
+use baler_common::container::LossReason;
+use baler_common::transport::{Connection, OutboxStats};
+use baler_monitoring::{Controller, Stats};
+
+use super::exposition::Exposition;
+use super::health::{Check, Limits};
+use super::metric;
+use super::observed::Observable;
+use crate::output::figures::by_reason;
+
+impl Observable for Controller {
+    fn expose(&self, exposition: &mut Exposition, now: Instant) {
+        let stats = self.stats();
+        collector(&stats, exposition);
+        outbox(&stats.outbox, exposition, now);
+    }
+
+    fn checks(&self, limits: Limits, now: Instant) -> Vec<Check> {
+        writer_checks(&self.stats().outbox, limits, now)
+    }
+}
+
+/// The figures of a collector.
+fn collector(stats: &Stats, exposition: &mut Exposition) {
+    exposition.set(&metric::RECORDS_EMITTED, &[], stats.emitted);
+    exposition.set(&metric::RECORDS_DELIVERED, &[], stats.delivered);
+    exposition.set(&metric::RECORDS_SPOOLED, &[], stats.spooled);
+    let mut dropped = by_reason(&stats.dropped);
+    // A counter that appears with its first loss would hide that loss from `increase`.
+    for reason in LossReason::ALL {
+        dropped.entry(reason.name().to_owned()).or_default();
+    }
+    for (reason, records) in &dropped {
+        exposition.set(&metric::RECORDS_DROPPED, &[reason], *records);
+    }
+    exposition.set(&metric::RECORDS_PUT_ASIDE, &[], stats.quarantined);
+    exposition.set(&metric::RECORDS_QUEUED, &[], stats.queued);
+    exposition.set(&metric::QUEUE_BYTES, &[], stats.queue_bytes);
+    for (trigger, chunks) in [
+        ("age", stats.closed_by.age),
+        ("bytes", stats.closed_by.bytes),
+        ("flush", stats.closed_by.flush),
+        ("records", stats.closed_by.records),
+    ] {
+        exposition.set(&metric::CHUNKS_CLOSED, &[trigger], chunks);
+    }
+    exposition.set(&metric::CHUNKS_ENCODED, &[], stats.chunks_encoded);
+    exposition.set(&metric::CHUNKS_SPLIT, &[], stats.splits);
+    exposition.set(&metric::ROW_BYTES, &[], stats.row_bytes);
+    exposition.set(&metric::ENCODED_BYTES, &[], stats.encoded_bytes);
+    exposition.set(&metric::COLLECTOR_PANICS, &[], stats.panics);
+    exposition.set(&metric::CHUNKS_CONFIRMED, &[], stats.chunks_delivered);
+    exposition.set(&metric::CONFIRMED_BYTES, &[], stats.bytes_delivered);
+}
+
+/// The figures of an outbox: whoever sends has one.
+pub(crate) fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
+    exposition.set(&metric::CHUNKS_UNCONFIRMED, &[], stats.unconfirmed_chunks);
+    exposition.set(&metric::UNCONFIRMED_BYTES, &[], stats.unconfirmed_bytes);
+    let age = stats.oldest_unconfirmed_age(now);
+    exposition.set(&metric::OLDEST_UNCONFIRMED, &[], age);
+    exposition.set(&metric::CHUNKS_IN_FLIGHT, &[], stats.in_flight_chunks);
+    exposition.set(&metric::IN_FLIGHT_BYTES, &[], stats.in_flight_bytes);
+    exposition.set(&metric::CHUNK_RETRIES, &[], stats.retries);
+    let open = stats.connection == Connection::Open;
+    exposition.set(&metric::WRITER_CONNECTED, &[], open);
+    for state in [Connection::Closed, Connection::Failed, Connection::Open] {
+        let is = stats.connection == state;
+        exposition.set(&metric::WRITER_STATE, &[state.name()], is);
+    }
+    exposition.set(&metric::WRITER_BLOCKED, &[], stats.writer.blocked);
+    exposition.set(&metric::WRITER_RECONNECTS, &[], stats.reopened);
+    exposition.set(&metric::WRITER_FAILURES, &[], stats.broken);
+    let spool = &stats.writer.spool;
+    exposition.set(&metric::SPOOL_CHUNKS, &[], spool.spooled_chunks);
+    exposition.set(&metric::SPOOL_RECORDS, &[], spool.spooled_records);
+    exposition.set(&metric::SPOOL_REPLAYED_CHUNKS, &[], spool.replayed_chunks);
+    exposition.set(&metric::SPOOL_REPLAYED_RECORDS, &[], spool.replayed_records);
+    exposition.set(&metric::SPOOL_WAITING_CHUNKS, &[], spool.waiting_chunks);
+    exposition.set(&metric::SPOOL_WAITING_BYTES, &[], spool.waiting_bytes);
+}
+
+/// Whether the medium is there and takes what it is given.
+pub(crate) fn writer_checks(stats: &OutboxStats, limits: Limits, now: Instant) -> Vec<Check> {
+    let state = if stats.writer.blocked {
+        "blocked"
+    } else {
+        stats.connection.name()
+    };
+    let age = stats.oldest_unconfirmed_age(now);
+    vec![
+        Check::new("writer", state == Connection::Open.name()).with("state", state),
+        Check::new("oldest_unconfirmed", age <= limits.unconfirmed_age)
+            .with("seconds", age.as_secs_f64())
+            .with("limit_seconds", limits.unconfirmed_age.as_secs_f64()),
+    ]
+}

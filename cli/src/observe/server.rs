@@ -1,0 +1,283 @@
+//! The HTTP server of the figures: a thread of its own, bounded in connections, bytes and time.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::exposition;
+use super::health::{Health, Limits};
+use super::observed::Observed;
+
+/// How many connections are served at once; further ones wait in the operating system's queue.
+const MAX_CONNECTIONS: usize = 32;
+
+/// How many taps there may be at once. Fewer than connections, so that scrapes always get through.
+const MAX_TAPS: usize = 8;
+
+/// The largest head of a request. The least that hyper takes.
+const MAX_HEAD_BYTES: usize = 8 * 1_024;
+
+/// How many headers a request may have.
+const MAX_HEADERS: usize = 64;
+
+/// How long a request's head may take.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection may take from its beginning to its end, unless it is a tap.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What the server shows, and how.
+#[derive(Debug, Clone)]
+pub(super) struct Service {
+    pub(super) observed: Observed,
+    pub(super) limits: Limits,
+    /// Whether `/tap` is served: it shows records, not figures.
+    pub(super) taps: bool,
+}
+
+/// A running server; ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Server {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts to serve at this address.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be bound, or there is no thread.
+    pub(super) fn start(address: SocketAddr, service: Service) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let (stop, stopped) = oneshot::channel();
+        let serve = move || {
+            let served = runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener)?;
+                tokio::select! {
+                    () = accept(listener, service) => {}
+                    // An error says that the server was dropped, which is the same.
+                    _ = stopped => {}
+                }
+                io::Result::Ok(())
+            });
+            if let Err(error) = served {
+                tracing::error!(%error, "the metrics server ended");
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("baler-metrics".to_owned())
+            .spawn(serve)?;
+        Ok(Self {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send(()).ok();
+        }
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// Accepts connections for ever.
+async fn accept(listener: tokio::net::TcpListener, service: Service) {
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        // Nobody closes it.
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+            return;
+        };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, say: trying again at once would spin.
+                tracing::warn!(%error, "cannot accept a connection for metrics");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let service = service.clone();
+        tokio::spawn(async move {
+            serve(stream, service).await;
+            drop(slot);
+        });
+    }
+}
+
+/// Serves one request of one connection.
+async fn serve(stream: tokio::net::TcpStream, service: Service) {
+    let long = Arc::new(AtomicBool::new(false));
+    let is_long = Arc::clone(&long);
+    let answer = move |request: Request<Incoming>| {
+        let response = service.answer(&request);
+        if response.extensions().get::<Long>().is_some() {
+            long.store(true, Ordering::Relaxed);
+        }
+        async move { Ok::<_, Infallible>(response) }
+    };
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
+        // A scraper comes every few seconds: a new connection costs it little, an idle one is a
+        // slot that somebody else may need.
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service_fn(answer));
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = tokio::time::sleep(CONNECTION_TIMEOUT) => {
+            if !is_long.load(Ordering::Relaxed) {
+                return;
+            }
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection for metrics ended early");
+    }
+}
+
+/// Marks a response that may take as long as it likes.
+#[derive(Debug, Clone, Copy)]
+struct Long;
+
+type Body = BoxBody<Bytes, Infallible>;
+
+impl Service {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            let headers = response.headers_mut();
+            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
+        }
+        match request.uri().path() {
+            "/metrics" => text(
+                StatusCode::OK,
+                exposition::CONTENT_TYPE,
+                self.observed.metrics(),
+            ),
+            "/livez" => health(&Health::alive()),
+            "/readyz" => health(&self.observed.readiness(self.limits)),
+            "/tap" => self.tap(request.method()),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there are /metrics, /livez, /readyz and /tap\n",
+            ),
+        }
+    }
+
+    /// Streams the chunks that pass.
+    fn tap(&self, method: &Method) -> Response<Body> {
+        if !self.taps {
+            return plain(
+                StatusCode::FORBIDDEN,
+                "records are shown on loopback addresses alone; --metrics-tap allows it here\n",
+            );
+        }
+        if method == Method::HEAD {
+            return text(StatusCode::OK, TAP_TYPE, String::new());
+        }
+        let Some(mut tap) = self.observed.taps().tap(MAX_TAPS) else {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "too many taps already\n");
+        };
+        let (sender, frames) = mpsc::channel(1);
+        tokio::spawn(async move {
+            loop {
+                let frame = tokio::select! {
+                    frame = tap.next() => frame,
+                    () = sender.closed() => return,
+                };
+                // What is not read waits in the ring, where it is bounded, not here.
+                let Some(frame) = frame else { return };
+                if sender.send(frame).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let mut response = Response::new(Frames(frames).boxed());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(TAP_TYPE));
+        response.extensions_mut().insert(Long);
+        response
+    }
+}
+
+/// A body of frames that come one by one.
+struct Frames(mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Frames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let frame = self.0.poll_recv(context);
+        frame.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+/// The content type of a stream of chunks; METRICS.md describes its frames.
+const TAP_TYPE: &str = "application/vnd.baler.chunks";
+
+fn health(health: &Health) -> Response<Body> {
+    let status = if health.is_ok() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    text(status, "application/json", health.json())
+}
+
+fn plain(status: StatusCode, message: &'static str) -> Response<Body> {
+    text(status, "text/plain; charset=utf-8", message.to_owned())
+}
+
+fn text(status: StatusCode, content_type: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Full::from(text).boxed());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,330 @@
+//! The chunks that pass through a running process, for those who look.
+//!
+//! reader or writer -> [`TappedReader`], [`TappedWriter`] -> [`TapHub`] (bounded ring) -> each tap
+//!
+//! While nobody looks, a chunk costs one relaxed load. A tap that is too slow skips chunks and is
+//! told how many: it never holds up what it looks at.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkReader, ChunkWriter, CloseReport, Confirmation, Notify,
+    ReaderCapability, ReaderCloseReport, ReaderStats, Received, Rejected, Settled, Token,
+    TransportError, Verdict, WriterStats,
+};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+/// How many chunks wait for the slowest tap; beyond that it skips.
+const RING_CHUNKS: usize = 256;
+
+/// How many bytes of chunks wait for taps; beyond that nobody is shown more until they caught up.
+const RING_BYTES: usize = 32 << 20;
+
+/// The first byte of a frame that holds a chunk.
+pub(crate) const CHUNK_FRAME: u8 = b'C';
+
+/// The first byte of a frame that tells how many chunks were skipped.
+pub(crate) const SKIPPED_FRAME: u8 = b'S';
+
+/// How long the head of a frame is: kind, and length or count as a big-endian `u64`.
+pub(crate) const FRAME_HEAD: usize = 9;
+
+/// Where chunks pass, and taps look at them. Cloning shares.
+#[derive(Debug, Clone)]
+pub(super) struct TapHub {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    taps: AtomicUsize,
+    held_bytes: AtomicUsize,
+    skipped: AtomicU64,
+    ring: broadcast::Sender<Passing>,
+}
+
+/// A chunk that passes; its bytes count as held until the last tap has seen it.
+#[derive(Debug, Clone)]
+struct Passing {
+    bytes: Bytes,
+    _held: Arc<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    shared: Arc<Shared>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shared
+            .held_bytes
+            .fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Default for TapHub {
+    fn default() -> Self {
+        let (ring, _) = broadcast::channel(RING_CHUNKS);
+        Self {
+            shared: Arc::new(Shared {
+                taps: AtomicUsize::new(0),
+                held_bytes: AtomicUsize::new(0),
+                skipped: AtomicU64::new(0),
+                ring,
+            }),
+        }
+    }
+}
+
+impl TapHub {
+    /// How many look.
+    pub(super) fn taps(&self) -> usize {
+        self.shared.taps.load(Ordering::Relaxed)
+    }
+
+    /// Chunks that were shown to nobody because too many bytes waited.
+    pub(super) fn skipped(&self) -> u64 {
+        self.shared.skipped.load(Ordering::Relaxed)
+    }
+
+    /// Begins to look, unless `most` look already.
+    pub(super) fn tap(&self, most: usize) -> Option<Tap> {
+        let more = |taps: usize| (taps < most).then(|| taps.saturating_add(1));
+        let counted = self
+            .shared
+            .taps
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        counted.is_ok().then(|| Tap {
+            ring: self.shared.ring.subscribe(),
+            shared: Arc::clone(&self.shared),
+            skipped_before: self.skipped(),
+        })
+    }
+
+    /// Shows a chunk to those who look.
+    fn pass(&self, bytes: &Bytes) {
+        if self.taps() == 0 {
+            return;
+        }
+        let size = bytes.len();
+        let held = self.shared.held_bytes.fetch_add(size, Ordering::Relaxed);
+        let hold = Held {
+            shared: Arc::clone(&self.shared),
+            bytes: size,
+        };
+        if held > 0 && held.saturating_add(size) > RING_BYTES {
+            self.shared.skipped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        // An error says that the last tap left meanwhile.
+        let passing = Passing {
+            bytes: bytes.clone(),
+            _held: Arc::new(hold),
+        };
+        self.shared.ring.send(passing).ok();
+    }
+}
+
+/// One who looks.
+#[derive(Debug)]
+pub(super) struct Tap {
+    ring: broadcast::Receiver<Passing>,
+    shared: Arc<Shared>,
+    skipped_before: u64,
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        self.shared.taps.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Tap {
+    /// Waits for the next frames: perhaps how many chunks were skipped, then a chunk; nothing when
+    /// no chunk will come again.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        let mut frame = BytesMut::new();
+        loop {
+            match self.ring.recv().await {
+                Ok(passing) => {
+                    self.tell_skipped(&mut frame, 0);
+                    frame.put_u8(CHUNK_FRAME);
+                    frame.put_u64(u64::try_from(passing.bytes.len()).unwrap_or(u64::MAX));
+                    frame.extend_from_slice(&passing.bytes);
+                    return Some(frame.freeze());
+                }
+                Err(RecvError::Lagged(chunks)) => self.tell_skipped(&mut frame, chunks),
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// Adds a frame that tells of skipped chunks, if there were any.
+    fn tell_skipped(&mut self, frame: &mut BytesMut, by_this_one: u64) {
+        let by_all = self.shared.skipped.load(Ordering::Relaxed);
+        let news = by_all.saturating_sub(self.skipped_before);
+        self.skipped_before = by_all;
+        let skipped = news.saturating_add(by_this_one);
+        if skipped > 0 {
+            frame.put_u8(SKIPPED_FRAME);
+            frame.put_u64(skipped);
+        }
+    }
+}
+
+/// A reader whose chunks taps see.
+pub(super) struct TappedReader {
+    reader: Box<dyn ChunkReader>,
+    taps: TapHub,
+}
+
+impl TappedReader {
+    pub(super) fn new(reader: Box<dyn ChunkReader>, taps: TapHub) -> Self {
+        Self { reader, taps }
+    }
+}
+
+impl ChunkReader for TappedReader {
+    fn capability(&self) -> &ReaderCapability {
+        self.reader.capability()
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.reader.set_demand(chunks);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        let received = self.reader.receive(by)?;
+        if let Received::Chunk(delivery) = &received {
+            self.taps.pass(&delivery.bytes);
+        }
+        Ok(received)
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        self.reader.settle(token, verdict)
+    }
+
+    fn stats(&self) -> ReaderStats {
+        self.reader.stats()
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        self.reader.close(by)
+    }
+}
+
+/// A writer whose chunks taps see, each once, however often it is offered.
+pub(super) struct TappedWriter {
+    writer: Box<dyn ChunkWriter>,
+    taps: TapHub,
+    /// The first ticket that was not shown yet.
+    next_ticket: u64,
+}
+
+impl TappedWriter {
+    pub(super) fn new(writer: Box<dyn ChunkWriter>, taps: TapHub) -> Self {
+        Self {
+            writer,
+            taps,
+            next_ticket: 0,
+        }
+    }
+}
+
+impl ChunkWriter for TappedWriter {
+    fn capability(&self) -> &Capability {
+        self.writer.capability()
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        let (ticket, bytes) = (chunk.ticket, chunk.bytes.clone());
+        self.writer.offer(chunk)?;
+        if ticket >= self.next_ticket {
+            self.next_ticket = ticket.saturating_add(1);
+            self.taps.pass(&bytes);
+        }
+        Ok(())
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        self.writer.confirmations(out)
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        self.writer.set_notify(notify);
+    }
+
+    fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
+        self.writer.reopen(by)
+    }
+
+    fn stats(&self) -> WriterStats {
+        self.writer.stats()
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> CloseReport {
+        self.writer.close(by)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(future)
+    }
+
+    fn frame(kind: u8, number: u64, rest: &[u8]) -> Vec<u8> {
+        [&[kind][..], &number.to_be_bytes(), rest].concat()
+    }
+
+    #[test]
+    fn a_slow_tap_is_told_how_many_chunks_it_skipped() {
+        let hub = TapHub::default();
+        let mut tap = hub.tap(1).unwrap();
+        assert!(hub.tap(1).is_none(), "one is the most here");
+        let more = 10;
+        for number in 0..RING_CHUNKS + more {
+            hub.pass(&Bytes::from(number.to_be_bytes().to_vec()));
+        }
+        let first = block_on(tap.next()).unwrap();
+        let skipped = frame(SKIPPED_FRAME, 10, b"");
+        let chunk = frame(CHUNK_FRAME, 8, &more.to_be_bytes());
+        assert_eq!(first, [skipped, chunk].concat());
+        let second = block_on(tap.next()).unwrap();
+        assert_eq!(second, frame(CHUNK_FRAME, 8, &(more + 1).to_be_bytes()));
+        drop(tap);
+        assert_eq!(hub.taps(), 0);
+    }
+
+    #[test]
+    fn bytes_that_wait_for_taps_are_bounded_and_let_go() {
+        let hub = TapHub::default();
+        let large = Bytes::from(vec![0; RING_BYTES / 2]);
+        hub.pass(&large);
+        assert_eq!(
+            hub.shared.held_bytes.load(Ordering::Relaxed),
+            0,
+            "nobody looks"
+        );
+        let mut tap = hub.tap(4).unwrap();
+        for _ in 0..5 {
+            hub.pass(&large);
+        }
+        assert_eq!(hub.skipped(), 3);
+        assert_eq!(hub.shared.held_bytes.load(Ordering::Relaxed), RING_BYTES);
+        let first = block_on(tap.next()).unwrap();
+        assert_eq!(first[..FRAME_HEAD], frame(SKIPPED_FRAME, 3, b""));
+        block_on(tap.next()).unwrap();
+        assert_eq!(hub.shared.held_bytes.load(Ordering::Relaxed), 0);
+    }
+}

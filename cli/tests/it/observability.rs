@@ -1,0 +1,117 @@
+//! What running commands show of themselves, from outside.
+
+use std::fs;
+
+use crate::support::{Background, Receiver, json, wait_for};
+
+/// The sum of all series of a metric in Prometheus's text.
+pub(crate) fn sum(text: &str, metric: &str) -> f64 {
+    let values = text.lines().filter_map(|line| {
+        let (series, value) = line.rsplit_once(' ')?;
+        let name = series.split('{').next()?;
+        (name == metric).then(|| value.parse::<f64>().unwrap())
+    });
+    values.sum()
+}
+
+/// The body of an answer, whatever its status.
+pub(crate) fn get(address: &str, path: &str) -> (u16, String) {
+    let config = ureq::Agent::config_builder().http_status_as_error(false);
+    let agent = ureq::Agent::new_with_config(config.build());
+    let url = format!("http://{}{path}", address.trim());
+    let mut response = agent.get(&url).call().unwrap();
+    let body = response.body_mut().read_to_string().unwrap();
+    (response.status().as_u16(), body)
+}
+
+#[test]
+fn last_figures_are_those_of_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("baler.prom");
+    let file = file.to_str().unwrap();
+    let to = format!("file://{}/chunks", folder.path().display());
+    let made = ["generate", "--to", &to, "--records", "5000"];
+    let flags = ["--format", "json", "--metrics-file", file];
+    let report = json(&[made.as_slice(), &flags].concat());
+    let text = fs::read_to_string(file).unwrap();
+    for (metric, name) in [
+        ("baler_records_emitted_total", "emitted"),
+        ("baler_records_delivered_total", "delivered"),
+        ("baler_chunks_confirmed_total", "chunks"),
+        ("baler_confirmed_bytes_total", "bytes"),
+        ("baler_chunk_retries_total", "retries"),
+    ] {
+        assert_eq!(sum(&text, metric), report[name].as_f64().unwrap(), "{name}");
+    }
+    assert_eq!(sum(&text, "baler_records_dropped_total"), 0.0);
+    assert_eq!(sum(&text, "baler_records_delivered_total"), 5_000.0);
+
+    let receive = ["receive", "--from", &to, "--format", "none"];
+    let summary = folder.path().join("summary.json");
+    let flags = [
+        "--summary",
+        summary.to_str().unwrap(),
+        "--metrics-file",
+        file,
+    ];
+    crate::support::output(&[receive.as_slice(), &flags].concat());
+    let summary = crate::support::read_json(&summary);
+    let text = fs::read_to_string(file).unwrap();
+    for (metric, name) in [
+        ("baler_records_received_total", "records_received"),
+        ("baler_chunks_received_total", "chunks"),
+        ("baler_chunks_acknowledged_total", "acknowledged"),
+        ("baler_received_bytes_total", "bytes"),
+        ("baler_chunks_duplicate_total", "duplicates_within_reader"),
+        ("baler_producer_lanes", "lanes"),
+    ] {
+        assert_eq!(
+            sum(&text, metric),
+            summary[name].as_f64().unwrap(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_running_pair_shows_figures_and_health() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = ["receive", "generate"].map(|name| folder.path().join(name));
+    let [receive_port, generate_port] = ports.each_ref().map(|path| path.to_str().unwrap());
+    let metrics = ["--metrics", "127.0.0.1:0", "--metrics-port-file"];
+    let flags = [&metrics[..], &[receive_port]].concat();
+    let receiver = Receiver::start(&folder.path().join("out"), &flags);
+    let made = [
+        "generate",
+        "--to",
+        &receiver.uri,
+        "--records",
+        "10M",
+        "--rate",
+        "2000",
+    ];
+    let generator = Background::start(&[&made[..], &metrics, &[generate_port]].concat());
+    let address = |path| wait_for("an address", || fs::read_to_string(path).ok());
+    let (receives, generates) = (address(receive_port), address(generate_port));
+    let sent = wait_for("records to be sent", || {
+        let (_, text) = get(&generates, "/metrics");
+        let sent = sum(&text, "baler_records_delivered_total");
+        (sent > 0.0).then_some(sent)
+    });
+    wait_for("them to be received", || {
+        let (_, text) = get(&receives, "/metrics");
+        (sum(&text, "baler_records_received_total") >= sent).then_some(())
+    });
+    for address in [&receives, &generates] {
+        assert_eq!(get(address, "/livez").0, 200);
+        let (status, body) = get(address, "/readyz");
+        assert_eq!(status, 200, "{body}");
+    }
+    // The medium goes away: the sender is alive and not ready.
+    drop(receiver);
+    wait_for("the sender to be unready", || {
+        (get(&generates, "/readyz").0 == 503).then_some(())
+    });
+    assert_eq!(get(&generates, "/livez").0, 200);
+    drop(generator);
+}
