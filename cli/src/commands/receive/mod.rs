@@ -86,9 +86,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     };
     let shown = observation.finish();
     let summary = Summary::new(&ended.report, &figures, ended_by, listens_on);
-    let result = ended
-        .error
-        .map_or(shown, |error| Err(Failure::from(error)));
+    let result = ended.error.map_or(shown, |error| Err(Failure::from(error)));
     finish(&settings, &summary, &ended.report.total, result, quiet)
 }
 
