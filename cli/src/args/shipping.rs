@@ -48,6 +48,13 @@ pub(crate) struct ShippingArgs {
     /// The largest chunk; one above it is split. A smaller limit of the medium counts
     #[arg(long, value_name = "SIZE", env = "BALER_MAX_CHUNK_BYTES", value_parser = values::size)]
     pub(crate) max_chunk_bytes: Option<NonZeroUsize>,
+    /// Deal the records to so many lanes by their trace; with partition_by=trace a Kafka topic
+    /// gives each lane a partition
+    #[arg(long, value_name = "N", env = "BALER_LANES")]
+    pub(crate) lanes: Option<NonZeroUsize>,
+    /// One budget for queues, batches, and chunks in flight and to be tried again
+    #[arg(long, value_name = "SIZE", env = "BALER_MEMORY", value_parser = values::size)]
+    pub(crate) memory: Option<NonZeroUsize>,
     /// Memory for the queues of all threads
     #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = values::size)]
     pub(crate) queue_bytes: Option<NonZeroUsize>,

@@ -90,6 +90,12 @@ impl Shipper {
         if let Some(time) = args.wait_time {
             builder = builder.wait_time(time);
         }
+        if let Some(lanes) = args.lanes {
+            builder = builder.lanes(lanes.get());
+        }
+        if let Some(bytes) = args.memory {
+            builder = builder.memory(bytes.get());
+        }
         if let Some(bytes) = args.queue_bytes {
             builder = builder.queue_bytes(bytes.get());
         }

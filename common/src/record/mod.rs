@@ -14,6 +14,7 @@ pub mod kieker;
 mod read;
 mod reference;
 mod row;
+mod row_number;
 mod schema;
 #[cfg(feature = "serde")]
 pub mod serde;
@@ -34,6 +35,7 @@ pub use intern::Interned;
 pub use read::{FieldSource, Projection, ReadError, can_read, read};
 pub use reference::{EnumRef, ListRef, RecordFields, RecordRef, ValueRef};
 pub use row::RowWriter;
+pub use row_number::RowNumber;
 pub use schema::{
     EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_NAME_BYTES, MAX_VARIANTS,
     Role, Schema, SchemaError,

@@ -41,6 +41,7 @@ pub(super) struct ClosingRule {
     /// How many bytes of rows become 1,024 encoded bytes, learned from the chunks before: rows are
     /// measured, but what is sent counts.
     rows_of_1024: usize,
+    most_rows_of_1024: usize,
     learned: bool,
 }
 
@@ -55,8 +56,15 @@ impl ClosingRule {
             bytes,
             wait,
             rows_of_1024: 1_024,
+            most_rows_of_1024: ROWS_OF_1024.1,
             learned: false,
         }
+    }
+
+    /// Closes batches at twice their bytes as rows, however well they pack: for who has a budget.
+    pub(super) fn within_budget(mut self) -> Self {
+        self.most_rows_of_1024 = 2 << 10;
+        self
     }
 
     /// Whether a batch of so many records and bytes of rows is a chunk.
@@ -77,7 +85,7 @@ impl ClosingRule {
 
     /// Learns how large a batch of so many bytes of rows became.
     pub(super) fn learn(&mut self, row_bytes: usize, encoded_bytes: usize) {
-        let (least, most) = ROWS_OF_1024;
+        let (least, most) = (ROWS_OF_1024.0, self.most_rows_of_1024);
         let found = row_bytes.saturating_mul(1_024) / encoded_bytes.max(1);
         let found = found.clamp(least, most);
         // Later a quarter of the way to each new value: one odd chunk does not mislead the next.
@@ -140,6 +148,14 @@ mod tests {
             Some(ClosedBy::Bytes),
             "the batch stays bounded"
         );
+    }
+
+    #[test]
+    fn budget_bounds_the_rows_of_a_batch() {
+        let mut rule = ClosingRule::new(usize::MAX, 1_000, WAIT).within_budget();
+        rule.learn(1_000_000, 1);
+        assert_eq!(rule.full(1, 1_999), None);
+        assert_eq!(rule.full(1, 2_000), Some(ClosedBy::Bytes));
     }
 
     #[test]

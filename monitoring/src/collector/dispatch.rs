@@ -26,7 +26,7 @@ pub(super) struct Dispatch {
     encoder: Encoder,
     max_chunk_bytes: usize,
     hooks: Hooks,
-    /// Whether a chunk with the flag was made.
+    /// Whether every lane has its last chunk.
     sent_last: bool,
     /// The records of a chunk that the medium found too large went on in chunks below this ticket.
     resent_below: u64,
@@ -87,7 +87,7 @@ impl Dispatch {
 
     /// The ticket of the next chunk.
     pub(super) fn next_ticket(&self) -> u64 {
-        self.encoder.next_sequence()
+        self.encoder.next_ticket()
     }
 
     /// Whether the records of all chunks below this ticket have their fates.
@@ -99,12 +99,16 @@ impl Dispatch {
     }
 
     /// Makes one chunk of these records and hands it to the outbox; its length in bytes.
-    pub(super) fn ship(&mut self, batch: &RecordBatch, last: bool) -> Result<usize, Problem> {
+    pub(super) fn ship(
+        &mut self,
+        lane: usize,
+        batch: &RecordBatch,
+        last: bool,
+    ) -> Result<usize, Problem> {
         let (losses, limit) = (self.losses(), self.limit());
-        let chunk = self.encoder.encode(batch, losses, last, limit)?;
+        let chunk = self.encoder.encode(lane, batch, losses, last, limit)?;
         let bytes = chunk.bytes.len();
         self.shared.ledger.encoded(bytes);
-        self.sent_last |= last;
         if chunk.meta.container == ContainerKind::Kieker {
             self.types.remember(chunk.ticket, batch);
         }
@@ -113,19 +117,31 @@ impl Dispatch {
     }
 
     /// Makes the chunks that can be made of a batch that cannot be one.
-    pub(super) fn take_apart(&mut self, batch: RecordBatch, problem: Problem, last: bool) {
+    pub(super) fn take_apart(
+        &mut self,
+        lane: usize,
+        batch: RecordBatch,
+        problem: Problem,
+        last: bool,
+    ) {
         let mut todo = Vec::new();
-        self.reduce(batch, problem, &mut todo);
+        self.reduce(lane, batch, problem, &mut todo);
         while let Some(batch) = todo.pop() {
             let last = last && todo.is_empty();
-            if let Err(problem) = self.ship(&batch, last) {
-                self.reduce(batch, problem, &mut todo);
+            if let Err(problem) = self.ship(lane, &batch, last) {
+                self.reduce(lane, batch, problem, &mut todo);
             }
         }
     }
 
     /// Pushes the parts that are to be tried next, the first one on top; puts the rest aside.
-    fn reduce(&mut self, batch: RecordBatch, problem: Problem, todo: &mut Vec<RecordBatch>) {
+    fn reduce(
+        &mut self,
+        lane: usize,
+        batch: RecordBatch,
+        problem: Problem,
+        todo: &mut Vec<RecordBatch>,
+    ) {
         match problem {
             Problem::TooLarge {
                 bytes,
@@ -144,7 +160,7 @@ impl Dispatch {
             }
             Problem::Unsupported { record } => match apart(&batch, &record) {
                 Ok((others, of_type)) if !of_type.is_empty() => {
-                    let chunk = self.encoder.for_inspection(&of_type);
+                    let chunk = self.encoder.for_inspection(lane, &of_type);
                     let (size, limit) = (chunk.len(), self.limit());
                     self.put_aside(&of_type, LossReason::NotEncodable, size, limit, chunk);
                     if !others.is_empty() {
@@ -283,14 +299,14 @@ impl Dispatch {
                 return;
             }
             End::TooLarge { max_chunk_bytes } => {
-                self.encoder.list_as_lost(chunk.meta.identity.sequence);
+                self.encoder.list_as_lost(&chunk.meta.identity);
                 self.split_chunk(&chunk, max_chunk_bytes);
                 return;
             }
             End::Refused(error) => (LossReason::Refused, Some(error)),
             End::Undelivered(error) => (LossReason::Undelivered, error),
         };
-        self.encoder.list_as_lost(chunk.meta.identity.sequence);
+        self.encoder.list_as_lost(&chunk.meta.identity);
         lose(&self.shared, &mut self.hooks, &chunk, reason, error);
     }
 
@@ -309,8 +325,12 @@ impl Dispatch {
                 };
                 // If it was the epoch's last, another one will be once its pieces have their fates.
                 let header = decoded.summary.header;
-                self.sent_last &= !header.is_some_and(|header| header.last_of_epoch);
-                self.take_apart(decoded.batch, problem, false);
+                if header.is_some_and(|header| header.last_of_epoch) {
+                    self.encoder.forget_last(&chunk.meta.identity);
+                    self.sent_last = false;
+                }
+                let lane = usize::try_from(chunk.meta.identity.lane).unwrap_or_default();
+                self.take_apart(lane, decoded.batch, problem, false);
                 self.resent_below = self.next_ticket();
             }
             Err(_) => self.quarantine(Quarantined {
@@ -324,12 +344,14 @@ impl Dispatch {
         }
     }
 
-    /// Says with an empty chunk that the epoch is over, unless one has said so.
+    /// Says with an empty chunk in each lane that the epoch is over, unless one has said so.
     pub(super) fn ship_last(&mut self) {
         if !self.sent_last && self.encoder.container() == ContainerKind::Native {
             let empty = RecordBatch::default();
-            // A serializer that fails even now has nothing to say.
-            self.ship(&empty, true).unwrap_or_default();
+            for lane in self.encoder.without_last() {
+                // A serializer that fails even now has nothing to say.
+                self.ship(lane, &empty, true).unwrap_or_default();
+            }
         }
         // Kieker's container says nothing of epochs.
         self.sent_last = true;

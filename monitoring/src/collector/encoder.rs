@@ -13,16 +13,24 @@ use bytes::Bytes;
 /// and less than 4 KiB.
 const MAX_RANGES: usize = 200;
 
-/// Numbers chunks and writes them in the lane's container.
+/// Numbers the chunks of all lanes and writes them in their container.
 ///
 /// A number is used up only by a chunk that is within the limits, so that numbers stay dense.
 pub(super) struct Encoder {
     serializer: Box<dyn ChunkSerializer>,
+    lanes: Vec<Numbers>,
+    next_ticket: u64,
+    /// How large the chunk before was: the next one will be alike.
+    capacity: usize,
+}
+
+/// What is known of a lane's chunks.
+struct Numbers {
     /// That of the next chunk.
     identity: ChunkIdentity,
     lost_chunks: Vec<LostChunks>,
-    /// How large the chunk before was: the next one will be alike.
-    capacity: usize,
+    /// Whether a chunk was made that says it is the epoch's last.
+    has_last: bool,
 }
 
 /// Why a batch did not become a chunk.
@@ -46,12 +54,22 @@ pub(super) enum Problem {
 }
 
 impl Encoder {
-    /// An encoder whose first chunk has this identity.
-    pub(super) fn new(serializer: Box<dyn ChunkSerializer>, identity: ChunkIdentity) -> Self {
+    /// An encoder for so many lanes; the first chunk of the first one has this identity.
+    pub(super) fn new(
+        serializer: Box<dyn ChunkSerializer>,
+        identity: ChunkIdentity,
+        lanes: usize,
+    ) -> Self {
+        let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
+        let numbers = |lane| Numbers {
+            identity: ChunkIdentity { lane, ..identity },
+            lost_chunks: Vec::new(),
+            has_last: false,
+        };
         Self {
             serializer,
-            identity,
-            lost_chunks: Vec::new(),
+            lanes: (0..lanes).map(numbers).collect(),
+            next_ticket: 0,
             capacity: 0,
         }
     }
@@ -60,13 +78,90 @@ impl Encoder {
         self.serializer.container()
     }
 
-    /// The number of the next chunk, in the lane and as a ticket.
-    pub(super) fn next_sequence(&self) -> u64 {
-        self.identity.sequence
+    /// The ticket of the next chunk.
+    pub(super) fn next_ticket(&self) -> u64 {
+        self.next_ticket
     }
 
-    /// Says in the chunks to come that this one was given up.
-    pub(super) fn list_as_lost(&mut self, sequence: u64) {
+    /// The lanes that have no last chunk yet; of those that had no chunk at all only the first.
+    pub(super) fn without_last(&self) -> Vec<usize> {
+        let open = |(lane, numbers): &(usize, &Numbers)| {
+            !numbers.has_last && (*lane == 0 || numbers.identity.sequence > 0)
+        };
+        let lanes = self.lanes.iter().enumerate().filter(open);
+        lanes.map(|(lane, _)| lane).collect()
+    }
+
+    /// The chunk that said it was its lane's last did not get through as it was.
+    pub(super) fn forget_last(&mut self, identity: &ChunkIdentity) {
+        if let Some(numbers) = self.numbers_of(identity) {
+            numbers.has_last = false;
+        }
+    }
+
+    /// Says in the lane's chunks to come that this one was given up.
+    pub(super) fn list_as_lost(&mut self, identity: &ChunkIdentity) {
+        if let Some(numbers) = self.numbers_of(identity) {
+            numbers.list_as_lost(identity.sequence);
+        }
+    }
+
+    fn numbers_of(&mut self, identity: &ChunkIdentity) -> Option<&mut Numbers> {
+        let lane = usize::try_from(identity.lane).ok()?;
+        self.lanes.get_mut(lane)
+    }
+
+    /// Makes the next chunk of a lane of these records.
+    pub(super) fn encode(
+        &mut self,
+        lane: usize,
+        batch: &RecordBatch,
+        losses: Losses,
+        last_of_epoch: bool,
+        limit: usize,
+    ) -> Result<Chunk, Problem> {
+        let numbers = self.lanes.get_mut(lane).ok_or(Problem::Failed)?;
+        let mut header = ChunkHeader::new(numbers.identity);
+        header.last_of_epoch = last_of_epoch;
+        header.losses = losses;
+        header.lost_chunks.clone_from(&numbers.lost_chunks);
+        let bytes = serialize(&mut *self.serializer, batch, &header, self.capacity)?;
+        if bytes.len() > limit {
+            return Err(Problem::TooLarge {
+                bytes: bytes.len(),
+                limit,
+                chunk: bytes.into(),
+            });
+        }
+        self.capacity = bytes.len();
+        let chunk = Chunk {
+            ticket: self.next_ticket,
+            meta: ChunkMeta {
+                container: self.serializer.container(),
+                records: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+                identity: numbers.identity,
+            },
+            bytes: bytes.into(),
+        };
+        numbers.identity.sequence = numbers.identity.sequence.saturating_add(1);
+        numbers.has_last |= last_of_epoch;
+        self.next_ticket = self.next_ticket.saturating_add(1);
+        Ok(chunk)
+    }
+
+    /// The records in a native chunk, to be looked at later; empty if that is impossible, too.
+    pub(super) fn for_inspection(&self, lane: usize, batch: &RecordBatch) -> Bytes {
+        let Some(numbers) = self.lanes.get(lane) else {
+            return Bytes::new();
+        };
+        let header = ChunkHeader::new(numbers.identity);
+        let mut native = NativeSerializer::default();
+        serialize(&mut native, batch, &header, 0).map_or_else(|_| Bytes::new(), Bytes::from)
+    }
+}
+
+impl Numbers {
+    fn list_as_lost(&mut self, sequence: u64) {
         let at = self
             .lost_chunks
             .partition_point(|range| range.first_sequence <= sequence);
@@ -88,47 +183,6 @@ impl Encoder {
         if self.lost_chunks.len() > MAX_RANGES {
             self.lost_chunks.remove(0);
         }
-    }
-
-    /// Makes the next chunk of these records.
-    pub(super) fn encode(
-        &mut self,
-        batch: &RecordBatch,
-        losses: Losses,
-        last_of_epoch: bool,
-        limit: usize,
-    ) -> Result<Chunk, Problem> {
-        let mut header = ChunkHeader::new(self.identity);
-        header.last_of_epoch = last_of_epoch;
-        header.losses = losses;
-        header.lost_chunks.clone_from(&self.lost_chunks);
-        let bytes = serialize(&mut *self.serializer, batch, &header, self.capacity)?;
-        if bytes.len() > limit {
-            return Err(Problem::TooLarge {
-                bytes: bytes.len(),
-                limit,
-                chunk: bytes.into(),
-            });
-        }
-        self.capacity = bytes.len();
-        let chunk = Chunk {
-            ticket: self.identity.sequence,
-            meta: ChunkMeta {
-                container: self.serializer.container(),
-                records: u32::try_from(batch.len()).unwrap_or(u32::MAX),
-                identity: self.identity,
-            },
-            bytes: bytes.into(),
-        };
-        self.identity.sequence = self.identity.sequence.saturating_add(1);
-        Ok(chunk)
-    }
-
-    /// The records in a native chunk, to be looked at later; empty if that is impossible, too.
-    pub(super) fn for_inspection(&self, batch: &RecordBatch) -> Bytes {
-        let header = ChunkHeader::new(self.identity);
-        let mut native = NativeSerializer::default();
-        serialize(&mut native, batch, &header, 0).map_or_else(|_| Bytes::new(), Bytes::from)
     }
 }
 
@@ -175,11 +229,14 @@ mod tests {
             lane: 0,
             sequence: 0,
         };
-        let mut encoder = Encoder::new(Box::new(KiekerSerializer::default()), identity);
+        let mut encoder = Encoder::new(Box::new(KiekerSerializer::default()), identity, 1);
         for sequence in [5, 7, 6, 1, 9] {
-            encoder.list_as_lost(sequence);
+            encoder.list_as_lost(&ChunkIdentity {
+                sequence,
+                ..identity
+            });
         }
-        let ranges: Vec<_> = encoder
+        let ranges: Vec<_> = encoder.lanes[0]
             .lost_chunks
             .iter()
             .map(|range| (range.first_sequence, range.chunks))

@@ -17,6 +17,7 @@ mod drain;
 mod encoder;
 mod event;
 mod flush;
+mod lanes;
 mod ledger;
 mod shared;
 mod split;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkSerializer, LossReason};
-use baler_common::record::{BatchBuilder, PushError, Schema};
+use baler_common::record::{PushError, Schema};
 use baler_common::transport::{ChunkIdentity, Outbox};
 use bytes::Bytes;
 
@@ -16,6 +16,7 @@ use super::drain::Drain;
 use super::encoder::{Encoder, Problem};
 use super::event::{Hooks, Quarantined};
 use super::flush::{Flush, FlushEnd, FlushStage};
+use super::lanes::{Dealer, Lane};
 use super::shared::Shared;
 use crate::clock::monotonic;
 use crate::queue::{Row, suppress};
@@ -26,7 +27,11 @@ const LONGEST_STEP: Duration = Duration::from_millis(50);
 /// What a collector needs to begin.
 pub(crate) struct Plan {
     pub(crate) serializer: Box<dyn ChunkSerializer>,
+    /// Of the first chunk of the first lane.
     pub(crate) identity: ChunkIdentity,
+    pub(crate) lanes: usize,
+    /// Whether rows being batched count towards a memory budget.
+    pub(crate) budgeted: bool,
     pub(crate) chunk_records: usize,
     pub(crate) chunk_bytes: usize,
     pub(crate) max_chunk_bytes: usize,
@@ -40,7 +45,7 @@ pub(crate) struct Plan {
 ///
 /// The operating system's, when it has no thread left.
 pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io::Result<()> {
-    let encoder = Encoder::new(plan.serializer, plan.identity);
+    let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes);
     let dispatch = Dispatch::new(
         Arc::clone(&shared),
         outbox,
@@ -48,13 +53,16 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         plan.max_chunk_bytes,
         plan.hooks,
     );
+    let mut rule = ClosingRule::new(plan.chunk_records, plan.chunk_bytes, plan.wait_time);
+    if plan.budgeted {
+        rule = rule.within_budget();
+    }
     let collector = Collector {
         dispatch,
         drain: Drain::new(Arc::clone(&shared.queues)),
-        builder: BatchBuilder::new(),
-        batched: 0,
-        rule: ClosingRule::new(plan.chunk_records, plan.chunk_bytes, plan.wait_time),
-        oldest: None,
+        dealer: Dealer::new(plan.lanes),
+        lanes: (0..plan.lanes.max(1)).map(|_| Lane::default()).collect(),
+        rule,
         drained_at: monotonic(),
         round_began: monotonic(),
         in_round: false,
@@ -75,12 +83,9 @@ struct Collector {
     shared: Arc<Shared>,
     dispatch: Dispatch,
     drain: Drain,
-    builder: BatchBuilder,
-    /// Records in the builder.
-    batched: usize,
+    dealer: Dealer,
+    lanes: Vec<Lane>,
     rule: ClosingRule,
-    /// When the oldest record in the builder was emitted at the earliest.
-    oldest: Option<Instant>,
     /// When the round before began: what this round finds was emitted later.
     drained_at: Instant,
     /// When this round began.
@@ -182,8 +187,8 @@ impl Collector {
         // Without room the writer will tell; looking in between guards against one that forgets.
         let idle_ticks = if has_room { self.idle_ticks } else { u32::MAX };
         let tick = now.checked_add(self.rule.tick(idle_ticks));
-        let age = self
-            .oldest
+        let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
+        let age = oldest
             .filter(|_| has_room)
             .and_then(|oldest| self.rule.closes_at(oldest));
         let next = [wake_up, self.stop, tick, age].into_iter().flatten().min();
@@ -192,8 +197,10 @@ impl Collector {
 
     /// Fills batches from the queues and closes full ones, as long as the outbox has room.
     fn collect(&mut self, now: Instant) -> Round {
-        if !self.close_if_full() {
-            return Round::Interrupted;
+        for lane in 0..self.lanes.len() {
+            if !self.close_if_full(lane) {
+                return Round::Interrupted;
+            }
         }
         let mut found = self.in_round;
         if !self.in_round {
@@ -201,20 +208,30 @@ impl Collector {
             self.round_began = now;
         }
         loop {
-            let builder = &mut self.builder;
+            let (dealer, lanes, drained_at) = (&mut self.dealer, &mut self.lanes, self.drained_at);
             let pushed = self.drain.next_row(|row| {
-                builder
+                let number = dealer.lane_of(&row);
+                let Some(lane) = lanes.get_mut(number) else {
+                    return (number, Ok(()));
+                };
+                lane.oldest.get_or_insert(drained_at);
+                let pushed = lane
+                    .builder
                     .push_row(row.schema, row.timestamp, row.fields)
-                    .map_err(|error| RefusedRow::new(&row, error))
+                    .map_err(|error| RefusedRow::new(&row, error));
+                if pushed.is_ok() {
+                    lane.batched = lane.batched.saturating_add(1);
+                }
+                (number, pushed)
             });
-            match pushed {
-                None => break,
-                Some(Ok(())) => self.batched = self.batched.saturating_add(1),
-                Some(Err(refused)) => self.refuse_row(refused),
+            let Some((lane, pushed)) = pushed else {
+                break;
+            };
+            if let Err(refused) = pushed {
+                self.refuse_row(lane, refused);
             }
             found = true;
-            self.oldest.get_or_insert(self.drained_at);
-            if !self.close_if_full() {
+            if !self.close_if_full(lane) {
                 self.in_round = true;
                 self.idle_ticks = 0;
                 return Round::Interrupted;
@@ -231,11 +248,13 @@ impl Collector {
         }
     }
 
-    /// Closes the batch if it is full; `false` when the round has to be interrupted.
-    fn close_if_full(&mut self) -> bool {
-        match self.rule.full(self.batched, self.builder.estimated_bytes()) {
+    /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.
+    fn close_if_full(&mut self, lane: usize) -> bool {
+        let batch = self.lanes.get(lane);
+        let full = batch.and_then(|it| self.rule.full(it.batched, it.builder.estimated_bytes()));
+        match full {
             Some(reason) if self.dispatch.has_room() => {
-                self.close(reason, false);
+                self.close(lane, reason, false);
                 // Gives the writer its work while the next batch is filled.
                 let now = monotonic();
                 self.dispatch.drive(now, self.stop);
@@ -248,38 +267,48 @@ impl Collector {
     }
 
     fn close_if_old(&mut self, now: Instant) {
-        let due = self.oldest.and_then(|oldest| self.rule.closes_at(oldest));
-        if due.is_some_and(|due| due <= now) && self.batched > 0 && self.dispatch.has_room() {
-            self.close(ClosedBy::Age, false);
+        for lane in 0..self.lanes.len() {
+            let oldest = self.lanes.get(lane).and_then(|lane| lane.oldest);
+            let due = oldest.and_then(|oldest| self.rule.closes_at(oldest));
+            if due.is_some_and(|due| due <= now) && self.dispatch.has_room() {
+                self.close(lane, ClosedBy::Age, false);
+            }
         }
     }
 
-    /// Makes a chunk, or several, of what was batched.
-    fn close(&mut self, reason: ClosedBy, last: bool) {
-        if self.batched == 0 {
+    /// Makes a chunk, or several, of what was batched in a lane.
+    fn close(&mut self, number: usize, reason: ClosedBy, last: bool) {
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return;
+        };
+        // A row that was refused leaves its age without a record.
+        lane.oldest = None;
+        if std::mem::take(&mut lane.batched) == 0 {
             return;
         }
-        let row_bytes = self.builder.estimated_bytes();
+        let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(reason, row_bytes);
-        self.batched = 0;
-        self.oldest = None;
-        match self.dispatch.ship(self.builder.batch(), last) {
+        match self.dispatch.ship(number, lane.builder.batch(), last) {
             Ok(bytes) => {
-                self.builder.clear();
+                lane.builder.clear();
                 self.rule.learn(row_bytes, bytes);
             }
             Err(problem) => {
-                let batch = self.builder.take();
+                let batch = lane.builder.take();
                 if let Problem::TooLarge { bytes, .. } = problem {
                     self.rule.learn(row_bytes, bytes);
                 }
-                self.dispatch.take_apart(batch, problem, last);
+                self.dispatch.take_apart(number, batch, problem, last);
             }
         }
     }
 
+    fn close_all(&mut self, reason: ClosedBy) {
+        (0..self.lanes.len()).for_each(|lane| self.close(lane, reason, false));
+    }
+
     /// Does what can be done with a row that the batch did not take.
-    fn refuse_row(&mut self, refused: RefusedRow) {
+    fn refuse_row(&mut self, lane: usize, refused: RefusedRow) {
         let RefusedRow {
             schema,
             timestamp,
@@ -287,15 +316,19 @@ impl Collector {
             error,
         } = refused;
         let mut error = error;
-        if error == PushError::Full && self.batched > 0 {
+        let holds_some = |lane: &Lane| lane.batched > 0;
+        if error == PushError::Full && self.lanes.get(lane).is_some_and(holds_some) {
             // Four gigabytes or values: any sensible threshold closes far earlier.
-            self.close(ClosedBy::Bytes, false);
-            match self.builder.push_row(&schema, timestamp, &fields) {
-                Ok(()) => {
-                    self.batched = 1;
-                    return;
+            self.close(lane, ClosedBy::Bytes, false);
+            if let Some(lane) = self.lanes.get_mut(lane) {
+                match lane.builder.push_row(&schema, timestamp, &fields) {
+                    Ok(()) => {
+                        lane.batched = 1;
+                        lane.oldest = Some(self.drained_at);
+                        return;
+                    }
+                    Err(again) => error = again,
                 }
-                Err(again) => error = again,
             }
         }
         self.dispatch.quarantine(Quarantined {
@@ -322,7 +355,7 @@ impl Collector {
                 && self.drain.has_passed(marks)
                 && self.dispatch.has_room()
             {
-                self.close(ClosedBy::Flush, false);
+                self.close_all(ClosedBy::Flush);
                 flush.stage = FlushStage::Confirming(self.dispatch.next_ticket());
             }
         }
@@ -348,20 +381,25 @@ impl Collector {
         if !self.dispatch.is_empty() {
             // The records need not wait for the confirmations that their account waits for.
             if self.dispatch.has_room() {
-                self.close(ClosedBy::Flush, false);
+                self.close_all(ClosedBy::Flush);
             }
             return;
         }
-        self.close(ClosedBy::Flush, true);
+        if self.lanes.len() == 1 {
+            self.close(0, ClosedBy::Flush, true);
+        } else if self.lanes.iter().any(|lane| lane.batched > 0) {
+            // What is lost of one lane must stand in the last chunk of every other.
+            self.close_all(ClosedBy::Flush);
+            return;
+        }
         self.dispatch.ship_last();
     }
 
     /// Goes on after a panic in the collector itself.
     fn recover(&mut self) {
-        let records = count(self.batched);
-        self.builder = BatchBuilder::new();
-        self.batched = 0;
-        self.oldest = None;
+        let batched = self.lanes.iter().map(|lane| lane.batched).sum();
+        let records = count(batched);
+        self.lanes.fill_with(Lane::default);
         self.dispatch.panicked("the collector", records);
     }
 }

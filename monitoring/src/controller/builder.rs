@@ -101,11 +101,34 @@ impl ControllerBuilder {
         self
     }
 
+    /// How many lanes the records are dealt to, by the number of their trace (an integer field
+    /// `traceId` or `trace_id`); those without one go to the first lane. Default 1.
+    ///
+    /// A lane has chunks and an order of its own: a medium with partitions may give each lane one
+    /// (`partition_by=trace` of the Kafka connector), so that several consumers share the records of
+    /// one producer and each still sees whole traces. Every lane fills a chunk of its own, so that
+    /// chunks of the same size take as many times longer to fill.
+    pub fn lanes(mut self, lanes: usize) -> Self {
+        self.settings.lanes = lanes;
+        self
+    }
+
     /// The hard cap of an encoded chunk, in bytes: one above it is split, and a single record
     /// above it is put aside. Default 960 KiB, within the 1,048,588 bytes of Kafka's
     /// `message.max.bytes` and librdkafka's 1,000,000. A smaller limit of the medium counts.
     pub fn max_chunk_bytes(mut self, bytes: usize) -> Self {
         self.settings.max_chunk_bytes = bytes;
+        self
+    }
+
+    /// One budget for the queues, the batches being filled, and the chunks in flight and to be tried
+    /// again, in bytes. Default none: each has its own.
+    ///
+    /// Half of it is the queues', the rest, less the batches, the chunks';
+    /// [`queue_bytes`](Self::queue_bytes) and [`unconfirmed_bytes`](Self::unconfirmed_bytes) move the
+    /// borders. A client library may copy what it has in flight: the connector's `window` bounds that.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.settings.memory = Some(bytes);
         self
     }
 
@@ -147,10 +170,10 @@ impl ControllerBuilder {
     /// How many bytes all threads' queues hold together. Default 16 MiB: a thread uses blocks of
     /// 16 KiB, so that a thousand busy threads have one each.
     ///
-    /// With one batch and [`unconfirmed_bytes`](Self::unconfirmed_bytes) this bounds the memory of
-    /// monitoring.
+    /// With the batches and [`unconfirmed_bytes`](Self::unconfirmed_bytes) this bounds the memory of
+    /// monitoring; [`memory`](Self::memory) sets all of them at once.
     pub fn queue_bytes(mut self, bytes: usize) -> Self {
-        self.settings.queue_bytes = bytes;
+        self.settings.queue_bytes = Some(bytes);
         self
     }
 
@@ -177,7 +200,7 @@ impl ControllerBuilder {
     /// How many bytes of chunks may be unconfirmed before the queues are no longer emptied.
     /// Default 8 MiB.
     pub fn unconfirmed_bytes(mut self, bytes: usize) -> Self {
-        self.settings.outbox.max_bytes = bytes;
+        self.settings.unconfirmed_bytes = Some(bytes);
         self
     }
 
@@ -200,14 +223,15 @@ impl ControllerBuilder {
     ///
     /// See [`StartError`].
     pub fn start(self) -> Result<Controller, StartError> {
-        let settings = self.settings;
-        settings.check()?;
+        let mut settings = self.settings;
+        let memory = settings.check()?;
+        settings.outbox.max_bytes = memory.unconfirmed_bytes;
         let hostname = self.hostname.unwrap_or_else(hostname);
         let producer = self.producer.unwrap_or_else(|| random_producer(&hostname));
         let waker = Arc::new(Waker::default());
         let notify: Arc<dyn Notify> = Arc::<Waker>::clone(&waker);
         let queues = Arc::new(QueueSet::new(
-            settings.queue_bytes,
+            memory.queue_bytes,
             settings.overflow,
             Arc::clone(&notify),
         ));
@@ -242,6 +266,8 @@ impl ControllerBuilder {
         let plan = Plan {
             serializer: self.serializer,
             identity,
+            lanes: settings.lanes,
+            budgeted: settings.memory.is_some(),
             chunk_records: settings.chunk_records,
             chunk_bytes: settings.chunk_bytes,
             max_chunk_bytes: settings.max_chunk_bytes,

@@ -13,9 +13,13 @@ const MIN_QUEUE_BYTES: usize = 4 << 10;
 pub(super) struct Settings {
     pub(super) chunk_records: usize,
     pub(super) chunk_bytes: usize,
+    pub(super) lanes: usize,
     pub(super) max_chunk_bytes: usize,
     pub(super) wait_time: Duration,
-    pub(super) queue_bytes: usize,
+    /// Bounds everything below; those of the queues and the outbox that are not set follow from it.
+    pub(super) memory: Option<usize>,
+    pub(super) queue_bytes: Option<usize>,
+    pub(super) unconfirmed_bytes: Option<usize>,
     pub(super) overflow: Overflow,
     pub(super) outbox: OutboxSettings,
     pub(super) metadata_record: bool,
@@ -27,15 +31,31 @@ impl Default for Settings {
         Self {
             chunk_records: 1_024,
             chunk_bytes: 256 << 10,
+            lanes: 1,
             max_chunk_bytes: 960 << 10,
             wait_time: Duration::from_millis(500),
-            queue_bytes: 16 << 20,
+            memory: None,
+            queue_bytes: None,
+            unconfirmed_bytes: None,
             overflow: Overflow::default(),
             outbox: OutboxSettings::default(),
             metadata_record: true,
             enabled: true,
         }
     }
+}
+
+/// The bytes of queues without a budget: see [`super::ControllerBuilder::queue_bytes`].
+const QUEUE_BYTES: usize = 16 << 20;
+
+/// So many lanes at most: each has a batch of its own.
+const MAX_LANES: usize = 4_096;
+
+/// The memory of monitoring, divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Division {
+    pub(super) queue_bytes: usize,
+    pub(super) unconfirmed_bytes: usize,
 }
 
 /// A setting cannot be, or the operating system has no thread left.
@@ -52,6 +72,33 @@ pub enum StartError {
         /// The smallest value.
         least: usize,
     },
+    /// A setting is too large.
+    #[error("{setting} is {found}, but must be at most {most}")]
+    TooLarge {
+        /// The setting.
+        setting: &'static str,
+        /// What it was set to.
+        found: usize,
+        /// The largest value.
+        most: usize,
+    },
+    /// What was asked for does not fit into the memory budget.
+    #[error(
+        "memory ({memory}) is less than queue_bytes ({queue_bytes}), unconfirmed_bytes \
+         ({unconfirmed_bytes}) and the batches of {lanes} lanes ({batch_bytes}) together"
+    )]
+    OverBudget {
+        /// The budget.
+        memory: usize,
+        /// The queues' part.
+        queue_bytes: usize,
+        /// The part of chunks in flight and to be tried again.
+        unconfirmed_bytes: usize,
+        /// How many lanes fill a batch each.
+        lanes: usize,
+        /// What these and a chunk being made may take.
+        batch_bytes: usize,
+    },
     /// The threshold of a chunk is above its hard cap.
     #[error("chunk_bytes ({chunk_bytes}) is above max_chunk_bytes ({max_chunk_bytes})")]
     ThresholdAboveCap {
@@ -66,16 +113,19 @@ pub enum StartError {
 }
 
 impl Settings {
-    pub(super) fn check(&self) -> Result<(), StartError> {
+    /// Checks everything, and divides the memory.
+    pub(super) fn check(&self) -> Result<Division, StartError> {
+        let division = self.divide()?;
         let RetryPolicy { max_attempts, .. } = self.outbox.retry;
         let attempts = max_attempts.map_or(1, |most| usize::try_from(most).unwrap_or(usize::MAX));
         for (setting, found, least) in [
             ("chunk_records", self.chunk_records, 1),
             ("chunk_bytes", self.chunk_bytes, 1),
+            ("lanes", self.lanes, 1),
             ("max_chunk_bytes", self.max_chunk_bytes, 1),
-            ("queue_bytes", self.queue_bytes, MIN_QUEUE_BYTES),
+            ("queue_bytes", division.queue_bytes, MIN_QUEUE_BYTES),
             ("unconfirmed_chunks", self.outbox.max_chunks, 1),
-            ("unconfirmed_bytes", self.outbox.max_bytes, 1),
+            ("unconfirmed_bytes", division.unconfirmed_bytes, 1),
             ("max_attempts", attempts, 1),
         ] {
             if found < least {
@@ -92,6 +142,48 @@ impl Settings {
                 max_chunk_bytes: self.max_chunk_bytes,
             });
         }
-        Ok(())
+        if self.lanes > MAX_LANES {
+            return Err(StartError::TooLarge {
+                setting: "lanes",
+                found: self.lanes,
+                most: MAX_LANES,
+            });
+        }
+        Ok(division)
+    }
+
+    /// Half of a budget is for the queues, which take what the application says at once; the rest,
+    /// less the batches being filled, for chunks, which are smaller than their rows.
+    fn divide(&self) -> Result<Division, StartError> {
+        let Some(memory) = self.memory else {
+            return Ok(Division {
+                queue_bytes: self.queue_bytes.unwrap_or(QUEUE_BYTES),
+                unconfirmed_bytes: self.unconfirmed_bytes.unwrap_or(self.outbox.max_bytes),
+            });
+        };
+        // Rows may be larger than what they become; a chunk being made is there beside its batch.
+        let batch_bytes = self
+            .chunk_bytes
+            .saturating_mul(2)
+            .saturating_mul(self.lanes)
+            .saturating_add(self.max_chunk_bytes);
+        let queue_bytes = self.queue_bytes.unwrap_or(memory / 2);
+        let left = memory
+            .saturating_sub(queue_bytes)
+            .saturating_sub(batch_bytes);
+        let unconfirmed_bytes = self.unconfirmed_bytes.unwrap_or(left);
+        if unconfirmed_bytes > left || left < self.max_chunk_bytes {
+            return Err(StartError::OverBudget {
+                memory,
+                queue_bytes,
+                unconfirmed_bytes: unconfirmed_bytes.max(self.max_chunk_bytes),
+                lanes: self.lanes,
+                batch_bytes,
+            });
+        }
+        Ok(Division {
+            queue_bytes,
+            unconfirmed_bytes,
+        })
     }
 }

@@ -8,6 +8,7 @@ mod conservation;
 #[cfg(all(feature = "enable", feature = "macros"))]
 mod examples;
 mod failure;
+mod lanes;
 mod lifecycle;
 mod limits;
 #[cfg(all(feature = "enable", feature = "macros"))]

@@ -1,0 +1,127 @@
+//! The batches being filled, one a lane, and which of them a row belongs to.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use baler_common::record::{BatchBuilder, RowNumber, Schema};
+
+use crate::queue::Row;
+
+/// What the fields with a trace's number are called, in Kieker's records and in Rust.
+const TRACE_FIELDS: &[&str] = &["traceId", "trace_id"];
+
+/// A batch being filled.
+#[derive(Default)]
+pub(super) struct Lane {
+    pub(super) builder: BatchBuilder,
+    /// Records in the builder.
+    pub(super) batched: usize,
+    /// When the oldest record in the builder was emitted at the earliest.
+    pub(super) oldest: Option<Instant>,
+}
+
+/// Deals rows to lanes by the number of their trace, so that a trace stays together.
+///
+/// Records without one go to lane 0, and so does everything when there is one lane.
+pub(super) struct Dealer {
+    lanes: u64,
+    /// Where the number is, by type: the few types of an application, the last one found first.
+    known: Vec<(Arc<Schema>, Option<RowNumber>)>,
+    last: usize,
+}
+
+impl Dealer {
+    pub(super) fn new(lanes: usize) -> Self {
+        Self {
+            lanes: u64::try_from(lanes).unwrap_or(u64::MAX).max(1),
+            known: Vec::new(),
+            last: 0,
+        }
+    }
+
+    /// The lane of a row.
+    pub(super) fn lane_of(&mut self, row: &Row<'_>) -> usize {
+        if self.lanes == 1 {
+            return 0;
+        }
+        let is_it = |(schema, _): &(Arc<Schema>, _)| Arc::ptr_eq(schema, row.schema);
+        if !self.known.get(self.last).is_some_and(is_it) {
+            self.last = match self.known.iter().position(is_it) {
+                Some(at) => at,
+                None => self.learn(row.schema),
+            };
+        }
+        let number = match self.known.get(self.last) {
+            Some((_, Some(number))) => number.read(row.fields),
+            _ => None,
+        };
+        number.map_or(0, |trace| {
+            usize::try_from(spread(trace) % self.lanes).unwrap_or_default()
+        })
+    }
+
+    fn learn(&mut self, schema: &Arc<Schema>) -> usize {
+        // Types made anew all the time must not grow the list without end.
+        if self.known.len() >= 1_024 {
+            self.known.clear();
+        }
+        let number = RowNumber::find(schema, TRACE_FIELDS);
+        self.known.push((Arc::clone(schema), number));
+        self.known.len().saturating_sub(1)
+    }
+}
+
+/// Trace numbers are often dense or share their upper bits: the finaliser of SplitMix64 (Steele,
+/// Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014) spreads them.
+fn spread(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::record::{Field, FieldType, RowWriter};
+
+    use super::*;
+
+    fn lane(dealer: &mut Dealer, schema: &Arc<Schema>, number: i64) -> usize {
+        let mut fields = Vec::new();
+        RowWriter::new(&mut fields).i64(number);
+        dealer.lane_of(&Row {
+            schema,
+            timestamp: 0,
+            fields: &fields,
+        })
+    }
+
+    fn schema(field: &str) -> Arc<Schema> {
+        Arc::new(Schema::new("type", vec![Field::new(field, FieldType::I64)]).unwrap())
+    }
+
+    #[test]
+    fn traces_stay_together_and_are_spread_evenly() {
+        let mut dealer = Dealer::new(4);
+        let schema = schema("traceId");
+        let mut counts = [0; 4];
+        for trace in 0..4_000 {
+            let first = lane(&mut dealer, &schema, trace);
+            assert_eq!(lane(&mut dealer, &schema, trace), first);
+            counts[first] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (900..1_100).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn records_without_a_trace_go_to_the_first_lane() {
+        let mut dealer = Dealer::new(4);
+        let (with, without) = (schema("trace_id"), schema("count"));
+        for number in 0..50 {
+            assert_eq!(lane(&mut dealer, &without, number), 0);
+            lane(&mut dealer, &with, number);
+        }
+    }
+}
