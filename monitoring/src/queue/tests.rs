@@ -1,7 +1,7 @@
 //! Tests of the queues, without a collector.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -112,6 +112,28 @@ fn newest_is_dropped_when_the_budget_is_used_up() {
         counts.lost.get(LossReason::QueueFullNewest),
         counts.lost.total()
     );
+    assert!(emit(&set, 0), "there is room again");
+}
+
+#[test]
+fn collector_is_woken_once_when_other_threads_hold_all_the_room() {
+    let (set, bell) = set(4 << 10, Overflow::DropNewest);
+    // Alive at the same time: a thread takes over the queue of one that has ended.
+    let all = Barrier::new(4);
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (set, all) = (&set, &all);
+            scope.spawn(move || {
+                assert!(emit(set, number));
+                all.wait();
+            });
+        }
+    });
+    assert_eq!(bell.0.load(Ordering::Relaxed), 0, "no block is full");
+    let other = schema("test.Other");
+    (0..100).for_each(|_| assert!(!push(&set, &other, 7, |row| row.bytes(&[0; 1_000]))));
+    assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    assert_eq!(drain(&set).len(), 4);
     assert!(emit(&set, 0), "there is room again");
 }
 

@@ -40,6 +40,8 @@ struct State {
     lost: Losses,
     /// Records whose threads have let go of the lock to make room.
     waiting: u64,
+    /// Whether the collector was told that there is no room; until there is again.
+    told: bool,
     /// Nothing is taken or counted any more.
     closed: bool,
 }
@@ -108,6 +110,7 @@ impl ThreadQueue {
                 return true;
             }
             if let Some(mut block) = set.budget().acquire(needed) {
+                state.told = false;
                 // It always fits: the block was asked to be large enough.
                 if block.append(schema, timestamp, fields) {
                     state.appended = state.appended.saturating_add(1);
@@ -118,7 +121,14 @@ impl ThreadQueue {
                 return true;
             }
             match overflow {
-                Overflow::DropNewest => break,
+                Overflow::DropNewest => {
+                    // The room may be in blocks that other threads have not filled: of these the
+                    // collector would not hear.
+                    if !std::mem::replace(&mut state.told, true) {
+                        set.wake_collector();
+                    }
+                    break;
+                }
                 Overflow::DropOldest => {
                     if evictions >= most_evictions {
                         break;
