@@ -1,7 +1,7 @@
 //! Where the cluster is, and how its ends behave.
 
 use std::fmt;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +55,12 @@ const OVERHEAD: u32 = 512;
 /// The default of librdkafka's `message.max.bytes`, below that of brokers.
 const MESSAGE_MAX_BYTES: u32 = 1_000_000;
 
+/// How many partitions a topic of the embedded cluster has.
+const DEFAULT_PARTITIONS: u16 = 4;
+
+/// On how many brokers of an embedded cluster each partition is, if there are so many.
+const MAX_REPLICATION: u16 = 3;
+
 /// The least that librdkafka takes as `message.max.bytes`.
 const LEAST_MESSAGE_MAX_BYTES: u32 = 1_000;
 
@@ -91,13 +97,18 @@ impl KafkaConfig {
     pub fn embedded(topic: impl Into<Box<str>>, partitions: u16) -> Result<Self, KafkaConfigError> {
         let topic = topic.into();
         let cluster = EmbeddedCluster::start(&topic, partitions)?;
+        Ok(Self::at(cluster, topic))
+    }
+
+    /// A topic of this cluster, and defaults.
+    fn at(cluster: EmbeddedCluster, topic: Box<str>) -> Self {
         let mut config = Self::new(cluster.bootstrap_servers(), topic);
         config.embedded = Some(Arc::new(cluster));
-        Ok(config)
+        config
     }
 
     /// The settings in `kafka://host:port,host:port/topic?setting=value&…` or
-    /// `kafka+mock:topic?partitions=4`; README.md lists them. What this connector does not know
+    /// `kafka+mock:topic?brokers=1&partitions=4`; README.md lists them. What this connector does not know
     /// goes to librdkafka.
     ///
     /// # Errors
@@ -111,8 +122,13 @@ impl KafkaConfig {
         }
         let mut config = if uri.scheme() == EMBEDDED_SCHEME {
             uri.no_host()?;
-            let partitions = uri.take_number::<std::num::NonZeroU16>("partitions")?;
-            Self::embedded(topic, partitions.map_or(4, Into::into))?
+            let partitions = uri.take_number::<NonZeroU16>("partitions")?;
+            let brokers = uri.take_number::<NonZeroU16>("brokers")?;
+            let brokers = brokers.unwrap_or(NonZeroU16::MIN);
+            let cluster = EmbeddedCluster::with_brokers(brokers)?;
+            let partitions = partitions.map_or(DEFAULT_PARTITIONS, Into::into);
+            cluster.create_topic(&topic, partitions, brokers.get().min(MAX_REPLICATION))?;
+            Self::at(cluster, topic)
         } else {
             if uri.hosts().is_empty() {
                 return Err(UriError::missing("the host").into());

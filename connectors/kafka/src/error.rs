@@ -29,8 +29,8 @@ pub enum KafkaConfigError {
         /// What librdkafka says; nothing of the value.
         message: Box<str>,
     },
-    /// The cluster inside the process cannot be started.
-    #[error("the embedded cluster cannot be started: {message}")]
+    /// The cluster inside the process cannot be started, or does not do what it is told.
+    #[error("the embedded cluster: {message}")]
     Embedded {
         /// What librdkafka says.
         message: Box<str>,

@@ -9,7 +9,7 @@ mod settings;
 mod writer;
 
 pub use config::{Headers, KafkaConfig, PartitionBy};
-pub use embedded::EmbeddedCluster;
+pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
 pub use reader::KafkaReader;
 pub use writer::KafkaWriter;

@@ -4,11 +4,10 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ContainerKind, Durability, RetryClass};
-use baler_connector_kafka::{Headers, KafkaConfig, PartitionBy};
+use baler_connector_kafka::{Headers, KafkaConfig, PartitionBy, RequestFault, RequestKind};
 use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use crate::support::{Kafka, TOPIC, soon};
 
@@ -86,15 +85,14 @@ fn errors_that_pass_are_no_business_of_the_owner() {
     let kafka = Kafka::fresh();
     let mut tap = Tap::new(kafka.reader_with(kafka.config()));
     let mut pump = Pump::open(kafka.writer_with(kafka.config()));
-    kafka.cluster.request_errors(
-        RDKafkaApiKey::Produce,
-        &[
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
-        ],
-    );
+    let passing = [
+        RequestFault::NotLeader,
+        RequestFault::RequestTimedOut,
+        RequestFault::NotEnoughReplicas,
+        RequestFault::LeaderNotAvailable,
+    ];
+    let produce = RequestKind::Produce;
+    kafka.cluster.fail_requests(produce, &passing).unwrap();
     pump.push(ChunkSource::new(1).take(50));
     drive(
         "all arrives",
@@ -112,10 +110,9 @@ fn batch_above_the_limit_is_sent_again_chunk_by_chunk_and_only_a_chunk_is_refuse
     let mut tap = Tap::new(kafka.reader_with(kafka.config()));
     let mut pump = Pump::open(kafka.writer_with(kafka.config()));
     let mut source = ChunkSource::new(1);
-    let too_large = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE];
-    kafka
-        .cluster
-        .request_errors(RDKafkaApiKey::Produce, &too_large);
+    let too_large = [RequestFault::MessageTooLarge];
+    let produce = RequestKind::Produce;
+    kafka.cluster.fail_requests(produce, &too_large).unwrap();
     pump.push(source.take(10));
     drive(
         "all arrives",
@@ -126,9 +123,7 @@ fn batch_above_the_limit_is_sent_again_chunk_by_chunk_and_only_a_chunk_is_refuse
     assert_eq!((pump.confirmed(), pump.breaks()), (10, 1));
 
     // Now every batch is one chunk, so the broker speaks of that chunk.
-    kafka
-        .cluster
-        .request_errors(RDKafkaApiKey::Produce, &too_large);
+    kafka.cluster.fail_requests(produce, &too_large).unwrap();
     pump.push(source.take(5));
     drive(
         "the rest arrives",
@@ -147,12 +142,12 @@ fn batch_above_the_limit_is_sent_again_chunk_by_chunk_and_only_a_chunk_is_refuse
 
 #[test]
 fn topic_that_is_refused_is_final() {
-    for error in [
-        RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
-        RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+    for fault in [
+        RequestFault::TopicAuthorizationFailed,
+        RequestFault::UnknownTopic,
     ] {
         let kafka = Kafka::fresh();
-        kafka.cluster.topic_error(TOPIC, error).unwrap();
+        kafka.cluster.fail_topic(TOPIC, Some(fault)).unwrap();
         let mut writer = kafka.writer_with(kafka.config());
         let error = writer.reopen(soon()).unwrap_err();
         assert_eq!(error.class, RetryClass::Final, "{error}");

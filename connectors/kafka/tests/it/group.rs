@@ -140,7 +140,7 @@ fn reader_whose_owner_is_slow_stays_in_its_group() {
 fn topic_that_is_created_later_is_found() {
     let kafka = Kafka::fresh();
     let bootstrap = kafka.cluster.bootstrap_servers();
-    let later = KafkaConfig::new(&bootstrap, "later")
+    let later = KafkaConfig::new(bootstrap, "later")
         .client_settings(&[("topic.metadata.refresh.interval.ms", "1000")])
         .unwrap();
     let mut tap = Tap::new(kafka.reader_with(later.clone()));

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod brokers;
 mod contract;
 mod failure;
 mod group;

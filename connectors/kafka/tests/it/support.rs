@@ -1,15 +1,15 @@
 //! A cluster of librdkafka's mock brokers.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
+use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
 use baler_connector_testkit::{Medium, Support};
-use rdkafka::mocking::MockCluster;
-use rdkafka::producer::DefaultProducerContext;
 
 pub(crate) const TOPIC: &str = "chunks";
+
+pub(crate) const PARTITIONS: u16 = 4;
 
 /// Small limits, so that the cases that reach them are quick.
 pub(crate) fn config(bootstrap: &str) -> KafkaConfig {
@@ -29,14 +29,20 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(10)
 }
 
-/// A cluster of one mock broker with one topic of four partitions.
+/// A cluster of mock brokers with one topic of four partitions.
 pub(crate) struct Kafka {
-    pub(crate) cluster: MockCluster<'static, DefaultProducerContext>,
+    pub(crate) cluster: EmbeddedCluster,
 }
 
 impl Kafka {
+    pub(crate) fn with_brokers(brokers: u16) -> Self {
+        let cluster = EmbeddedCluster::with_brokers(NonZeroU16::new(brokers).unwrap()).unwrap();
+        cluster.create_topic(TOPIC, PARTITIONS, brokers).unwrap();
+        Self { cluster }
+    }
+
     pub(crate) fn config(&self) -> KafkaConfig {
-        config(&self.cluster.bootstrap_servers())
+        config(self.cluster.bootstrap_servers())
     }
 
     /// With settings of librdkafka.
@@ -55,9 +61,7 @@ impl Kafka {
 
 impl Medium for Kafka {
     fn fresh() -> Self {
-        let cluster = MockCluster::new(1).unwrap();
-        cluster.create_topic(TOPIC, 4, 1).unwrap();
-        Self { cluster }
+        Self::with_brokers(1)
     }
 
     fn support(&self) -> Support {

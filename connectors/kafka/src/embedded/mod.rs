@@ -1,0 +1,286 @@
+//! A cluster inside the process, for trying things out and for faults: librdkafka's mock.
+
+mod fault;
+
+use std::fmt;
+use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use rdkafka::error::KafkaResult;
+use rdkafka::mocking::{MockCluster, MockCoordinator};
+use rdkafka::producer::DefaultProducerContext;
+
+use crate::error::KafkaConfigError;
+pub use fault::{RequestFault, RequestKind};
+
+/// A cluster inside the process: librdkafka's mock, which other processes of the machine can reach.
+///
+/// It keeps 5 MiB or 100,000 batches of each partition in memory, then drops the oldest without a
+/// word: it is for trying things out, and for the faults that a real cluster has.
+/// It lives until this value is dropped.
+///
+/// Its methods can be called from any thread, and return when the cluster has done what was asked.
+/// A topic that a client asks for and that was not created comes to be, with four partitions.
+pub struct EmbeddedCluster {
+    bootstrap_servers: Box<str>,
+    brokers: u16,
+    /// What the thread that keeps the cluster is to do with it; the cluster cannot leave that
+    /// thread. The end of the channel is the end of the cluster.
+    orders: Sender<Order>,
+}
+
+type Cluster = MockCluster<'static, DefaultProducerContext>;
+type Order = Box<dyn FnOnce(&mut Kept) + Send>;
+
+/// The cluster, and what was made in it.
+struct Kept {
+    cluster: Cluster,
+    topics: Vec<(Box<str>, u16)>,
+}
+
+impl fmt::Debug for EmbeddedCluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedCluster")
+            .field("bootstrap_servers", &self.bootstrap_servers)
+            .field("brokers", &self.brokers)
+            .finish_non_exhaustive()
+    }
+}
+
+fn failed(error: &dyn fmt::Display) -> KafkaConfigError {
+    KafkaConfigError::Embedded {
+        message: error.to_string().into(),
+    }
+}
+
+impl EmbeddedCluster {
+    /// Starts one broker on a port of the loopback, with one topic.
+    ///
+    /// # Errors
+    ///
+    /// No port can be listened on, or the topic's name or number of partitions cannot be.
+    pub fn start(topic: &str, partitions: u16) -> Result<Self, KafkaConfigError> {
+        let cluster = Self::with_brokers(NonZeroU16::MIN)?;
+        cluster.create_topic(topic, partitions, 1)?;
+        Ok(cluster)
+    }
+
+    /// Starts brokers, each on a port of the loopback, without a topic.
+    ///
+    /// # Errors
+    ///
+    /// A port cannot be listened on.
+    pub fn with_brokers(brokers: NonZeroU16) -> Result<Self, KafkaConfigError> {
+        let (started, told) = channel();
+        let (orders, given) = channel();
+        thread::Builder::new()
+            .name("baler-kafka-mock".into())
+            .spawn(move || keep(brokers.get(), &started, &given))
+            .map_err(|error| failed(&error))?;
+        let bootstrap_servers = told
+            .recv()
+            .map_err(|error| failed(&error))?
+            .map_err(|error| failed(&error))?;
+        Ok(Self {
+            bootstrap_servers: bootstrap_servers.into(),
+            brokers: brokers.get(),
+            orders,
+        })
+    }
+
+    /// Where it listens: `127.0.0.1:port`, once for each broker, with commas between.
+    pub fn bootstrap_servers(&self) -> &str {
+        &self.bootstrap_servers
+    }
+
+    /// The numbers of its brokers.
+    pub fn brokers(&self) -> RangeInclusive<i32> {
+        1..=i32::from(self.brokers)
+    }
+
+    fn order(
+        &self,
+        order: impl FnOnce(&mut Kept) -> KafkaResult<()> + Send + 'static,
+    ) -> Result<(), KafkaConfigError> {
+        let (done, told) = channel();
+        let order: Order = Box::new(move |kept| {
+            // Who ordered it waits for this.
+            done.send(order(kept)).ok();
+        });
+        self.orders.send(order).map_err(|error| failed(&error))?;
+        let result = told.recv().map_err(|error| failed(&error))?;
+        result.map_err(|error| failed(&error))
+    }
+
+    /// Creates a topic; `replication` is the number of brokers that each partition is on, all of
+    /// them if there are fewer.
+    ///
+    /// # Errors
+    ///
+    /// It exists, or its name or number of partitions cannot be.
+    pub fn create_topic(
+        &self,
+        topic: &str,
+        partitions: u16,
+        replication: u16,
+    ) -> Result<(), KafkaConfigError> {
+        if partitions == 0 {
+            return Err(failed(&format_args!("topic {topic} needs a partition")));
+        }
+        let topic = topic.to_owned();
+        self.order(move |kept| {
+            let (count, replication) = (i32::from(partitions), i32::from(replication));
+            kept.cluster.create_topic(&topic, count, replication)?;
+            kept.topics.push((topic.into(), partitions));
+            Ok(())
+        })
+    }
+
+    /// A broker dies: its connections are reset and new ones refused. Its partitions stay without
+    /// a leader until it is up again or [`move_leader`](Self::move_leader) elects another.
+    ///
+    /// # Errors
+    ///
+    /// There is no such broker.
+    pub fn broker_down(&self, broker: i32) -> Result<(), KafkaConfigError> {
+        self.order(move |kept| kept.cluster.broker_down(broker))
+    }
+
+    /// A broker that was down takes connections again, with all that it had.
+    ///
+    /// # Errors
+    ///
+    /// There is no such broker.
+    pub fn broker_up(&self, broker: i32) -> Result<(), KafkaConfigError> {
+        self.order(move |kept| kept.cluster.broker_up(broker))
+    }
+
+    /// A broker ends as an administrator would have it: the others become leaders of the
+    /// partitions of every topic that was created here, and then it goes down. Where it is the only
+    /// one, it just goes down.
+    ///
+    /// Groups that it coordinates stay with it; see [`move_coordinator`](Self::move_coordinator).
+    ///
+    /// # Errors
+    ///
+    /// There is no such broker.
+    pub fn broker_leaves(&self, broker: i32) -> Result<(), KafkaConfigError> {
+        let others: Vec<i32> = self.brokers().filter(|other| *other != broker).collect();
+        self.order(move |kept| {
+            for (topic, partitions) in &kept.topics {
+                for (partition, other) in (0..i32::from(*partitions)).zip(others.iter().cycle()) {
+                    kept.cluster
+                        .partition_leader(topic, partition, Some(*other))?;
+                }
+            }
+            kept.cluster.broker_down(broker)
+        })
+    }
+
+    /// Makes a broker the leader of a partition; the one before answers `NOT_LEADER_OR_FOLLOWER`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such broker or partition.
+    pub fn move_leader(
+        &self,
+        topic: &str,
+        partition: u16,
+        broker: i32,
+    ) -> Result<(), KafkaConfigError> {
+        let topic = topic.to_owned();
+        self.order(move |kept| {
+            let partition = i32::from(partition);
+            kept.cluster
+                .partition_leader(&topic, partition, Some(broker))
+        })
+    }
+
+    /// Makes a broker the coordinator of a consumer group.
+    ///
+    /// # Errors
+    ///
+    /// The mock refuses it.
+    pub fn move_coordinator(&self, group: &str, broker: i32) -> Result<(), KafkaConfigError> {
+        let group = MockCoordinator::Group(group.to_owned());
+        self.order(move |kept| kept.cluster.coordinator(group, broker))
+    }
+
+    /// The next requests of a kind meet these errors, one each, at whichever broker.
+    ///
+    /// # Errors
+    ///
+    /// The cluster has ended.
+    pub fn fail_requests(
+        &self,
+        kind: RequestKind,
+        faults: &[RequestFault],
+    ) -> Result<(), KafkaConfigError> {
+        let codes: Vec<_> = faults.iter().map(|fault| fault.code()).collect();
+        self.order(move |kept| {
+            kept.cluster.request_errors(kind.key(), &codes);
+            Ok(())
+        })
+    }
+
+    /// Forgets the errors that requests of a kind have not yet met.
+    ///
+    /// # Errors
+    ///
+    /// The cluster has ended.
+    pub fn stop_failing(&self, kind: RequestKind) -> Result<(), KafkaConfigError> {
+        self.order(move |kept| {
+            kept.cluster.clear_request_errors(kind.key());
+            Ok(())
+        })
+    }
+
+    /// Answers every question for a topic with an error, until it is set to nothing.
+    ///
+    /// # Errors
+    ///
+    /// The topic's name cannot be.
+    pub fn fail_topic(
+        &self,
+        topic: &str,
+        fault: Option<RequestFault>,
+    ) -> Result<(), KafkaConfigError> {
+        let topic = topic.to_owned();
+        let code = fault.map_or(
+            rdkafka::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR,
+            RequestFault::code,
+        );
+        self.order(move |kept| kept.cluster.topic_error(&topic, code))
+    }
+
+    /// Every answer of every broker takes this long, in whole milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// The cluster has ended.
+    pub fn round_trip(&self, time: Duration) -> Result<(), KafkaConfigError> {
+        const ALL: i32 = -1;
+        self.order(move |kept| kept.cluster.broker_round_trip_time(ALL, time))
+    }
+}
+
+/// Starts a cluster, says where it is, and does with it what it is told until nobody needs it.
+fn keep(brokers: u16, started: &Sender<KafkaResult<String>>, orders: &Receiver<Order>) {
+    let cluster = match MockCluster::new(i32::from(brokers)) {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            // Who started it waits for this line; if it does not, nobody needs the cluster.
+            started.send(Err(error)).ok();
+            return;
+        }
+    };
+    started.send(Ok(cluster.bootstrap_servers())).ok();
+    let topics = Vec::new();
+    let mut kept = Kept { cluster, topics };
+    for order in orders {
+        order(&mut kept);
+    }
+}
