@@ -8,6 +8,7 @@ mod observe;
 mod receive;
 mod send;
 mod shipping;
+mod top;
 mod twice;
 pub(crate) mod values;
 
@@ -22,6 +23,7 @@ pub(crate) use observe::ObserveArgs;
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use send::SendArgs;
 pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
+pub(crate) use top::TopArgs;
 
 use crate::exit::{self, Failure};
 
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     /// Show what is in chunks: headers, schemas, strings, columns and records
     Inspect(InspectArgs),
+    /// Watch the figures of a running process in the terminal
+    Top(TopArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -288,6 +288,7 @@ fn completions_are_scripts_that_know_every_command() {
             "send",
             "receive",
             "inspect",
+            "top",
             "completions",
         ] {
             assert!(script.contains(command), "{shell} lacks {command}");

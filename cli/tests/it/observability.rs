@@ -102,6 +102,25 @@ fn a_running_pair_shows_figures_and_health() {
         let (_, text) = get(&receives, "/metrics");
         (sum(&text, "baler_records_received_total") >= sent).then_some(())
     });
+    let top = ["top", generates.trim(), "--once", "--interval", "500ms"];
+    let view = json(&[&top[..], &["--format", "json"]].concat());
+    assert_eq!(view["command"], "generate");
+    assert_eq!(view["writer"], "open");
+    let rate = view["counters"]["records_emitted"]["per_second"].as_f64();
+    assert!((500.0..5_000.0).contains(&rate.unwrap()), "{view}");
+    let text = crate::support::output(&top);
+    for part in [
+        "generate",
+        &receiver.uri,
+        "records delivered",
+        "resident memory",
+    ] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
     for address in [&receives, &generates] {
         assert_eq!(get(address, "/livez").0, 200);
         let (status, body) = get(address, "/readyz");
@@ -114,4 +133,20 @@ fn a_running_pair_shows_figures_and_health() {
     });
     assert_eq!(get(&generates, "/livez").0, 200);
     drop(generator);
+}
+
+#[test]
+fn top_says_what_it_cannot_look_at() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let gone = crate::support::baler(&["top", &address, "--once"]).code(69);
+    let told = String::from_utf8(gone.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains(&format!("cannot read http://{address}/metrics")),
+        "{told}"
+    );
+    let no_terminal = crate::support::baler(&["top", &address]).code(78);
+    let told = String::from_utf8(no_terminal.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("use --once"), "{told}");
 }

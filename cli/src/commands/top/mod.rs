@@ -1,0 +1,54 @@
+//! `baler top`: the figures of a running process, live in a terminal or once for scripts.
+//!
+//! /metrics -> [`Scraper`] -> [`Snapshot`] pairs -> [`View`] -> screen, table or JSON
+
+mod live;
+mod scrape;
+mod screen;
+#[cfg(test)]
+mod tests;
+mod text;
+mod view;
+
+use std::io::{self, IsTerminal as _};
+use std::time::Instant;
+
+use scrape::Scraper;
+use view::View;
+
+use crate::args::{DocumentFormat, TopArgs};
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::shutdown::Shutdown;
+
+/// Shows until q is pressed or a signal comes, or once.
+pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let scraper = Scraper::new(&args.address)?;
+    if args.once {
+        return once(args, &scraper, shutdown);
+    }
+    if !io::stdout().is_terminal() {
+        return Err(Failure::configuration(
+            "top draws on a terminal and standard output is none: use --once",
+        ));
+    }
+    live::run(scraper, args.interval, shutdown)
+        .map_err(|error| Failure::output("the terminal", &error))?;
+    Ok(Code::Done)
+}
+
+/// Prints what two looks say.
+fn once(args: &TopArgs, scraper: &Scraper, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let away = |error: String| Failure::new(Code::Unavailable, error);
+    let first = scraper.scrape().map_err(away)?;
+    if shutdown.wait_until(Instant::now() + args.interval) {
+        return Ok(Code::Incomplete);
+    }
+    let second = scraper.scrape().map_err(away)?;
+    let view = View::new(scraper.address(), Some(&first), &second);
+    match args.format {
+        DocumentFormat::Json => output::json(&view)?,
+        DocumentFormat::Table => output::print(&text::text(&view))?,
+    }
+    Ok(Code::Done)
+}

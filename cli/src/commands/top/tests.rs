@@ -1,0 +1,143 @@
+//! What is drawn, and what keys do.
+
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::scrape::{Snapshot, base_url};
+use super::screen::Screen;
+use super::view::{COUNTED, NOW, View};
+
+/// What a sending process shows.
+fn sending(delivered: u64, state: &str, started: u64) -> Snapshot {
+    let is = |name| u8::from(name == state);
+    let text = format!(
+        "# TYPE baler_records_emitted_total counter\n\
+         baler_records_emitted_total 5000\n\
+         # TYPE baler_records_delivered_total counter\n\
+         baler_records_delivered_total {delivered}\n\
+         # TYPE baler_records_dropped_total counter\n\
+         baler_records_dropped_total{{reason=\"refused\"}} 7\n\
+         baler_records_dropped_total{{reason=\"shutdown\"}} 0\n\
+         # TYPE baler_confirmed_bytes_total counter\n\
+         baler_confirmed_bytes_total 2097152\n\
+         # TYPE baler_oldest_unconfirmed_seconds gauge\n\
+         baler_oldest_unconfirmed_seconds 1.25\n\
+         # TYPE baler_writer_state gauge\n\
+         baler_writer_state{{state=\"closed\"}} {}\n\
+         baler_writer_state{{state=\"open\"}} {}\n\
+         # TYPE baler_lane_lag_chunks gauge\n\
+         baler_lane_lag_chunks{{worker=\"0\",lane=\"3\"}} 12\n\
+         baler_lane_lag_chunks{{worker=\"0\",lane=\"4\"}} 40\n\
+         # TYPE baler_build_info gauge\n\
+         baler_build_info{{version=\"0.1.0\",command=\"send\"}} 1\n\
+         # TYPE baler_endpoint_info gauge\n\
+         baler_endpoint_info{{role=\"sink\",endpoint=\"tcp://h:1\"}} 1\n\
+         # TYPE process_start_time_seconds gauge\n\
+         process_start_time_seconds {started}\n",
+        is("closed"),
+        is("open"),
+    );
+    Snapshot::parse(&text).unwrap()
+}
+
+fn drawn(screen: &Screen) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
+    terminal.draw(|frame| screen.draw(frame)).unwrap();
+    terminal.backend().to_string()
+}
+
+#[test]
+fn rates_are_differences_within_one_life_of_the_process() {
+    let mut first = sending(1_000, "open", 1);
+    first.taken -= Duration::from_secs(2);
+    let second = sending(4_000, "open", 1);
+    let view = View::new("here", Some(&first), &second);
+    let rate = view.counters["records_delivered"];
+    assert_eq!(rate.total, 4_000.0);
+    assert!(
+        (rate.per_second.unwrap() - 1_500.0).abs() < 10.0,
+        "{rate:?}"
+    );
+    assert_eq!(view.counters["records_emitted"].per_second, Some(0.0));
+    assert_eq!(
+        view.lanes[0].lane, "4",
+        "the lane furthest behind comes first"
+    );
+    assert_eq!(view.dropped.keys().collect::<Vec<_>>(), ["refused"]);
+    let restarted = View::new("here", Some(&first), &sending(10, "open", 2));
+    assert_eq!(restarted.counters["records_delivered"].per_second, None);
+}
+
+#[test]
+fn only_metrics_that_exist_are_shown() {
+    let known = |name: &str| {
+        let all = crate::observe::metric::ALL;
+        assert!(all.iter().any(|metric| metric.name == name), "{name}");
+    };
+    COUNTED.iter().for_each(|it| known(it.metric));
+    NOW.iter().for_each(|(_, _, metric, _)| known(metric));
+}
+
+#[test]
+fn screen_shows_figures_and_a_process_that_goes_away_and_comes_back() {
+    let mut screen = Screen::new("http://h:9464", Duration::from_secs(1));
+    let mut first = sending(1_000, "open", 1);
+    first.taken -= Duration::from_secs(1);
+    let second = sending(4_000, "closed", 1);
+    screen.update(Ok(View::new("here", None, &first)));
+    assert!(drawn(&screen).contains("writer open"));
+    screen.update(Ok(View::new("here", Some(&first), &second)));
+    let text = drawn(&screen);
+    for part in [
+        "send 0.1.0",
+        "to tcp://h:1",
+        "writer closed",
+        "records delivered",
+        "4,000",
+        "2.0 MiB",
+        "1.2 s",
+        "4 (worker 0)",
+        "refused",
+        "q quit",
+        "█",
+    ] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    screen.update(Err("connection refused".to_owned()));
+    let text = drawn(&screen);
+    assert!(text.contains("away: connection refused"), "{text}");
+    assert!(text.contains("4,000"), "the last figures stay\n{text}");
+    screen.update(Ok(View::new("here", None, &second)));
+    assert!(!drawn(&screen).contains("away"));
+}
+
+#[test]
+fn keys_pause_change_the_interval_and_end() {
+    let mut screen = Screen::new("http://h:9464", Duration::from_secs(1));
+    let key = |code| KeyEvent::new(code, KeyModifiers::NONE);
+    let press = super::live::press;
+    assert!(!press(&mut screen, key(KeyCode::Char('+'))));
+    assert_eq!(screen.interval, Duration::from_secs(2));
+    for _ in 0..9 {
+        press(&mut screen, key(KeyCode::Char('-')));
+    }
+    assert_eq!(screen.interval, Duration::from_millis(250));
+    press(&mut screen, key(KeyCode::Char('p')));
+    assert!(screen.paused && drawn(&screen).contains("paused"));
+    assert!(press(&mut screen, key(KeyCode::Char('q'))));
+    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert!(press(&mut screen, interrupt));
+}
+
+#[test]
+fn addresses_are_urls_or_hosts_with_ports() {
+    assert_eq!(base_url("127.0.0.1:9464").unwrap(), "http://127.0.0.1:9464");
+    assert_eq!(base_url("http://h:1/").unwrap(), "http://h:1");
+    for wrong in ["ftp://h:1", "h h", ""] {
+        assert!(base_url(wrong).is_err(), "{wrong}");
+    }
+    assert!(Snapshot::parse("up 1\n").is_err(), "another program's");
+}
