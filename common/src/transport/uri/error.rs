@@ -36,6 +36,16 @@ pub enum UriErrorKind {
         /// What to write instead.
         encoded: Box<str>,
     },
+    /// Two settings exclude each other.
+    #[error("{first} conflicts with {second}: {why}")]
+    Conflict {
+        /// One of them.
+        first: Box<str>,
+        /// The other one.
+        second: Box<str>,
+        /// Why they do.
+        why: Box<str>,
+    },
     /// A setting is given twice.
     #[error("{name} is given a second time; it was already given at byte {first_offset}")]
     Duplicate {
@@ -100,6 +110,22 @@ impl UriError {
         Self {
             offset: 0,
             kind: UriErrorKind::Missing { what: what.into() },
+        }
+    }
+
+    /// Two settings exclude each other.
+    pub fn conflict(
+        first: impl Into<Box<str>>,
+        second: impl Into<Box<str>>,
+        why: impl Into<Box<str>>,
+    ) -> Self {
+        Self {
+            offset: 0,
+            kind: UriErrorKind::Conflict {
+                first: first.into(),
+                second: second.into(),
+                why: why.into(),
+            },
         }
     }
 }
