@@ -7,4 +7,4 @@ mod wait;
 
 pub use error::FaultError;
 pub use proxy::TcpProxy;
-pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqNode};
+pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqCluster, RabbitMqNode};

@@ -1,6 +1,10 @@
 //! Private RabbitMQ nodes.
 
+mod administer;
+mod cluster;
 mod shared;
+
+pub use cluster::RabbitMqCluster;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,6 +24,8 @@ use crate::wait::within;
 #[derive(Debug)]
 pub struct RabbitMqNode {
     folder: PathBuf,
+    /// Where Erlang's cookie is, which the nodes of a cluster share.
+    home: PathBuf,
     port: u16,
     /// Erlang's port mapper, which outlives the node.
     epmd_port: u16,
@@ -57,23 +63,41 @@ impl RabbitMqNode {
     ///
     /// RabbitMQ is not installed.
     pub fn prepare() -> Result<Self, FaultError> {
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let name = format!("baler-rabbitmq-{}-{number}", std::process::id());
-        Self::in_folder(&std::env::temp_dir().join(name))
+        Self::prepare_with("")
     }
 
-    fn in_folder(folder: &Path) -> Result<Self, FaultError> {
+    /// A node with further lines in its `rabbitmq.conf`, not started yet.
+    ///
+    /// # Errors
+    ///
+    /// RabbitMQ is not installed.
+    pub fn prepare_with(settings: &str) -> Result<Self, FaultError> {
+        Self::in_folder(&fresh_folder(), settings)
+    }
+
+    fn in_folder(folder: &Path, settings: &str) -> Result<Self, FaultError> {
+        let home = folder.join("home");
+        Self::with_home(folder, &home, free_port()?, settings)
+    }
+
+    fn with_home(
+        folder: &Path,
+        home: &Path,
+        epmd_port: u16,
+        settings: &str,
+    ) -> Result<Self, FaultError> {
         // Said at once, not after the first start fails.
         installed()?;
         let node = Self {
             folder: folder.into(),
+            home: home.into(),
             port: free_port()?,
-            epmd_port: free_port()?,
+            epmd_port,
             dist_port: free_port()?,
             shared: None,
         };
-        for inner in ["home", "mnesia", "log"] {
-            let made = fs::create_dir_all(folder.join(inner));
+        for inner in [home, &folder.join("mnesia"), &folder.join("log")] {
+            let made = fs::create_dir_all(inner);
             made.map_err(FaultError::io("make the node's folder"))?;
         }
         let write = |name: &str, text: &str| {
@@ -84,7 +108,8 @@ impl RabbitMqNode {
             "vm_memory_high_watermark.absolute = 512MB\n\
              disk_free_limit.absolute = 50MB\n\
              max_message_size = {RABBITMQ_MAX_MESSAGE_BYTES}\n\
-             log.file.level = warning\n"
+             log.file.level = warning\n\
+             {settings}\n"
         );
         write("rabbitmq.conf", &settings)?;
         write("advanced.config", "[].\n")?;
@@ -101,6 +126,11 @@ impl RabbitMqNode {
     /// Where it takes connections.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// The node's name among Erlang's.
+    pub(crate) fn name(&self) -> String {
+        format!("baler{}@localhost", self.port)
     }
 
     /// Starts the node again, with what it kept on disk.
@@ -169,41 +199,10 @@ impl RabbitMqNode {
         Ok(())
     }
 
-    fn pid(&self) -> Option<String> {
+    /// The process of the node, while it runs.
+    pub fn pid(&self) -> Option<String> {
         let pid = fs::read_to_string(self.folder.join("pid")).ok()?;
         Some(pid.trim().to_owned())
-    }
-
-    /// Runs `rabbitmqctl` and yields what it says.
-    ///
-    /// # Errors
-    ///
-    /// It fails.
-    pub fn control(&self, arguments: &[&str]) -> Result<String, FaultError> {
-        let mut command = self.command("rabbitmqctl")?;
-        let output = command.args(arguments).stdin(Stdio::null()).output();
-        let output = output.map_err(FaultError::io("run rabbitmqctl"))?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() {
-            return Ok(said);
-        }
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        Err(FaultError::Refused {
-            command: format!("rabbitmqctl {}", arguments.join(" ")).into(),
-            output: format!("{said}{complaint}").into(),
-        })
-    }
-
-    /// Forces to disk what was declared. A node keeps declarations in memory for a moment (Mnesia's
-    /// log, Ra's directory of quorum queues), and one that is killed in it forgets the queue with
-    /// everything confirmed in it: who kills it must call this after its queues are declared.
-    ///
-    /// # Errors
-    ///
-    /// The node does not run.
-    pub fn sync_declarations(&self) -> Result<(), FaultError> {
-        let sync = "mnesia:sync_log(), [dets:sync(Table) || Table <- dets:all()], ok.";
-        self.control(&["eval", sync]).map(drop)
     }
 
     /// One of RabbitMQ's scripts, told where everything of this node is.
@@ -213,11 +212,8 @@ impl RabbitMqNode {
         let mut set = |name: &str, value: &dyn AsRef<OsStr>| {
             command.env(name, value);
         };
-        set("HOME", &inner("home"));
-        set(
-            "RABBITMQ_NODENAME",
-            &format!("baler{}@localhost", self.port),
-        );
+        set("HOME", &self.home);
+        set("RABBITMQ_NODENAME", &self.name());
         set("RABBITMQ_NODE_IP_ADDRESS", &"127.0.0.1");
         set("RABBITMQ_NODE_PORT", &self.port.to_string());
         set("RABBITMQ_DIST_PORT", &self.dist_port.to_string());
@@ -278,6 +274,13 @@ fn installed() -> Result<PathBuf, FaultError> {
             folders.find(|folder| folder.join("sbin/rabbitmq-server").is_file())
         });
     found.ok_or(FaultError::NotInstalled)
+}
+
+/// A folder that no other node has.
+fn fresh_folder() -> PathBuf {
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let name = format!("baler-rabbitmq-{}-{number}", std::process::id());
+    std::env::temp_dir().join(name)
 }
 
 /// A port that is free now.

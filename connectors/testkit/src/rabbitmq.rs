@@ -30,6 +30,15 @@ impl RabbitMq {
         Self(done(RabbitMqNode::prepare()))
     }
 
+    /// [`RabbitMqNode::prepare_with`].
+    ///
+    /// # Panics
+    ///
+    /// RabbitMQ is not installed.
+    pub fn prepare_with(settings: &str) -> Self {
+        Self(done(RabbitMqNode::prepare_with(settings)))
+    }
+
     /// A node that all tests of a build share, each with queues of its own:
     /// [`RabbitMqNode::shared`]. Tests that stop a node [start](Self::start) their own.
     ///
@@ -85,6 +94,24 @@ impl RabbitMq {
     /// The node does not run.
     pub fn sync_declarations(&self) {
         done(self.0.sync_declarations());
+    }
+
+    /// [`RabbitMqNode::close_connections`].
+    ///
+    /// # Panics
+    ///
+    /// The node does not run.
+    pub fn close_connections(&self) {
+        done(self.0.close_connections());
+    }
+
+    /// [`RabbitMqNode::set_memory_alarm`].
+    ///
+    /// # Panics
+    ///
+    /// The node does not run.
+    pub fn set_memory_alarm(&self, raised: bool) {
+        done(self.0.set_memory_alarm(raised));
     }
 }
 

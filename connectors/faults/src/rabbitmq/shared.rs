@@ -45,7 +45,7 @@ impl RabbitMqNode {
             node.shared = Some(users);
             return Ok(node);
         }
-        let mut node = Self::in_folder(folder)?;
+        let mut node = Self::in_folder(folder, "")?;
         node.restart()?;
         let ports = format!("{} {} {}", node.port, node.epmd_port, node.dist_port);
         let written = fs::write(folder.join("ports"), ports);
@@ -71,6 +71,7 @@ impl RabbitMqNode {
         let mut ports = ports.split(' ').filter_map(|port| port.parse().ok());
         let node = Self {
             folder: folder.into(),
+            home: folder.join("home"),
             port: ports.next()?,
             epmd_port: ports.next()?,
             dist_port: ports.next()?,
