@@ -1,6 +1,9 @@
 //! Which broker, queue and exchange, and how much may be on its way.
 
+mod limits;
 mod name;
+mod password;
+mod start;
 
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32};
@@ -10,18 +13,23 @@ use std::time::Duration;
 use baler_common::transport::uri::{Host, Uri, UriError};
 
 use crate::{SCHEME, SCHEME_TLS};
+pub(crate) use limits::QueueLimits;
 pub(crate) use name::{ExchangeKind, Names};
+pub(crate) use password::Password;
+pub(crate) use start::Start;
 
 /// The settings of both ends.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AmqpConfig {
     pub(crate) tls: bool,
-    pub(crate) host: Host,
+    /// At least one, all of the same cluster.
+    pub(crate) hosts: Box<[Host]>,
     pub(crate) user: Box<str>,
-    pub(crate) password: Box<str>,
+    pub(crate) password: Password,
     pub(crate) vhost: Box<str>,
     pub(crate) names: Names,
     pub(crate) queue_type: QueueType,
+    pub(crate) limits: QueueLimits,
     pub(crate) declare: bool,
     pub(crate) max_chunk_bytes: NonZeroU32,
     pub(crate) window_chunks: NonZeroU32,
@@ -33,6 +41,9 @@ pub struct AmqpConfig {
     pub(crate) connect_timeout: Duration,
     pub(crate) confirm_timeout: Duration,
     pub(crate) reconnect_max: Duration,
+    pub(crate) lag_interval: Duration,
+    pub(crate) start: Start,
+    pub(crate) position_file: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) cert_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
@@ -45,7 +56,7 @@ pub enum QueueType {
     Classic,
     /// Replicated by Raft; the default.
     Quorum,
-    /// A log that is kept after reading. Written only: readers refuse it.
+    /// A log that is kept after reading, and that each reader reads for itself.
     Stream,
 }
 
@@ -67,8 +78,9 @@ impl QueueType {
 }
 
 impl AmqpConfig {
-    /// The settings in `amqp[s]://user:password@host:port/vhost?setting=value&…`; README.md lists
-    /// them. The path is the virtual host alone, as the AMQP URI specification has it.
+    /// The settings in `amqp[s]://user:password@host:port,host:port/vhost?setting=value&…`;
+    /// README.md lists them. The path is the virtual host alone, as the AMQP URI specification has
+    /// it; several hosts are nodes of one cluster.
     ///
     /// # Errors
     ///
@@ -81,7 +93,26 @@ impl AmqpConfig {
                 None => NonZeroU32::MIN,
             }
         }
-        let host = uri.host()?.clone();
+        if uri.hosts().is_empty() {
+            // Says that there is none.
+            uri.host()?;
+        }
+        let hosts = uri.hosts().into();
+        let password = match (
+            uri.password().map(Box::from),
+            uri.take_text("password_file"),
+        ) {
+            (Some(_), Some(_)) => {
+                let (first, why) = (
+                    "the password before the host",
+                    "one of them would not count",
+                );
+                return Err(UriError::conflict(first, "password_file", why));
+            }
+            (None, Some(file)) => Password::File(PathBuf::from(&*file)),
+            // What RabbitMQ's own clients take, accepted from the broker's machine alone.
+            (text, None) => Password::Text(text.unwrap_or_else(|| "guest".into())),
+        };
         let vhost = match uri.path().strip_prefix('/') {
             None => "/".into(),
             Some("") => {
@@ -94,13 +125,13 @@ impl AmqpConfig {
         let small = |value| NonZeroU16::MIN.saturating_add(value);
         let mut config = Self {
             tls: uri.scheme() == SCHEME_TLS,
-            host,
-            // What RabbitMQ's own clients take, accepted from the broker's machine alone.
+            hosts,
             user: uri.user().unwrap_or("guest").into(),
-            password: uri.password().unwrap_or("guest").into(),
+            password,
             vhost,
             names: Names::take(&mut uri)?,
             queue_type: QueueType::Quorum,
+            limits: QueueLimits::take(&mut uri)?,
             declare: true,
             max_chunk_bytes: nonzero(16 << 20),
             window_chunks: nonzero(64),
@@ -112,6 +143,11 @@ impl AmqpConfig {
             connect_timeout: Duration::from_secs(10),
             confirm_timeout: Duration::from_secs(30),
             reconnect_max: Duration::from_secs(2),
+            lag_interval: Duration::from_secs(1),
+            start: Start::First,
+            position_file: uri
+                .take_text("position_file")
+                .map(|file| PathBuf::from(&*file)),
             ca_file: uri
                 .take_text("cacertfile")
                 .map(|file| PathBuf::from(&*file)),
@@ -151,6 +187,12 @@ impl AmqpConfig {
             uri.take_duration("confirm_timeout")?,
         );
         set(&mut self.reconnect_max, uri.take_duration("reconnect_max")?);
+        set(&mut self.lag_interval, uri.take_duration("lag_interval")?);
+        let start = uri.take_with("offset", start::EXPECTED, Start::parse)?;
+        if start.is_some() && self.queue_type != QueueType::Stream {
+            return Err(self.not_a_stream("offset"));
+        }
+        set(&mut self.start, start);
         Ok(())
     }
 
@@ -165,18 +207,33 @@ impl AmqpConfig {
                 "cacertfile, certfile and keyfile are for amqps: the scheme's s",
             ));
         }
-        if self.queue_type == QueueType::Stream && self.names.dead_letter_queue.is_some() {
-            return Err(UriError::missing(
-                "queue_type=stream and dead_letter_queue exclude each other, since a stream has no \
-                 dead letters: a queue of another type",
-            ));
+        if self.queue_type == QueueType::Stream
+            && let Some(setting) = self.names.dead_letters()
+        {
+            let why = "a stream has no dead letters";
+            return Err(UriError::conflict(setting, "queue_type=stream", why));
         }
-        Ok(())
+        if self.queue_type != QueueType::Stream && self.position_file.is_some() {
+            return Err(self.not_a_stream("position_file"));
+        }
+        if !self.declare
+            && let Some(setting) = self.names.dead_letters()
+        {
+            let why = "it belongs to a queue's declaration, and none is declared";
+            return Err(UriError::conflict(setting, "declare=no", why));
+        }
+        self.limits
+            .check(self.queue_type, self.declare, self.names.queue.is_some())
     }
 
-    /// The port: 5672, or 5671 with TLS, unless one is named.
-    pub(crate) fn port(&self) -> u16 {
-        self.host.port.unwrap_or(if self.tls { 5671 } else { 5672 })
+    fn not_a_stream(&self, setting: &str) -> UriError {
+        let queue_type = format!("queue_type={}", self.queue_type.name());
+        UriError::conflict(setting, queue_type, "only a stream is read from a position")
+    }
+
+    /// The port of a host: 5672, or 5671 with TLS, unless one is named.
+    pub(crate) fn port(&self, host: &Host) -> u16 {
+        host.port.unwrap_or(if self.tls { 5671 } else { 5672 })
     }
 }
 
@@ -184,7 +241,11 @@ impl AmqpConfig {
 impl fmt::Display for AmqpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { SCHEME_TLS } else { SCHEME };
-        write!(f, "{scheme}://{}", self.host)?;
+        write!(f, "{scheme}://")?;
+        for (at, host) in self.hosts.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{host}")?;
+        }
         if &*self.vhost != "/" {
             write!(f, "/{}", self.vhost)?;
         }
@@ -219,26 +280,44 @@ mod tests {
     #[test]
     fn password_is_never_shown() {
         let config = config("amqps://me:s3cret@host/v?exchange=e&routing_key=k").unwrap();
-        assert_eq!(&*config.password, "s3cret");
+        assert_eq!(config.password.read().unwrap(), "s3cret");
         let shown = format!("{config} {config:?}");
         assert!(!shown.contains("s3cret"), "{shown}");
         assert_eq!(
             config.to_string(),
             "amqps://host/v?exchange=e&routing_key=k"
         );
-        assert_eq!(config.port(), 5671);
+        assert_eq!(config.port(&config.hosts[0]), 5671);
+    }
+
+    #[test]
+    fn several_hosts_are_named_in_one_uri() {
+        let config = config("amqp://me:s3cret@a:1,b,[::1]:3/v?queue=q").unwrap();
+        assert_eq!(config.to_string(), "amqp://a:1,b,[::1]:3/v?queue=q");
+        let ports: Vec<_> = config.hosts.iter().map(|host| config.port(host)).collect();
+        assert_eq!(ports, [1, 5672, 3]);
+    }
+
+    #[test]
+    fn password_is_in_the_uri_or_in_a_file() {
+        let config = config("amqp://me@host?queue=q&password_file=/run/secret").unwrap();
+        assert!(config.password == Password::File("/run/secret".into()));
+        let both = tests::config("amqp://me:s3cret@host?queue=q&password_file=/run/secret");
+        let both = both.unwrap_err().to_string();
+        assert!(both.contains("password_file") && both.contains("before the host"));
+        assert!(!both.contains("s3cret"), "{both}");
     }
 
     #[test]
     fn settings_come_from_the_uri() {
         let config = config(
-            "amqp://host:1?queue=q&queue_type=classic&declare=no&max_chunk=1MiB&window_chunks=8\
+            "amqp://host:1?queue=q&queue_type=classic&max_chunk=1MiB&window_chunks=8\
              &window=2MiB&prefetch=9&ack_every=3&ack_interval=20ms&heartbeat=4s&connect_timeout=3s\
-             &confirm_timeout=7s&reconnect_max=1s&dead_letter_queue=dead",
+             &confirm_timeout=7s&reconnect_max=1s&dead_letter_queue=dead&lag_interval=0",
         )
         .unwrap();
         assert_eq!(config.queue_type, QueueType::Classic);
-        assert!(!config.declare);
+        assert!(config.declare);
         assert_eq!(config.max_chunk_bytes.get(), 1 << 20);
         assert_eq!(
             (config.window_chunks.get(), config.window_bytes.get()),
@@ -250,7 +329,12 @@ mod tests {
         assert_eq!(config.connect_timeout, Duration::from_secs(3));
         assert_eq!(config.confirm_timeout, Duration::from_secs(7));
         assert_eq!(config.reconnect_max, Duration::from_secs(1));
+        assert_eq!(config.lag_interval, Duration::ZERO);
         assert_eq!(config.names.dead_letter_queue.as_deref(), Some("dead"));
+        let config = tests::config("amqp://host?queue=q&declare=no").unwrap();
+        assert!(!config.declare);
+        let config = tests::config("amqp://host?queue=q&queue_type=stream&offset=7");
+        assert_eq!(config.unwrap().start, Start::Offset(7));
     }
 
     #[test]
@@ -264,6 +348,16 @@ mod tests {
         assert!(error("amqp://host?queue=q&cacertfile=a").contains("amqps"));
         let both = error("amqp://host?queue=q&queue_type=stream&dead_letter_queue=d");
         assert!(both.contains("queue_type") && both.contains("dead_letter_queue"));
+        let both = error("amqp://host?queue=q&declare=no&dead_letter_exchange=d");
+        assert!(both.contains("declare=no") && both.contains("dead_letter_exchange"));
+        let both = error("amqp://host?queue=q&dead_letter_exchange=d&dead_letter_queue=e");
+        assert!(both.contains("dead_letter_queue") && both.contains("dead_letter_exchange"));
+        assert!(error("amqp://host?queue=q&dead_letter_routing_key=k").contains("_exchange"));
+        let both = error("amqp://host?queue=q&position_file=p");
+        assert!(both.contains("queue_type=quorum") && both.contains("position_file"));
+        let both = error("amqp://host?queue=q&queue_type=classic&offset=first");
+        assert!(both.contains("queue_type=classic") && both.contains("offset"));
+        assert!(error("amqp://host?exchange=e&max_length=3").contains("queue"));
         let long = "q".repeat(256);
         assert!(error(&format!("amqp://host?queue={long}")).contains("255"));
     }

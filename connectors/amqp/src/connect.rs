@@ -1,12 +1,16 @@
 //! From the settings to a channel on which everything is declared, on a thread of its own.
 
+use std::collections::hash_map::RandomState;
 use std::future::poll_fn;
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use baler_common::transport::RetryClass;
+use baler_common::transport::uri::Host;
 use futures_core::Stream;
 use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
@@ -44,26 +48,77 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
         .map_err(failed)
 }
 
-/// Connects and declares, before `by` and within the configured time.
+/// Connects to one of the hosts and declares, before `by` and within the configured time.
+///
+/// The hosts are tried in turn from a random one on, so that many clients spread over a cluster.
+/// One that does not answer leaves the others their share of the time. It fails for good only if
+/// every host says so: one that is away may know better when it is back.
 pub(crate) async fn connect(
     config: &AmqpConfig,
     name: &'static str,
     by: Instant,
 ) -> Result<Connected, Failure> {
     let by = by.min(Instant::now() + config.connect_timeout);
-    let connecting = tokio::time::timeout_at(by.into(), open(config, name));
-    match connecting.await {
-        Ok(connected) => connected,
-        Err(_) => Err(Failure::retry("connect to", "no answer in time")),
+    let hosts = config.hosts.len();
+    let first = random_below(hosts);
+    let mut failures: Vec<(&Host, Failure)> = Vec::new();
+    for (tried, host) in config
+        .hosts
+        .iter()
+        .cycle()
+        .skip(first)
+        .take(hosts)
+        .enumerate()
+    {
+        let left = by.saturating_duration_since(Instant::now());
+        let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
+        let until = Instant::now() + left / share.max(1);
+        let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
+        match connecting.await {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(failure)) => failures.push((host, failure)),
+            Err(_) => failures.push((host, Failure::retry("connect to", "no answer in time"))),
+        }
     }
+    Err(together(failures))
 }
 
-async fn open(config: &AmqpConfig, name: &'static str) -> Result<Connected, Failure> {
+/// An even number from 0 to below this one: the seeds of the standard library's hash tables are
+/// random.
+fn random_below(bound: usize) -> usize {
+    let random = RandomState::new().build_hasher().finish();
+    let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
+    usize::try_from(random % bound).unwrap_or(0)
+}
+
+/// What went wrong at the hosts, as one failure: the first that may pass, if one may.
+fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
+    if failures.len() > 1 {
+        for (host, failure) in &mut failures {
+            failure.message = format!("{host}: {}", failure.message).into();
+        }
+    }
+    let passes = failures
+        .iter()
+        .position(|(_, failure)| failure.class == RetryClass::Retry);
+    let told = passes.unwrap_or(0);
+    if told >= failures.len() {
+        return Failure::last("connect to", "no host is named");
+    }
+    let (_, mut failure) = failures.swap_remove(told);
+    let others = failures.iter().map(|(_, other)| &*other.message);
+    for other in others {
+        failure.message = format!("{}; {other}", failure.message).into();
+    }
+    failure
+}
+
+async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Connected, Failure> {
     let failed = |error: lapin::Error| Failure::of_setup("connect to", &error);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let tls = tls(config)?;
     let runtime = lapin::runtime::default_runtime().map_err(failed)?;
-    let connection = uri(config)
+    let connection = uri(config, host)?
         .connect_with_config(properties, tls, runtime)
         .await
         .map_err(failed)?;
@@ -75,9 +130,9 @@ async fn open(config: &AmqpConfig, name: &'static str) -> Result<Connected, Fail
     })
 }
 
-fn uri(config: &AmqpConfig) -> AMQPUri {
+fn uri(config: &AmqpConfig, host: &Host) -> Result<AMQPUri, Failure> {
     let heartbeat = config.heartbeat.as_secs().max(1);
-    AMQPUri {
+    Ok(AMQPUri {
         scheme: if config.tls {
             AMQPScheme::AMQPS
         } else {
@@ -86,17 +141,17 @@ fn uri(config: &AmqpConfig) -> AMQPUri {
         authority: AMQPAuthority {
             userinfo: AMQPUserInfo {
                 username: config.user.to_string(),
-                password: config.password.to_string(),
+                password: config.password.read()?,
             },
-            host: config.host.name.to_string(),
-            port: config.port(),
+            host: host.name.to_string(),
+            port: config.port(host),
         },
         vhost: config.vhost.to_string(),
         query: AMQPQueryString {
             heartbeat: Some(u16::try_from(heartbeat).unwrap_or(u16::MAX)),
             ..AMQPQueryString::default()
         },
-    }
+    })
 }
 
 /// Read at every connection, so that renewed certificates are taken up.
@@ -139,4 +194,39 @@ const CLOSE_AT_MOST: Duration = Duration::from_secs(5);
 /// The next item of a stream.
 pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str) -> Host {
+        Host {
+            name: name.into(),
+            port: None,
+        }
+    }
+
+    #[test]
+    fn failure_is_final_only_if_it_is_at_every_host() {
+        let (a, b) = (host("a"), host("b"));
+        let refused = || Failure::last("connect to", "refused");
+        let away = || Failure::retry("connect to", "away");
+        let mixed = together(vec![(&a, refused()), (&b, away())]);
+        assert_eq!(mixed.class, RetryClass::Retry);
+        assert_eq!(&*mixed.message, "b: away; a: refused");
+        let both = together(vec![(&a, refused()), (&b, refused())]);
+        assert_eq!(both.class, RetryClass::Final);
+        let alone = together(vec![(&a, refused())]);
+        assert_eq!(&*alone.message, "refused");
+    }
+
+    #[test]
+    fn every_host_comes_first_sooner_or_later() {
+        let mut seen = [false; 3];
+        for _ in 0..1000 {
+            seen[random_below(3)] = true;
+        }
+        assert_eq!(seen, [true; 3]);
+    }
 }

@@ -74,6 +74,12 @@ pub(crate) fn delivery_count(properties: &BasicProperties) -> Option<u64> {
     u64::try_from(number(headers, "x-delivery-count")?).ok()
 }
 
+/// The number of a message in its stream.
+pub(crate) fn stream_offset(properties: &BasicProperties) -> Option<u64> {
+    let headers = properties.headers().as_ref()?;
+    u64::try_from(number(headers, "x-stream-offset")?).ok()
+}
+
 fn text<'a>(headers: &'a FieldTable, name: &str) -> Option<&'a str> {
     match headers.inner().get(name)? {
         AMQPValue::LongString(text) => std::str::from_utf8(text.as_bytes()).ok(),

@@ -48,13 +48,20 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
         return Ok(());
     };
     let mut arguments = arguments(config.queue_type);
+    config.limits.add_to(config.queue_type, &mut arguments);
+    let mut set = |name: &str, value: &str| {
+        arguments.insert(name.into(), AMQPValue::LongString(value.into()));
+    };
     if let Some(dead) = &names.dead_letter_queue {
         // The exchange without a name knows every queue by its name.
-        let mut set = |name: &str, value: &str| {
-            arguments.insert(name.into(), AMQPValue::LongString(value.into()));
-        };
         set("x-dead-letter-exchange", "");
         set("x-dead-letter-routing-key", dead);
+    }
+    if let Some(exchange) = &names.dead_letter_exchange {
+        set("x-dead-letter-exchange", exchange);
+        if let Some(key) = &names.dead_letter_routing_key {
+            set("x-dead-letter-routing-key", key);
+        }
     }
     channel
         .queue_declare((**queue).into(), durable, arguments)

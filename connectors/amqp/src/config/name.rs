@@ -14,8 +14,11 @@ pub(crate) struct Names {
     pub(crate) exchange_kind: ExchangeKind,
     /// With what; the queue, if there is one, is bound by it.
     pub(crate) routing_key: Box<str>,
-    /// Where rejected chunks go.
+    /// Where rejected chunks go: a queue that is declared, or an exchange that is there.
     pub(crate) dead_letter_queue: Option<Box<str>>,
+    pub(crate) dead_letter_exchange: Option<Box<str>>,
+    /// With what; the message's own, if there is none.
+    pub(crate) dead_letter_routing_key: Option<Box<str>>,
 }
 
 /// How an exchange finds its queues.
@@ -48,6 +51,8 @@ impl Names {
             exchange: name("exchange")?,
             routing_key: name("routing_key")?.unwrap_or_default(),
             dead_letter_queue: name("dead_letter_queue")?,
+            dead_letter_exchange: name("dead_letter_exchange")?,
+            dead_letter_routing_key: name("dead_letter_routing_key")?,
             exchange_kind: uri
                 .take_choice("exchange_type", &ExchangeKind::CHOICES)?
                 .unwrap_or(ExchangeKind::Direct),
@@ -60,7 +65,31 @@ impl Names {
                 "a routing_key is for an exchange: the setting exchange",
             ));
         }
+        if names.dead_letter_queue.is_some() && names.dead_letter_exchange.is_some() {
+            let why = "rejected chunks go to one of them";
+            let (first, second) = ("dead_letter_queue", "dead_letter_exchange");
+            return Err(UriError::conflict(first, second, why));
+        }
+        if names.dead_letter_exchange.is_none() && names.dead_letter_routing_key.is_some() {
+            return Err(UriError::missing(
+                "a dead_letter_routing_key is for an exchange: the setting dead_letter_exchange",
+            ));
+        }
+        if names.queue.is_none()
+            && let Some(setting) = names.dead_letters()
+        {
+            let what = format!("{setting} is for a queue: the setting queue");
+            return Err(UriError::missing(what));
+        }
         Ok(names)
+    }
+
+    /// The setting that says where rejected chunks go, if one does.
+    pub(super) fn dead_letters(&self) -> Option<&'static str> {
+        let queue = self.dead_letter_queue.as_ref();
+        let exchange = self.dead_letter_exchange.as_ref();
+        let queue = queue.map(|_| "dead_letter_queue");
+        queue.or_else(|| exchange.map(|_| "dead_letter_exchange"))
     }
 
     /// The exchange to publish to and the routing key to do it with. Every queue is bound to the

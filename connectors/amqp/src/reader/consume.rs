@@ -11,9 +11,11 @@ use lapin::options::{
 use lapin::types::FieldTable;
 use lapin::{Consumer, Event};
 
+use super::lag;
 use super::ledger::Acknowledgement;
+use super::position::PositionFile;
 use super::shared::{Alone, Shared};
-use crate::config::AmqpConfig;
+use crate::config::{AmqpConfig, QueueType, Start};
 use crate::connect::{Connected, connect, next};
 use crate::error::Failure;
 
@@ -22,6 +24,22 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Reads until it is stopped, or fails for good.
 pub(super) async fn run(shared: Arc<Shared>, config: Arc<AmqpConfig>, queue: Box<str>) {
+    let mut position = None;
+    reconnecting(&shared, &config, &queue, &mut position).await;
+    // Whatever the reason was, what is settled is settled.
+    if let (Some(file), Some(next)) = (&mut position, shared.position())
+        && let Err(failure) = file.save(next)
+    {
+        shared.set_close_failure(failure);
+    }
+}
+
+async fn reconnecting(
+    shared: &Shared,
+    config: &AmqpConfig,
+    queue: &str,
+    position: &mut Option<PositionFile>,
+) {
     let pauses = || {
         ExponentialBuilder::new()
             .with_min_delay(FIRST_PAUSE.min(config.reconnect_max))
@@ -33,15 +51,21 @@ pub(super) async fn run(shared: Arc<Shared>, config: Arc<AmqpConfig>, queue: Box
     let mut pausing = pauses();
     loop {
         let started = Instant::now();
-        let connecting = connect(&config, "baler reader", started + config.connect_timeout);
+        let connecting = open(shared, config, queue, position);
         let connected = tokio::select! {
             connected = connecting => connected,
-            () = stopped(&shared) => return,
+            () = stopped(shared) => return,
         };
         let failure = match connected {
             Ok(connected) => {
                 shared.connected();
-                match consume(&shared, &config, &queue, &connected).await {
+                let mut side = None;
+                let watching = lag::watch(shared, config, queue, &connected.connection, &mut side);
+                let consumed = tokio::select! {
+                    consumed = consume(shared, config, queue, &connected, position) => consumed,
+                    never = watching => match never {},
+                };
+                match consumed {
                     // Only the broker's answer tells that it has the acknowledgements.
                     Ok(by) => {
                         if let Err(failure) = connected.close(by).await {
@@ -66,9 +90,31 @@ pub(super) async fn run(shared: Arc<Shared>, config: Arc<AmqpConfig>, queue: Box
         let pause = pausing.next().unwrap_or(config.reconnect_max);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = stopped(&shared) => return,
+            () = stopped(shared) => return,
         }
     }
+}
+
+/// Connects; the position in a stream comes first, since it says where to begin.
+async fn open(
+    shared: &Shared,
+    config: &AmqpConfig,
+    queue: &str,
+    position: &mut Option<PositionFile>,
+) -> Result<Connected, Failure> {
+    if let (None, Some(path)) = (&position, &config.position_file) {
+        let file = PositionFile::open(path, &format!("{} {queue}", config.vhost))?;
+        if let Some(next) = file.saved() {
+            shared.go_on_from(next);
+        }
+        *position = Some(file);
+    }
+    connect(
+        config,
+        "baler reader",
+        Instant::now() + config.connect_timeout,
+    )
+    .await
 }
 
 async fn stopped(shared: &Shared) {
@@ -83,12 +129,15 @@ async fn consume(
     config: &AmqpConfig,
     queue: &str,
     connected: &Connected,
+    position: &mut Option<PositionFile>,
 ) -> Result<Instant, Failure> {
     let lost = |error: lapin::Error| Failure::of_use("read from", &error);
+    let is_stream = config.queue_type == QueueType::Stream;
     let mut events = connected.connection.events_listener();
     let mut consumer: Option<Consumer> = None;
     let mut prefetch = 0;
     let mut ack_by: Option<Instant> = None;
+    let mut save_by: Option<Instant> = None;
     loop {
         let orders = shared.take();
         for Alone { tag, requeue } in orders.alone {
@@ -102,11 +151,12 @@ async fn consume(
                 .await
                 .map_err(lost)?;
         }
-        let quarter = usize::from(prefetch / 4).max(1);
-        let ack_every = usize::from(config.ack_every.get()).min(quarter);
-        let due = ack_by.is_some_and(|by| by <= Instant::now());
-        if due || orders.owed >= ack_every || orders.stop.is_some() {
-            for Acknowledgement { tag, multiple } in shared.acknowledge(quarter) {
+        let (quarter, ack_every) = acknowledged_by(config, prefetch);
+        let due = |by: Option<Instant>| by.is_some_and(|by| by <= Instant::now());
+        if due(ack_by) || orders.owed >= ack_every || orders.starved || orders.stop.is_some() {
+            // Whatever the broker is not told of counts against what it sends.
+            let behind = if orders.starved { 0 } else { quarter };
+            for Acknowledgement { tag, multiple } in shared.acknowledge(behind) {
                 let options = BasicAckOptions { multiple };
                 connected
                     .channel
@@ -118,19 +168,38 @@ async fn consume(
         } else if orders.owed > 0 && ack_by.is_none() {
             ack_by = Some(Instant::now() + config.ack_interval);
         }
+        if due(save_by) {
+            save(shared, position);
+            save_by = None;
+        } else if orders.unsaved && position.is_some() && save_by.is_none() {
+            save_by = Some(Instant::now() + config.ack_interval);
+        }
         if let Some(by) = orders.stop {
             return Ok(by);
         }
-        let wanted = u16::try_from(orders.demand).unwrap_or(u16::MAX);
-        let wanted = wanted.min(config.prefetch.get());
+        let mut wanted = u16::try_from(orders.demand).unwrap_or(u16::MAX);
+        if is_stream {
+            // Nobody else waits for what is taken ahead.
+            wanted = wanted.min(1).saturating_mul(config.prefetch.get());
+        } else if orders.starved && orders.owed == 0 {
+            // Else an owner that gathers more than that before it settles would wait for ever.
+            wanted = wanted.min(prefetch.saturating_mul(2));
+        } else {
+            wanted = wanted.min(config.prefetch.get());
+        }
         if wanted > prefetch {
             if let Some(consumer) = consumer.take() {
                 cancel(shared, connected, consumer).await?;
             }
-            consumer = Some(subscribe(connected, queue, wanted).await?);
+            let arguments = match (is_stream, shared.position()) {
+                (false, _) => FieldTable::default(),
+                (true, Some(next)) => begins_at(Start::Offset(next)),
+                (true, None) => begins_at(config.start),
+            };
+            consumer = Some(subscribe(connected, queue, wanted, arguments).await?);
             prefetch = wanted;
-            let quarter = usize::from(prefetch / 4).max(1);
-            shared.set_ack_every(usize::from(config.ack_every.get()).min(quarter));
+            let (_, ack_every) = acknowledged_by(config, prefetch);
+            shared.set_prefetch(prefetch.into(), ack_every);
             continue;
         }
         tokio::select! {
@@ -144,13 +213,47 @@ async fn consume(
                 }
             },
             event = next(&mut events) => match event {
+                // The channel that measures the lag is none of ours.
+                Some(Event::Error(error))
+                    if error.is_amqp_soft_error() && connected.channel.status().connected() => {}
                 Some(Event::Error(error)) => return Err(lost(error)),
                 Some(_) => {}
                 None => return Err(Failure::retry("read from", "the connection ended")),
             },
             () = at(ack_by) => {}
+            () = at(save_by) => {}
         }
     }
+}
+
+/// How many acknowledged deliveries may stay behind an unsettled one, and how many are worth a
+/// message to the broker: it is told at least four times a `prefetch`.
+fn acknowledged_by(config: &AmqpConfig, prefetch: u16) -> (usize, usize) {
+    let quarter = usize::from(prefetch / 4).max(1);
+    let counted = match config.queue_type {
+        // Nothing is settled by it: it only lets the broker send more.
+        QueueType::Stream => quarter,
+        QueueType::Classic | QueueType::Quorum => usize::from(config.ack_every.get()).min(quarter),
+    };
+    (quarter, counted)
+}
+
+/// Saves the watermark of a stream. If that fails it is told, and tried again a moment later.
+fn save(shared: &Shared, position: &mut Option<PositionFile>) {
+    let (Some(file), Some(next)) = (position, shared.position()) else {
+        return;
+    };
+    match file.save(next) {
+        Ok(()) => shared.saved(next),
+        Err(failure) => shared.complain(failure),
+    }
+}
+
+/// The arguments of a consumer that begins there.
+fn begins_at(start: Start) -> FieldTable {
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-stream-offset".into(), start.argument());
+    arguments
 }
 
 /// Waits for a time; for ever if there is none.
@@ -172,7 +275,12 @@ async fn delivered(consumer: &mut Option<Consumer>) -> Delivered {
 
 /// Lets the broker deliver up to `prefetch` messages ahead of what is settled. The limit is that of
 /// one consumer: a limit of the channel could be changed later, but quorum queues refuse it.
-async fn subscribe(connected: &Connected, queue: &str, prefetch: u16) -> Result<Consumer, Failure> {
+async fn subscribe(
+    connected: &Connected,
+    queue: &str,
+    prefetch: u16,
+    arguments: FieldTable,
+) -> Result<Consumer, Failure> {
     let failed = |error: lapin::Error| Failure::of_setup("read from", &error);
     let channel = &connected.channel;
     let qos = channel.basic_qos(prefetch, BasicQosOptions::default());
@@ -183,7 +291,7 @@ async fn subscribe(connected: &Connected, queue: &str, prefetch: u16) -> Result<
             // The broker makes up a name.
             "".into(),
             BasicConsumeOptions::default(),
-            FieldTable::default(),
+            arguments,
         )
         .await
         .map_err(failed)

@@ -12,6 +12,8 @@ pub struct AmqpReaderCounts {
     pub redelivered: u64,
     /// How often a message was delivered before at most (`x-delivery-count`, of quorum queues).
     pub max_delivery_count: u64,
+    /// Messages that a stream no longer had when they were due, by its limits.
+    pub gone: u64,
     /// Messages above the limit, which were rejected.
     pub damaged: u64,
     /// How often a connection was lost, could not be made, or the broker cancelled the consumer.

@@ -104,6 +104,12 @@ impl Ledger {
         self.handed + self.stale.len()
     }
 
+    /// How many deliveries of this channel the broker counts as unsettled although they were handed
+    /// out.
+    pub(super) fn taken(&self) -> usize {
+        self.handed + self.owed
+    }
+
     /// How many acknowledgements the broker is owed.
     pub(super) fn owed(&self) -> usize {
         self.owed

@@ -1,9 +1,14 @@
 //! The receiving end.
 
+mod arrived;
+mod book;
 mod consume;
 mod counts;
+mod lag;
 mod ledger;
+mod position;
 mod shared;
+mod stream;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -12,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkReader, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
+    ChunkReader, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token,
     TransportError, Verdict,
 };
 
@@ -20,10 +25,13 @@ use crate::SCHEME;
 use crate::config::{AmqpConfig, QueueType};
 use crate::connect;
 use crate::error::Failure;
+use book::Book;
 pub use counts::AmqpReaderCounts;
+use ledger::Ledger;
 use shared::Shared;
 
-/// Reads chunks from a queue, alone or beside other readers that share its chunks.
+/// Reads chunks from a queue, alone or beside other readers that share its chunks, or from a
+/// stream, all of it for itself.
 ///
 /// One thread with a runtime in it connects, and connects again when the connection or the
 /// consumer is lost (the client library has another one for the socket). What was handed out then
@@ -48,21 +56,22 @@ impl AmqpReader {
     ///
     /// # Errors
     ///
-    /// The configuration names no queue, or one that is a stream; or no thread can be started.
+    /// The configuration names no queue, or no thread can be started.
     pub fn new(config: AmqpConfig) -> Result<Self, TransportError> {
         let endpoint = config.to_string();
         let impossible = |message: &str| Failure::last("read from", message).at(&endpoint);
         let Some(queue) = config.names.queue.clone() else {
             return Err(impossible("a reader needs the setting queue"));
         };
-        if config.queue_type == QueueType::Stream {
-            return Err(impossible("a stream cannot be read with queue_type=stream"));
-        }
         let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
         capability.max_chunk_bytes =
             NonZeroUsize::try_from(config.max_chunk_bytes).unwrap_or(NonZeroUsize::MAX);
         let max_chunk_bytes = capability.max_chunk_bytes.get();
-        let shared = Arc::new(Shared::new(&endpoint, &queue, max_chunk_bytes));
+        let book = match config.queue_type {
+            QueueType::Stream => Book::stream(config.start),
+            QueueType::Classic | QueueType::Quorum => Book::Queue(Ledger::default()),
+        };
+        let shared = Arc::new(Shared::new(&endpoint, &queue, max_chunk_bytes, book));
         let (ours, config) = (Arc::clone(&shared), Arc::new(config));
         let thread = connect::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;
@@ -103,6 +112,10 @@ impl ChunkReader for AmqpReader {
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
         Ok(self.shared.settle(token, verdict))
+    }
+
+    fn stats(&self) -> ReaderStats {
+        self.shared.stats()
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {

@@ -5,12 +5,16 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Damaged, Delivery, Origin, Received, RetryClass, Settled, Token, TransportError, Verdict,
+    Damaged, Delivery, LaneLag, Origin, ReaderStats, Received, RetryClass, Settled, Token,
+    TransportError, Verdict,
 };
-use bytes::Bytes;
 
+use super::arrived::Arrived;
+use super::book::{Book, Consequence};
 use super::counts::AmqpReaderCounts;
-use super::ledger::{Acknowledgement, Ledger};
+use super::ledger::Acknowledgement;
+use super::stream::Arrival;
+use crate::config::Start;
 use crate::error::Failure;
 use crate::headers;
 
@@ -29,15 +33,22 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct State {
-    ledger: Ledger,
+    book: Book,
     /// Delivered and not handed out.
-    waiting: VecDeque<(u64, lapin::message::Delivery)>,
+    waiting: VecDeque<Arrived>,
+    /// To be handed out once more, before those.
+    again: VecDeque<Arrived>,
     damaged: VecDeque<Damaged>,
     /// What the broker is to be told alone.
     alone: Vec<Alone>,
     demand: usize,
     /// How many acknowledgements are worth a message to the broker.
     ack_every: usize,
+    /// How many deliveries the broker lets be unsettled.
+    prefetch: usize,
+    /// How many messages the queue holds for whom it may concern, or the stream altogether.
+    ready: Option<u64>,
+    connected: bool,
     /// What the owner is to be told; a final one again and again.
     trouble: Option<Failure>,
     close_failure: Option<Failure>,
@@ -58,19 +69,27 @@ pub(super) struct Orders {
     pub(super) alone: Vec<Alone>,
     pub(super) demand: usize,
     pub(super) owed: usize,
+    /// The owner holds all that the broker sends, and wants more.
+    pub(super) starved: bool,
+    /// The watermark of a stream is to be saved.
+    pub(super) unsaved: bool,
     pub(super) stop: Option<Instant>,
 }
 
 impl Shared {
-    pub(super) fn new(endpoint: &str, queue: &str, max_chunk_bytes: usize) -> Self {
+    pub(super) fn new(endpoint: &str, queue: &str, max_chunk_bytes: usize, book: Book) -> Self {
         Self {
             state: Mutex::new(State {
-                ledger: Ledger::default(),
+                book,
                 waiting: VecDeque::new(),
+                again: VecDeque::new(),
                 damaged: VecDeque::new(),
                 alone: Vec::new(),
                 demand: usize::MAX,
                 ack_every: 1,
+                prefetch: 0,
+                ready: None,
+                connected: false,
                 trouble: None,
                 close_failure: None,
                 counts: AmqpReaderCounts::default(),
@@ -92,6 +111,19 @@ impl Shared {
         self.lock().counts
     }
 
+    /// What the reader knows of its medium.
+    pub(super) fn stats(&self) -> ReaderStats {
+        let state = self.lock();
+        let mut stats = ReaderStats::default();
+        stats.reconnects = state.counts.connections.saturating_sub(1);
+        stats.connected = Some(state.connected);
+        stats.lag.extend(state.lag().map(|chunks| LaneLag {
+            lane: self.queue.clone(),
+            chunks,
+        }));
+        stats
+    }
+
     pub(super) fn set_demand(&self, chunks: usize) {
         self.lock().demand = chunks;
         self.work.notify_one();
@@ -101,11 +133,27 @@ impl Shared {
     pub(super) fn receive(&self, by: Instant) -> Result<Received, TransportError> {
         let mut state = self.lock();
         loop {
-            if state.ledger.handed() < state.demand
-                && let Some((tag, delivery)) = state.waiting.pop_front()
+            if state.book.handed() < state.demand
+                && let Some(arrived) = state.next()
             {
-                let token = state.ledger.hand_out(tag);
-                return Ok(Received::Chunk(self.delivery(token, delivery)));
+                let token = state.book.hand_out(&arrived);
+                let wake = state.is_starved()
+                    || (matches!(state.book, Book::Stream(_)) && state.owed() >= state.ack_every);
+                let origin = self.origin(match state.book {
+                    Book::Queue(_) => token.0,
+                    Book::Stream(_) => arrived.position,
+                });
+                drop(state);
+                if wake {
+                    self.work.notify_one();
+                }
+                return Ok(Received::Chunk(Delivery {
+                    token,
+                    meta: arrived.meta,
+                    origin,
+                    redelivered: arrived.redelivered,
+                    bytes: arrived.bytes,
+                }));
             }
             if let Some(damaged) = state.damaged.pop_front() {
                 return Ok(Received::Damaged(damaged));
@@ -126,16 +174,6 @@ impl Shared {
         }
     }
 
-    fn delivery(&self, token: Token, delivery: lapin::message::Delivery) -> Delivery {
-        Delivery {
-            token,
-            meta: headers::meta(&delivery.properties),
-            origin: self.origin(token.0),
-            redelivered: delivery.redelivered,
-            bytes: Bytes::from(delivery.data),
-        }
-    }
-
     fn origin(&self, position: u64) -> Origin {
         Origin {
             endpoint: self.endpoint.clone(),
@@ -146,14 +184,25 @@ impl Shared {
 
     pub(super) fn settle(&self, token: Token, verdict: Verdict) -> Settled {
         let mut state = self.lock();
-        let (settled, alone) = state.ledger.settle(token, verdict);
-        if let Some(tag) = alone {
-            let requeue = verdict == Verdict::Retry;
-            state.alone.push(Alone { tag, requeue });
-        }
+        let was_saved = !state.is_unsaved();
+        let (settled, consequence) = state.book.settle(token, verdict);
         // The first one starts the thread's clock; a wake-up for each would cost a system call.
-        let owed = state.ledger.owed();
-        let wake = alone.is_some() || owed == 1 || owed >= state.ack_every;
+        let mut wake = match &state.book {
+            Book::Queue(ledger) => ledger.owed() == 1 || ledger.owed() >= state.ack_every,
+            Book::Stream(_) => was_saved && state.is_unsaved(),
+        };
+        match consequence {
+            Consequence::None => {}
+            Consequence::Tell(tag) => {
+                let requeue = verdict == Verdict::Retry;
+                state.alone.push(Alone { tag, requeue });
+                wake = true;
+            }
+            Consequence::Again(arrived) => {
+                state.counts.redelivered += 1;
+                state.again.push_back(arrived);
+            }
+        }
         drop(state);
         if wake && settled == Settled::Done {
             self.work.notify_one();
@@ -163,44 +212,64 @@ impl Shared {
 
     /// The connection is made, with everything on it.
     pub(super) fn connected(&self) {
-        self.lock().counts.connections += 1;
+        let mut state = self.lock();
+        state.counts.connections += 1;
+        state.connected = true;
     }
 
-    /// So many acknowledgements are worth a message to the broker.
-    pub(super) fn set_ack_every(&self, ack_every: usize) {
-        self.lock().ack_every = ack_every;
+    /// The broker lets so many deliveries be unsettled, and so many acknowledgements are worth a
+    /// message to it.
+    pub(super) fn set_prefetch(&self, prefetch: usize, ack_every: usize) {
+        let mut state = self.lock();
+        state.prefetch = prefetch;
+        state.ack_every = ack_every;
+    }
+
+    /// The broker says how many messages there are.
+    pub(super) fn set_ready(&self, messages: u64) {
+        self.lock().ready = Some(messages);
     }
 
     /// A message is there.
     pub(super) fn arrive(&self, delivery: lapin::message::Delivery) -> Result<(), Failure> {
-        let tag = delivery.delivery_tag;
+        let count = headers::delivery_count(&delivery.properties).unwrap_or_default();
+        let mut arrived = Arrived::from(delivery);
+        let tag = arrived.tag;
         let mut state = self.lock();
-        if !state.ledger.arrive(tag) {
+        if !state.book.follows(tag) {
             let message = format!("delivery {tag} came out of turn");
             return Err(Failure::retry("read from", message));
         }
-        let count = headers::delivery_count(&delivery.properties).unwrap_or_default();
+        let Arrival::New { gone, again } = state.book.arrive(&arrived) else {
+            return Ok(());
+        };
+        arrived.redelivered = again;
         let counts = &mut state.counts;
         counts.delivered += 1;
-        counts.redelivered += u64::from(delivery.redelivered);
+        counts.redelivered += u64::from(again);
         counts.max_delivery_count = counts.max_delivery_count.max(count);
-        if delivery.data.len() > self.max_chunk_bytes {
-            counts.damaged += 1;
+        counts.gone = counts.gone.saturating_add(gone);
+        if gone > 0 {
+            let to = arrived.position;
+            let message = format!("the {gone} chunks before {to} are gone, by the stream's limits");
+            state.trouble = Some(Failure::retry("read from", message));
+        }
+        if arrived.bytes.len() > self.max_chunk_bytes {
+            state.counts.damaged += 1;
             let reason = format!("above the limit of {} bytes", self.max_chunk_bytes);
             // Rejected, it goes where dead letters go, and no other reader gets it.
-            state.ledger.put_aside(tag);
-            state.alone.push(Alone {
-                tag,
-                requeue: false,
-            });
+            if let Consequence::Tell(tag) = state.book.put_aside(&arrived) {
+                let requeue = false;
+                state.alone.push(Alone { tag, requeue });
+            }
             state.damaged.push_back(Damaged {
-                bytes: Bytes::from(delivery.data),
-                origin: self.origin(tag),
+                bytes: arrived.bytes,
+                origin: self.origin(arrived.position),
                 reason: reason.into(),
             });
             self.work.notify_one();
         } else {
-            state.waiting.push_back((tag, delivery));
+            state.waiting.push_back(arrived);
         }
         drop(state);
         self.arrived.notify_one();
@@ -213,22 +282,54 @@ impl Shared {
         Orders {
             alone: std::mem::take(&mut state.alone),
             demand: state.demand,
-            owed: state.ledger.owed(),
+            owed: state.owed(),
+            starved: state.is_starved(),
+            unsaved: state.is_unsaved(),
             stop: state.stop,
         }
     }
 
-    /// The acknowledgements to be sent now; [`Ledger::acknowledge`].
+    /// The acknowledgements to be sent now; [`Book::acknowledge`].
     pub(super) fn acknowledge(&self, behind: usize) -> Vec<Acknowledgement> {
-        self.lock().ledger.acknowledge(behind)
+        let State { book, waiting, .. } = &mut *self.lock();
+        book.acknowledge(behind, waiting.front())
+    }
+
+    /// Where a stream is to be read from: everything before is settled.
+    pub(super) fn position(&self) -> Option<u64> {
+        match &self.lock().book {
+            Book::Queue(_) => None,
+            Book::Stream(book) => book.ledger.position(),
+        }
+    }
+
+    /// The position before this one need not be saved again.
+    pub(super) fn saved(&self, position: u64) {
+        if let Book::Stream(book) = &mut self.lock().book {
+            book.unsaved = book.ledger.position() != Some(position);
+        }
+    }
+
+    /// Goes on where an earlier reader was.
+    pub(super) fn go_on_from(&self, position: u64) {
+        self.lock().book = Book::stream(Start::Offset(position));
+    }
+
+    /// Something is wrong, and the connection works on.
+    pub(super) fn complain(&self, failure: Failure) {
+        self.lock().trouble = Some(failure);
+        self.arrived.notify_all();
     }
 
     /// The connection is gone, or could not be made. What was not settled comes again.
     pub(super) fn fail(&self, failure: Failure) {
         let mut state = self.lock();
-        state.ledger.reset();
+        state.book.reset();
         state.waiting.clear();
+        state.again.clear();
         state.alone.clear();
+        state.prefetch = 0;
+        state.connected = false;
         state.counts.failures += 1;
         state.trouble = Some(failure);
         drop(state);
@@ -254,8 +355,44 @@ impl Shared {
         let state = self.lock();
         let failure = state.close_failure.as_ref();
         (
-            state.ledger.handed(),
+            state.book.handed(),
             failure.map(|failure| failure.at(&self.endpoint)),
         )
+    }
+}
+
+impl State {
+    /// What is handed out next.
+    fn next(&mut self) -> Option<Arrived> {
+        self.again.pop_front().or_else(|| self.waiting.pop_front())
+    }
+
+    fn owed(&self) -> usize {
+        self.book.owed(self.waiting.front())
+    }
+
+    /// Whether the owner holds all that the broker sends before more is settled, and wants more.
+    fn is_starved(&self) -> bool {
+        self.prefetch > 0
+            && self.waiting.is_empty()
+            && self.book.taken() >= self.prefetch
+            && self.book.handed() < self.demand
+    }
+
+    fn is_unsaved(&self) -> bool {
+        matches!(&self.book, Book::Stream(book) if book.unsaved)
+    }
+
+    /// How many chunks were written and not settled, as far as is known.
+    fn lag(&self) -> Option<u64> {
+        let ready = self.ready?;
+        match &self.book {
+            // The broker does not count what it has sent to somebody.
+            Book::Queue(_) => {
+                let here = self.waiting.len() + self.book.handed();
+                Some(ready.saturating_add(u64::try_from(here).unwrap_or(u64::MAX)))
+            }
+            Book::Stream(book) => book.ledger.lag(ready),
+        }
     }
 }

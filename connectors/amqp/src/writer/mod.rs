@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order,
-    RejectReason, Rejected, TransportError,
+    RejectReason, Rejected, TransportError, WriterStats,
 };
 
 use crate::SCHEME;
@@ -153,6 +153,12 @@ impl ChunkWriter for AmqpWriter {
             self.link.fail(failure.clone());
             failure.at(&self.endpoint)
         })
+    }
+
+    fn stats(&self) -> WriterStats {
+        let mut stats = WriterStats::default();
+        stats.blocked = self.link.counts().is_blocked;
+        stats
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {

@@ -1,5 +1,15 @@
 //! The contract of every connector.
 
-use crate::support::Rabbit;
+use crate::support::{Rabbit, RabbitStream};
 
-baler_connector_testkit::contract_tests!(Rabbit);
+mod queue {
+    use super::Rabbit;
+
+    baler_connector_testkit::contract_tests!(Rabbit);
+}
+
+mod stream {
+    use super::RabbitStream;
+
+    baler_connector_testkit::contract_tests!(RabbitStream);
+}

@@ -7,6 +7,7 @@ use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
 use baler_connector_testkit::{Medium, PATIENCE, RabbitMq, Support, TcpProxy};
+use tempfile::TempDir;
 
 pub(crate) fn config(uri: &str) -> AmqpConfig {
     AmqpConfig::from_uri(Uri::parse(uri).unwrap()).unwrap()
@@ -47,6 +48,17 @@ pub(crate) struct Rabbit {
 }
 
 impl Rabbit {
+    fn undeclared() -> Self {
+        let node = RabbitMq::shared();
+        let proxy = TcpProxy::start().unwrap();
+        proxy.set_target(Some(node.address()));
+        Self {
+            node,
+            proxy,
+            queue: fresh_name("contract"),
+        }
+    }
+
     /// Small limits, so that the cases that reach them are quick.
     fn settings(&self) -> String {
         format!(
@@ -58,14 +70,7 @@ impl Rabbit {
 
 impl Medium for Rabbit {
     fn fresh() -> Self {
-        let node = RabbitMq::shared();
-        let proxy = TcpProxy::start().unwrap();
-        proxy.set_target(Some(node.address()));
-        let medium = Self {
-            node,
-            proxy,
-            queue: fresh_name("contract"),
-        };
+        let medium = Self::undeclared();
         // A queue that two declare at the same time refuses chunks until it has a leader; that may
         // be tried again, but most cases count what is confirmed at once.
         declared(&medium.node.uri(&medium.settings()));
@@ -95,5 +100,61 @@ impl Medium for Rabbit {
 
     fn resume(&mut self) {
         self.proxy.set_frozen(false);
+    }
+}
+
+/// A stream on the shared node, with a file for the reader's position.
+pub(crate) struct RabbitStream {
+    rabbit: Rabbit,
+    folder: TempDir,
+}
+
+impl RabbitStream {
+    fn settings(&self) -> String {
+        format!("{}&queue_type=stream", self.rabbit.settings())
+    }
+}
+
+impl Medium for RabbitStream {
+    fn fresh() -> Self {
+        let medium = Self {
+            rabbit: Rabbit::undeclared(),
+            folder: TempDir::new().unwrap(),
+        };
+        declared(&medium.rabbit.node.uri(&medium.settings()));
+        medium
+    }
+
+    fn support(&self) -> Support {
+        // Each reader of a stream reads all of it.
+        Support {
+            readers: 1,
+            ..Support::ALL
+        }
+    }
+
+    fn writer(&mut self) -> Box<dyn ChunkWriter> {
+        let port = self.rabbit.proxy.address().port();
+        writer(&format!("amqp://127.0.0.1:{port}{}", self.settings()))
+    }
+
+    fn reader(&mut self) -> Box<dyn ChunkReader> {
+        let settings = self.settings();
+        let position = self.folder.path().join("position");
+        let position = position.display();
+        let rest = format!("{settings}&position_file={position}");
+        reader(&self.rabbit.node.uri(&rest))
+    }
+
+    fn break_connections(&mut self) {
+        self.rabbit.break_connections();
+    }
+
+    fn stall(&mut self) {
+        self.rabbit.stall();
+    }
+
+    fn resume(&mut self) {
+        self.rabbit.resume();
     }
 }
