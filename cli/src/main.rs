@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod config;
 mod endpoint;
 mod exit;
 mod observe;

@@ -1,5 +1,6 @@
 //! What every command takes.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
@@ -17,6 +18,12 @@ pub(crate) struct GlobalArgs {
     /// Say nothing on standard error but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
+    /// Take what flags and environment do not say from this TOML file
+    ///
+    /// A section a command, [global] and [shipping] for what several take; a key is a flag's name
+    /// with underscores: [send] wait_time = "1s".
+    #[arg(long, global = true, value_name = "FILE", env = "BALER_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
     /// How long draining may take after SIGINT, SIGTERM or the last record
     #[arg(
         long,

@@ -12,6 +12,8 @@ mod top;
 mod twice;
 pub(crate) mod values;
 
+use std::path::PathBuf;
+
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -25,6 +27,7 @@ pub(crate) use send::SendArgs;
 pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use top::TopArgs;
 
+use crate::config::{self, ConfigFile};
 use crate::exit::{self, Failure};
 
 /// Ships typed records in self-contained chunks, and takes them apart again.
@@ -70,10 +73,25 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// A setting was given twice, as a flag and in the environment.
+    /// A setting was given twice, as a flag and in the environment, or the configuration file is
+    /// wrong.
     pub(crate) fn read() -> Result<Self, Failure> {
-        let matches = Self::command().get_matches();
-        twice::refuse(&Self::command(), &matches)?;
+        // A first look, before anything is known to be right: only for the file's name.
+        let typed = Self::command()
+            .ignore_errors(true)
+            .disable_help_flag(true)
+            .disable_version_flag(true)
+            .try_get_matches()
+            .unwrap_or_default();
+        let path = typed.try_get_one::<PathBuf>("config").ok().flatten();
+        let file = path.map(|path| ConfigFile::load(path)).transpose()?;
+        let command = match &file {
+            Some(file) => config::apply(Self::command(), &typed, file)?,
+            None => Self::command(),
+        };
+        let matches = command.clone().get_matches();
+        twice::refuse(&command, &matches)?;
+        config::refuse_contradictions(&command, &matches, file.as_ref())?;
         Self::from_arg_matches(&matches).map_err(|error| error.exit())
     }
 

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod config;
 mod documents;
 mod edges;
 mod habits;

@@ -1,0 +1,45 @@
+//! The configuration file: defaults for the flags of any command.
+//!
+//! TOML -> [`ConfigFile`] (entries with their lines) -> defaults of clap's arguments, each checked by
+//! the argument's own parser; a flag that is added to a command can be set here without more code
+
+mod check;
+mod file;
+mod section;
+
+use clap::{ArgMatches, Command};
+
+pub(crate) use check::refuse_contradictions;
+pub(crate) use file::ConfigFile;
+
+use crate::exit::Failure;
+
+/// Makes what the file says the defaults of the command's arguments: flags and the environment come
+/// before them, and a setting that what was typed excludes is left out.
+///
+/// # Errors
+///
+/// A section or key is unknown, or a value cannot be; named with file, line and nearest known name.
+pub(crate) fn apply(
+    mut command: Command,
+    typed: &ArgMatches,
+    file: &ConfigFile,
+) -> Result<Command, Failure> {
+    for entry in file.entries() {
+        for target in section::targets(&command, file, entry)? {
+            check::value(&target.arg, file, entry)?;
+            if check::is_excluded(&command, typed, &target) {
+                continue;
+            }
+            let values: Vec<clap::builder::OsStr> =
+                entry.values.iter().cloned().map(Into::into).collect();
+            let id = target.arg.get_id().clone();
+            let set = |arg: clap::Arg| arg.required(false).default_values(values);
+            command = match target.subcommand {
+                None => command.mut_arg(id, set),
+                Some(name) => command.mut_subcommand(name, |sub| sub.mut_arg(id, set)),
+            };
+        }
+    }
+    Ok(command)
+}

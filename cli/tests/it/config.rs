@@ -1,0 +1,199 @@
+//! The configuration file: where it stands in the order, and what is wrong with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::{DEADLINE, baler, command, file_uri, json, output, workspace};
+
+fn write(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("baler.toml");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// A run with this file; exit code and message.
+fn refused(text: &str, args: &[&str]) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), text);
+    let mut all = vec!["--config", path.to_str().unwrap()];
+    all.extend(args);
+    let run = baler(&all);
+    let ended = run.get_output();
+    let told = String::from_utf8(ended.stderr.clone()).unwrap();
+    (ended.status.code().unwrap(), told)
+}
+
+#[test]
+fn a_flag_comes_before_the_environment_before_the_file_before_the_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(
+        folder.path(),
+        "[generate]\nto = \"null:\"\nrecords = 300\nseed = 7\nformat = \"json\"\n\
+         [shipping]\nchunk_records = 100\n",
+    );
+    let path = path.to_str().unwrap();
+    let from_file = json(&["generate", "--config", path]);
+    assert_eq!(
+        (
+            &from_file["records"],
+            &from_file["seed"],
+            &from_file["records_per_chunk"]
+        ),
+        (&Value::from(300), &Value::from(7), &Value::from(75.0))
+    );
+    let flagged = json(&["--config", path, "generate", "--records", "40"]);
+    assert_eq!(
+        (&flagged["records"], &flagged["seed"]),
+        (&Value::from(40), &Value::from(7))
+    );
+    let mut run = assert_cmd::Command::from_std(command());
+    let run = run
+        .args(["generate"])
+        .env("BALER_CONFIG", path)
+        .env("BALER_CHUNK_RECORDS", "50")
+        .timeout(DEADLINE)
+        .assert()
+        .success();
+    let by_variable: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    // The last chunk has no record.
+    assert_eq!(by_variable["chunks"], 7);
+}
+
+#[test]
+fn the_example_is_valid_and_sets_what_it_says() {
+    let example = workspace("cli/baler.example.toml");
+    let help = output(&["--config", example.to_str().unwrap(), "send", "--help"]);
+    for default in [
+        "default: lz4",
+        "default: 1024",
+        "default: 5m",
+        "default: json",
+    ] {
+        assert!(help.contains(default), "{default}: {help}");
+    }
+    let help = output(&["--config", example.to_str().unwrap(), "receive", "--help"]);
+    assert!(help.contains("*.MemorySwapUsageRecord"), "{help}");
+}
+
+#[test]
+fn a_switch_and_a_list_can_be_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunks = file_uri(&folder.path().join("chunks"));
+    output(&["generate", "--to", &chunks, "--records", "50"]);
+    let text = format!(
+        "[global]\nquiet = true\n[receive]\nfrom = \"{chunks}\"\nformat = \"json\"\n\
+         identity = true\ntype = [\"*.OperationExecutionRecord\", \"nothing.*\"]\n"
+    );
+    let path = write(folder.path(), &text);
+    let run = baler(&["receive", "--config", path.to_str().unwrap()]).success();
+    let ended = run.get_output();
+    assert!(ended.stderr.is_empty());
+    let text = String::from_utf8(ended.stdout.clone()).unwrap();
+    assert_eq!(text.lines().count(), 50);
+    assert!(text.lines().all(|line| line.contains("\"identity\":{")));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
+    for (text, message) in [
+        (
+            "[recieve]\nfrom = \"null:\"",
+            ":2: [recieve] is no section; there are ",
+        ),
+        ("[recieve]\nfrom = \"null:\"", "did you mean receive?"),
+        (
+            "[generate]\n\nrecrods = 1",
+            ":3: recrods is no setting of [generate]; did you mean records?",
+        ),
+        (
+            "[shipping]\nfrom = \"null:\"",
+            ":2: from is no setting of [shipping]",
+        ),
+        (
+            "[generate]\nrecords = \"many\"",
+            ":2: [generate] records: `many` is no count",
+        ),
+        (
+            "[generate]\nrecords = true",
+            ":2: [generate] records: it must be a text, not true or false",
+        ),
+        (
+            "[receive]\nfollow = \"yes\"",
+            ":2: [receive] follow: it must be true or false, not a text",
+        ),
+        (
+            "[send]\nformat = \"jsno\"",
+            ":2: [send] format: jsno is not one of json, table; did you mean json?",
+        ),
+        (
+            "[shipping]\nwait_time = 5",
+            ":2: [shipping] wait_time: `5` is no duration",
+        ),
+        ("[generate]\nto = {}", ":2: to: a table is no setting"),
+        ("[generate\nto = 1", ":1: "),
+        (
+            "[generate]\nconfig = \"x\"",
+            ":2: config is no setting of [generate]",
+        ),
+    ] {
+        let (code, told) = refused(text, &["generate", "--to", "null:", "--records", "1"]);
+        assert_eq!(code, 78, "{told}");
+        assert!(
+            told.contains(&format!("baler.toml{message}")) || told.contains(message),
+            "{message}: {told}"
+        );
+    }
+    baler(&["--config", "/nowhere/baler.toml", "generate"])
+        .code(69)
+        .stderr(contains(
+            "cannot read the configuration /nowhere/baler.toml",
+        ));
+}
+
+#[test]
+fn contradictions_name_both_places() {
+    let twice = "[generate]\nchunk_records = 5\n[shipping]\nchunk_records = 6";
+    let (code, told) = refused(twice, &["generate", "--to", "null:"]);
+    assert_eq!(code, 78);
+    assert!(
+        told.contains(
+            "chunk_records is given twice and differently: in [generate] at line 2 and in \
+             [shipping] at line 4"
+        ),
+        "{told}"
+    );
+    let exclude = "[global]\nquiet = true\nverbose = 2";
+    let (code, told) = refused(exclude, &["generate", "--to", "null:"]);
+    assert_eq!(code, 78);
+    assert!(
+        told.contains("line 2 and ") && told.contains("exclude each other"),
+        "{told}"
+    );
+    let uri = "[receive]\nfrom = \"file:///d?follow=true\"\nfollow = true";
+    let (code, told) = refused(uri, &["receive"]);
+    assert_eq!(code, 78);
+    assert!(
+        told.contains("baler.toml:3: follow is given twice: in [receive] and in the URI of --from"),
+        "{told}"
+    );
+    baler(&["receive", "--from", "file:///d?follow=true", "--follow"])
+        .code(78)
+        .stderr(contains(
+            "follow is given twice: as --follow and in the URI of --from",
+        ));
+}
+
+#[test]
+fn a_flag_that_excludes_a_setting_of_the_file_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(
+        folder.path(),
+        "[global]\nquiet = true\n[generate]\nto = \"null:\"\nrecords = 1\n",
+    );
+    let run = baler(&["--config", path.to_str().unwrap(), "-v", "generate"]).success();
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("connected"), "{told}");
+}
