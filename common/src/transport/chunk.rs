@@ -127,6 +127,36 @@ impl fmt::Display for ChunkIdentity {
     }
 }
 
+/// The text is no identity: producer, epoch, lane and sequence, as they are displayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no identity: write producer/epoch-random/lane/sequence")]
+pub struct ParseIdentityError;
+
+/// Reads what [`Display`](fmt::Display) shows.
+impl FromStr for ChunkIdentity {
+    type Err = ParseIdentityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let mut parts = text.split('/');
+            let producer = parts.next()?.parse().ok()?;
+            let (start, random) = parts.next()?.split_once('-')?;
+            let epoch = Epoch {
+                start_unix_ns: start.parse().ok()?,
+                random: u32::from_str_radix(random, 16).ok()?,
+            };
+            let identity = Self {
+                producer,
+                epoch,
+                lane: parts.next()?.parse().ok()?,
+                sequence: parts.next()?.parse().ok()?,
+            };
+            parts.next().is_none().then_some(identity)
+        };
+        parse().ok_or(ParseIdentityError)
+    }
+}
+
 /// A producer: an application instance, for all its lives.
 // Bytes rather than a u128 keep chunks, and what hands them back, below 128 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -184,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identity_survives_its_bytes() {
+    fn identity_survives_its_bytes_and_its_text() {
         let identity = ChunkIdentity {
             producer: ProducerId::new(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
             epoch: Epoch {
@@ -198,5 +228,9 @@ mod tests {
             ChunkIdentity::from_bytes(&identity.to_bytes()),
             Some(identity)
         );
+        assert_eq!(identity.to_string().parse(), Ok(identity));
+        for wrong in ["", "1/2-3/4", "1/2-3/4/5/6", "x/2-3/4/5", "1/2/4/5"] {
+            assert_eq!(wrong.parse::<ChunkIdentity>(), Err(ParseIdentityError));
+        }
     }
 }

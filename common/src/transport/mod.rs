@@ -23,7 +23,9 @@ pub mod uri;
 mod writer;
 
 pub use capability::{Capability, Durability, Order};
-pub use chunk::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
+pub use chunk::{
+    Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
+};
 pub use error::{RetryClass, TransportError};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats};
 pub use reader::{

@@ -1,44 +1,12 @@
-//! What does not decode is put aside with its bytes, its coordinates and the reason.
+//! A quarantine in a folder: two files a chunk.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use baler_common::transport::{ChunkIdentity, Origin};
 use serde::Serialize;
 
-/// A chunk that cannot be processed.
-#[derive(Debug, Clone, Copy)]
-pub struct Poison<'a> {
-    /// The bytes as they were received.
-    pub bytes: &'a [u8],
-    /// Where they were.
-    pub origin: &'a Origin,
-    /// Who the chunk is, if the medium said so.
-    pub identity: Option<ChunkIdentity>,
-    /// What is wrong with it.
-    pub reason: &'a str,
-}
-
-/// Keeps what cannot be processed.
-pub trait Quarantine: Send {
-    /// Puts a chunk aside. It must be safe when this returns: it is then rejected at the medium.
-    ///
-    /// # Errors
-    ///
-    /// It could not be kept; the chunk is given back to the medium and the source ends.
-    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()>;
-}
-
-/// Keeps nothing: the source counts what it rejects, the bytes are gone.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Discard;
-
-impl Quarantine for Discard {
-    fn put_aside(&mut self, _poison: Poison<'_>) -> io::Result<()> {
-        Ok(())
-    }
-}
+use super::{Poison, Quarantine};
 
 /// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
 /// `<process>-<number>.json` with coordinates and reason.
@@ -130,6 +98,8 @@ fn persist(part: &Path, mut file: fs::File, bytes: &[u8], path: &Path) -> io::Re
 
 #[cfg(test)]
 mod tests {
+    use baler_common::transport::Origin;
+
     use super::*;
 
     fn origin() -> Origin {

@@ -1,0 +1,286 @@
+//! A quarantine in a topic, a queue, or whatever else has a writer.
+
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher as _;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
+use baler_common::record::BatchBuilder;
+use baler_common::transport::{
+    Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, ContainerKind, End, Epoch, Notify, Outbox,
+    OutboxSettings, ProducerId,
+};
+
+use super::{Poison, Quarantine, Quarantined};
+
+/// How long to wait for the medium by default: longer than a broker's restart takes.
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long closing may take, when nothing is left to be confirmed.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Sends each chunk as a record of type [`Quarantined`], in a native chunk of its own, and returns
+/// when the medium has confirmed it.
+///
+/// While the medium is away it waits, and tries again with pauses, for its patience at most.
+/// A chunk whose record is above the medium's limit cannot be kept there.
+pub struct MediumQuarantine {
+    /// `None` only while it is dropped.
+    outbox: Option<Outbox>,
+    bell: Arc<Bell>,
+    patience: Duration,
+    serializer: NativeSerializer,
+    next: ChunkIdentity,
+}
+
+impl fmt::Debug for MediumQuarantine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MediumQuarantine")
+            .field("outbox", &self.outbox)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MediumQuarantine {
+    /// A quarantine behind this writer, which is opened when the first chunk comes.
+    pub fn new(writer: Box<dyn ChunkWriter>) -> Self {
+        let bell = Arc::new(Bell::default());
+        let random = RandomState::new();
+        let mut settings = OutboxSettings::default();
+        settings.retry.seed = random.hash_one("retry");
+        let outbox = Outbox::new(writer, settings, Arc::<Bell>::clone(&bell));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let [first, second] = [
+            random.hash_one("first half"),
+            random.hash_one("second half"),
+        ]
+        .map(u128::from);
+        Self {
+            outbox: Some(outbox),
+            bell,
+            patience: DEFAULT_PATIENCE,
+            serializer: NativeSerializer::default(),
+            next: ChunkIdentity {
+                producer: ProducerId::new((first << 64) | second),
+                epoch: Epoch {
+                    start_unix_ns: now
+                        .map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)),
+                    random: u32::try_from(random.hash_one("epoch") >> 32).unwrap_or_default(),
+                },
+                lane: 0,
+                sequence: 0,
+            },
+        }
+    }
+
+    /// Sets how long one chunk may take until it is confirmed; default 30 s.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The poison in a chunk of its own.
+    fn wrap(&mut self, poison: Poison<'_>) -> io::Result<Chunk> {
+        let mut batch = BatchBuilder::new();
+        batch
+            .push(&Quarantined::new(poison))
+            .map_err(io::Error::other)?;
+        let mut bytes = Vec::new();
+        self.serializer
+            .serialize(batch.batch(), &ChunkHeader::new(self.next), &mut bytes)
+            .map_err(io::Error::other)?;
+        Ok(Chunk {
+            ticket: self.next.sequence,
+            meta: ChunkMeta {
+                container: ContainerKind::Native,
+                records: 1,
+                identity: self.next,
+            },
+            bytes: bytes.into(),
+        })
+    }
+}
+
+impl Quarantine for MediumQuarantine {
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
+        let chunk = self.wrap(poison)?;
+        let ticket = chunk.ticket;
+        self.next.sequence = ticket.saturating_add(1);
+        let by = Instant::now() + self.patience;
+        let Some(outbox) = &mut self.outbox else {
+            return Err(io::Error::other("the quarantine is closed"));
+        };
+        outbox.push(chunk, Instant::now());
+        let mut fates = Vec::new();
+        loop {
+            let now = Instant::now();
+            let wake_up = outbox.drive(now, Some(by), &mut fates);
+            // An earlier chunk that was given up here may be confirmed only now.
+            let fate = fates.drain(..).find(|fate| fate.chunk.ticket == ticket);
+            if let Some(fate) = fate {
+                return concluded(fate.end);
+            }
+            if now >= by {
+                let stats = outbox.stats();
+                let why = stats.last_error.map(|error| error.to_string());
+                let why = why.unwrap_or_else(|| "it does not confirm".to_owned());
+                let message = format!("not confirmed within {:?}: {why}", self.patience);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            self.bell
+                .wait(wake_up.map_or(by, |wake_up| wake_up.min(by)));
+        }
+    }
+}
+
+fn concluded(end: End) -> io::Result<()> {
+    match end {
+        End::Confirmed | End::Spooled => Ok(()),
+        End::Refused(error) => Err(io::Error::other(error)),
+        End::TooLarge { max_chunk_bytes } => Err(io::Error::other(format!(
+            "the quarantine's medium takes at most {max_chunk_bytes} bytes"
+        ))),
+        End::Undelivered(error) => Err(match error {
+            Some(error) => io::Error::other(error),
+            None => io::Error::other("it was given up"),
+        }),
+    }
+}
+
+impl Drop for MediumQuarantine {
+    fn drop(&mut self) {
+        if let Some(outbox) = self.outbox.take() {
+            // Everything that was promised to be safe is confirmed already.
+            drop(outbox.close(Instant::now() + FAREWELL, &mut Vec::new()));
+        }
+    }
+}
+
+/// Remembers that the writer told something until somebody waits for it.
+#[derive(Debug, Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    fn wait(&self, until: Instant) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = until.saturating_duration_since(Instant::now());
+        let waited = self.changed.wait_timeout_while(rung, left, |rung| !*rung);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
+impl Notify for Bell {
+    fn notify(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::container::ChunkDecoder;
+    use baler_common::transport::{ChunkReader as _, Origin, Received, RetryClass};
+    use baler_connector_testkit::{MemoryLimits, MemoryMedium, PATIENCE};
+
+    use super::*;
+
+    fn origin() -> Origin {
+        Origin {
+            endpoint: "tcp://somewhere:1".into(),
+            lane: "peer-7".into(),
+            position: 42,
+        }
+    }
+
+    fn identity() -> ChunkIdentity {
+        ChunkIdentity {
+            producer: ProducerId::new(77),
+            epoch: Epoch {
+                start_unix_ns: 5,
+                random: 6,
+            },
+            lane: 7,
+            sequence: 8,
+        }
+    }
+
+    fn put(quarantine: &mut MediumQuarantine, bytes: &[u8]) -> io::Result<()> {
+        quarantine.put_aside(Poison {
+            bytes,
+            origin: &origin(),
+            identity: Some(identity()),
+            reason: "it is wrong",
+        })
+    }
+
+    fn contents(medium: &MemoryMedium) -> Vec<Quarantined> {
+        let mut reader = medium.reader();
+        let mut found = Vec::new();
+        while let Received::Chunk(delivery) = reader.receive(Instant::now()).unwrap() {
+            let chunk = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
+            assert_eq!(
+                Some(delivery.meta.unwrap().identity),
+                chunk.summary.identity()
+            );
+            found.push(Quarantined::of(&chunk).unwrap());
+        }
+        found
+    }
+
+    #[test]
+    fn what_is_put_aside_comes_back_byte_for_byte_with_its_reason() {
+        let medium = MemoryMedium::default();
+        let mut quarantine = MediumQuarantine::new(Box::new(medium.writer()));
+        put(&mut quarantine, b"one").unwrap();
+        // Confirmed means that it is there when the call returns.
+        assert_eq!(medium.len(), 1);
+        put(&mut quarantine, &[0xff, 0, 1]).unwrap();
+        let found = contents(&medium);
+        let bytes: Vec<&[u8]> = found.iter().map(|it| it.bytes.as_ref()).collect();
+        assert_eq!(bytes, [b"one".as_slice(), &[0xff, 0, 1]]);
+        assert!(found.iter().all(|it| it.reason == "it is wrong"));
+        assert!(found.iter().all(|it| it.origin() == origin()));
+        assert!(found.iter().all(|it| it.identity() == Some(identity())));
+    }
+
+    #[test]
+    fn it_waits_for_a_medium_that_is_away_and_no_longer_than_its_patience() {
+        let medium = MemoryMedium::default();
+        medium.set_unreachable(true);
+        let writer = Box::new(medium.writer());
+        let mut quarantine = MediumQuarantine::new(writer).with_patience(Duration::from_millis(20));
+        let error = put(&mut quarantine, b"x").unwrap_err();
+        assert!(error.to_string().contains("unreachable"), "{error}");
+
+        let mut quarantine =
+            MediumQuarantine::new(Box::new(medium.writer())).with_patience(PATIENCE);
+        let back = medium.clone();
+        let thread = std::thread::spawn(move || back.set_unreachable(false));
+        put(&mut quarantine, b"y").unwrap();
+        thread.join().unwrap();
+        assert!(contents(&medium).iter().any(|it| it.bytes == "y"));
+    }
+
+    #[test]
+    fn what_the_medium_does_not_take_is_an_error() {
+        let limits = MemoryLimits {
+            max_chunk_bytes: std::num::NonZeroUsize::new(400).unwrap(),
+            ..MemoryLimits::default()
+        };
+        let medium = MemoryMedium::new(limits);
+        let mut quarantine = MediumQuarantine::new(Box::new(medium.writer()));
+        let error = put(&mut quarantine, &[0; 500]).unwrap_err();
+        assert!(error.to_string().contains("at most 400 bytes"), "{error}");
+        medium.refuse_next(RetryClass::Final);
+        let error = put(&mut quarantine, b"x").unwrap_err();
+        assert!(error.to_string().contains("refused on demand"), "{error}");
+        put(&mut quarantine, b"y").unwrap();
+    }
+}
