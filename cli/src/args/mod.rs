@@ -8,6 +8,7 @@ mod observe;
 mod receive;
 mod send;
 mod shipping;
+mod tap;
 mod top;
 mod twice;
 pub(crate) mod values;
@@ -25,6 +26,7 @@ pub(crate) use observe::ObserveArgs;
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use send::SendArgs;
 pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
+pub(crate) use tap::TapArgs;
 pub(crate) use top::TopArgs;
 
 use crate::config::{self, ConfigFile};
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     /// Show what is in chunks: headers, schemas, strings, columns and records
     Inspect(InspectArgs),
+    /// Show records as they pass, without disturbing those who consume them
+    Tap(TapArgs),
     /// Watch the figures of a running process in the terminal
     Top(TopArgs),
     /// Print a completion script for a shell

@@ -6,6 +6,7 @@ mod generate;
 mod inspect;
 mod receive;
 mod send;
+mod tap;
 mod top;
 
 use crate::args::{Cli, Command};
@@ -24,6 +25,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Completions { shell } => completions::run(shell),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
+        Command::Tap(args) => tap::run(&args, quiet, shutdown),
         Command::Top(args) => top::run(&args, shutdown),
         Command::Send(args) => send::run(&args, quiet, shutdown),
         Command::Demo(args) => demo::run(&args, quiet, shutdown),

@@ -18,7 +18,7 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::exposition;
 use super::health::{Health, Limits};
@@ -41,6 +41,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a connection may take from its beginning to its end, unless it is a tap.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long connections may take to end when the server does.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// What the server shows, and how.
 #[derive(Debug, Clone)]
@@ -77,10 +80,19 @@ impl Server {
         let serve = move || {
             let served = runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(listener)?;
+                let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+                let (close, closing) = watch::channel(());
                 tokio::select! {
-                    () = accept(listener, service) => {}
+                    () = accept(listener, service, &slots, closing) => {}
                     // An error says that the server was dropped, which is the same.
                     _ = stopped => {}
+                }
+                // Taps see the end of the records, and answers are finished.
+                drop(close);
+                let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
+                let ended = tokio::time::timeout(FAREWELL, slots.acquire_many(all));
+                if ended.await.is_err() {
+                    tracing::debug!("connections for metrics were cut off at the end");
                 }
                 io::Result::Ok(())
             });
@@ -116,11 +128,15 @@ impl Drop for Server {
 }
 
 /// Accepts connections for ever.
-async fn accept(listener: tokio::net::TcpListener, service: Service) {
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+async fn accept(
+    listener: tokio::net::TcpListener,
+    service: Service,
+    slots: &Arc<Semaphore>,
+    closing: watch::Receiver<()>,
+) {
     loop {
         // Nobody closes it.
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+        let Ok(slot) = Arc::clone(slots).acquire_owned().await else {
             return;
         };
         let stream = match listener.accept().await {
@@ -132,20 +148,20 @@ async fn accept(listener: tokio::net::TcpListener, service: Service) {
                 continue;
             }
         };
-        let service = service.clone();
+        let (service, closing) = (service.clone(), closing.clone());
         tokio::spawn(async move {
-            serve(stream, service).await;
+            serve(stream, service, closing).await;
             drop(slot);
         });
     }
 }
 
 /// Serves one request of one connection.
-async fn serve(stream: tokio::net::TcpStream, service: Service) {
+async fn serve(stream: tokio::net::TcpStream, service: Service, closing: watch::Receiver<()>) {
     let long = Arc::new(AtomicBool::new(false));
     let is_long = Arc::clone(&long);
     let answer = move |request: Request<Incoming>| {
-        let response = service.answer(&request);
+        let response = service.answer(&request, &closing);
         if response.extensions().get::<Long>().is_some() {
             long.store(true, Ordering::Relaxed);
         }
@@ -182,7 +198,7 @@ struct Long;
 type Body = BoxBody<Bytes, Infallible>;
 
 impl Service {
-    fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
+    fn answer(&self, request: &Request<Incoming>, closing: &watch::Receiver<()>) -> Response<Body> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
             let headers = response.headers_mut();
@@ -197,7 +213,7 @@ impl Service {
             ),
             "/livez" => health(&Health::alive()),
             "/readyz" => health(&self.observed.readiness(self.limits)),
-            "/tap" => self.tap(request.method()),
+            "/tap" => self.tap(request.method(), closing.clone()),
             _ => plain(
                 StatusCode::NOT_FOUND,
                 "there are /metrics, /livez, /readyz and /tap\n",
@@ -206,7 +222,7 @@ impl Service {
     }
 
     /// Streams the chunks that pass.
-    fn tap(&self, method: &Method) -> Response<Body> {
+    fn tap(&self, method: &Method, mut closing: watch::Receiver<()>) -> Response<Body> {
         if !self.taps {
             return plain(
                 StatusCode::FORBIDDEN,
@@ -223,8 +239,11 @@ impl Service {
         tokio::spawn(async move {
             loop {
                 let frame = tokio::select! {
+                    // What has passed before the end is shown before it.
+                    biased;
                     frame = tap.next() => frame,
                     () = sender.closed() => return,
+                    _ = closing.changed() => return,
                 };
                 // What is not read waits in the ring, where it is bounded, not here.
                 let Some(frame) = frame else { return };

@@ -288,6 +288,7 @@ fn completions_are_scripts_that_know_every_command() {
             "send",
             "receive",
             "inspect",
+            "tap",
             "top",
             "completions",
         ] {

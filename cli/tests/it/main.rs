@@ -13,3 +13,4 @@ mod real_log;
 mod refusals;
 mod support;
 mod survival;
+mod tap;

@@ -1,11 +1,12 @@
 //! librdkafka's settings: those of the user, and what this connector sets where the user is silent.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 
-use crate::config::KafkaConfig;
+use crate::config::{KafkaConfig, TapStart};
 use crate::error::KafkaConfigError;
 
 /// What both ends set where the user is silent.
@@ -255,6 +256,18 @@ impl KafkaConfig {
     pub(crate) fn consumer(&self) -> ClientConfig {
         let mut config = self.client.over(&[BOTH, CONSUMER]);
         config.set("message.max.bytes", self.max_message_bytes.to_string());
+        if let Some(start) = self.tap {
+            // A random name that no other group has.
+            let name = RandomState::new().build_hasher().finish();
+            config.set("group.id", format!("baler-tap-{name:016x}"));
+            config.remove("group.instance.id");
+            config.set("enable.auto.commit", "false");
+            let reset = match start {
+                TapStart::Earliest => "earliest",
+                TapStart::Latest => "latest",
+            };
+            config.set("auto.offset.reset", reset);
+        }
         config
     }
 }

@@ -14,6 +14,7 @@ use std::io::{self, IsTerminal as _};
 use std::time::Instant;
 
 use scrape::Scraper;
+pub(super) use scrape::base_url;
 use view::View;
 
 use crate::args::{DocumentFormat, TopArgs};

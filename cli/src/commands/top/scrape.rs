@@ -78,7 +78,7 @@ impl Scraper {
 /// # Errors
 ///
 /// The scheme is another than http, or there is no host.
-pub(crate) fn base_url(address: &str) -> Result<String, Failure> {
+pub(in crate::commands) fn base_url(address: &str) -> Result<String, Failure> {
     let base = match address.split_once("://") {
         Some(("http", _)) => address.to_owned(),
         Some((scheme, _)) => {

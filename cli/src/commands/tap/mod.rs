@@ -1,0 +1,152 @@
+//! `baler tap`: records as they pass, without disturbing those who consume them.
+//!
+//! medium or running command -> source -> by type -> where -> rate -> first N -> standard output
+
+mod condition;
+mod process;
+mod show;
+
+use std::io;
+
+use baler_analysis::filters::{ByType, First, TypePattern};
+use baler_analysis::sinks::{JsonLines, TextTable};
+use baler_analysis::{Source, Stage, Stop};
+use condition::{Condition, Where};
+use process::ProcessTap;
+use show::{Limit, Prompt};
+
+use crate::args::{DocumentFormat, TapArgs};
+use crate::endpoint::{self, OpenReader};
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::shutdown::Shutdown;
+
+/// The widest a line of `--format table` may be, in characters.
+const WIDTH: usize = 100;
+
+/// Shows records until the end, the count, the idle timeout or a signal.
+pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    if args.identity && args.format != DocumentFormat::Json {
+        return Err(Failure::configuration(
+            "--identity adds to JSON records: use it with --format json",
+        ));
+    }
+    let condition = args.condition.as_deref().map(Condition::new).transpose()?;
+    let mut skipped = None;
+    let OpenReader {
+        reader, endpoint, ..
+    } = if is_process(&args.from) {
+        let (reader, endpoint) = ProcessTap::open(&args.from, args.from_start)?;
+        skipped = Some(reader.skipped());
+        OpenReader {
+            reader: Box::new(reader),
+            listens_on: None,
+            endpoint,
+        }
+    } else {
+        endpoint::open_tap(&args.from, args.from_start)?
+    };
+    let mut source = Source::new(reader);
+    let (mut stage, counts) = stages(args, condition);
+    let mut stop = Stop::default();
+    stop.idle_timeout = args.idle_timeout;
+    let ran = source.run(&mut *stage, stop, |_| {
+        !shutdown.is_requested() && !counts.taken.is_enough()
+    });
+    let seen = source.report();
+    let closed = source.close(shutdown.deadline());
+    // Nobody reads any more: a quiet end.
+    let result = ran.and(closed.map(drop)).map_err(Failure::from);
+    let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
+    if !quiet && !silent {
+        tell(&seen, &counts, skipped.as_ref(), &endpoint);
+    }
+    result?;
+    Ok(Code::Done)
+}
+
+/// Whether what is to be looked at is a running command.
+fn is_process(text: &str) -> bool {
+    text.starts_with("http:") || !endpoint::is_uri(text) && text.contains(':')
+}
+
+/// Handles to what the stages count.
+struct Counts {
+    condition: Option<condition::Failures>,
+    limited: Option<show::Limited>,
+    taken: baler_analysis::filters::Taken,
+}
+
+/// The stages from the filters to standard output.
+fn stages(args: &TapArgs, condition: Option<Condition>) -> (Box<dyn Stage>, Counts) {
+    let (stdout, what) = (io::stdout(), "standard output");
+    let sink: Box<dyn Stage> = match args.format {
+        DocumentFormat::Json if args.identity => {
+            Box::new(JsonLines::new(stdout, what).with_identity())
+        }
+        DocumentFormat::Json => Box::new(JsonLines::new(stdout, what)),
+        DocumentFormat::Table => Box::new(TextTable::new(stdout, what, WIDTH)),
+    };
+    let (first, taken) = First::new(args.count.unwrap_or(u64::MAX), Prompt::new(sink));
+    let mut counts = Counts {
+        condition: None,
+        limited: None,
+        taken,
+    };
+    let mut stage: Box<dyn Stage> = Box::new(first);
+    if let Some(rate) = args.rate {
+        let limit = Limit::new(rate, stage);
+        counts.limited = Some(limit.limited());
+        stage = Box::new(limit);
+    }
+    if let Some(condition) = condition {
+        let filter = Where::new(condition, stage);
+        counts.condition = Some(filter.failures());
+        stage = Box::new(filter);
+    }
+    if !args.types.is_empty() {
+        let patterns = args
+            .types
+            .iter()
+            .map(|pattern| TypePattern::new(pattern.as_str()));
+        stage = Box::new(ByType::new(patterns, stage));
+    }
+    (stage, counts)
+}
+
+/// Tells on standard error what was seen, and what was not shown and why.
+fn tell(
+    seen: &baler_analysis::SourceReport,
+    counts: &Counts,
+    skipped: Option<&process::Skipped>,
+    endpoint: &str,
+) {
+    output::say(format_args!(
+        "{} records in {} chunks passed at {endpoint}",
+        output::number(seen.records),
+        output::number(seen.chunks),
+    ));
+    if let Some(chunks) = skipped.map(process::Skipped::chunks).filter(|it| *it > 0) {
+        output::say(format_args!(
+            "{} chunks were skipped because this tap was too slow",
+            output::number(chunks)
+        ));
+    }
+    if let Some(records) = counts.limited.as_ref().map(show::Limited::records)
+        && records > 0
+    {
+        output::say(format_args!(
+            "{} records were not shown because of --rate",
+            output::number(records)
+        ));
+    }
+    if let Some(failures) = &counts.condition {
+        failures.tell();
+    }
+    if seen.quarantined > 0 {
+        output::say(format_args!(
+            "{} chunks do not decode",
+            output::number(seen.quarantined)
+        ));
+    }
+}

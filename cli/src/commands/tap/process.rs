@@ -1,0 +1,222 @@
+//! The chunks that pass through a running command, from the `/tap` of its `--metrics` address.
+//!
+//! HTTP body -> frames, on a thread -> bounded channel -> [`ProcessTap`], a reader like any other
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
+    RetryClass, Settled, Token, TransportError, Verdict,
+};
+use bytes::Bytes;
+
+use crate::commands::top::base_url;
+use crate::exit::{Code, Failure};
+use crate::observe::tap::{CHUNK_FRAME, FRAME_HEAD, SKIPPED_FRAME};
+
+/// How many chunks wait here: the process keeps the others, and skips them when it must.
+const AHEAD: usize = 4;
+
+/// The largest chunk that is taken.
+const MAX_CHUNK_BYTES: u64 = 64 << 20;
+
+/// How long the process may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many chunks this tap was not shown. Cloning shares.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Skipped(Arc<AtomicU64>);
+
+impl Skipped {
+    pub(super) fn chunks(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads what passes through a running command. What is settled here concerns nobody there.
+pub(super) struct ProcessTap {
+    capability: ReaderCapability,
+    endpoint: Box<str>,
+    frames: Receiver<Result<Bytes, String>>,
+    skipped: Skipped,
+    demand: usize,
+    held: HashSet<Token>,
+    next_token: u64,
+}
+
+impl ProcessTap {
+    /// Begins to look; also returns the process's address.
+    ///
+    /// # Errors
+    ///
+    /// The address is wrong, nobody answers, or the process refuses taps.
+    pub(super) fn open(address: &str, from_start: bool) -> Result<(Self, String), Failure> {
+        if from_start {
+            return Err(Failure::configuration(
+                "--from-start is for media: a running command keeps nothing of what has passed",
+            ));
+        }
+        let base = base_url(address)?;
+        let url = format!("{base}/tap");
+        let config = ureq::Agent::config_builder()
+            .timeout_connect(Some(TIMEOUT))
+            .timeout_recv_response(Some(TIMEOUT))
+            .http_status_as_error(false)
+            .build();
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(Code::Unavailable, format!("cannot tap {url}: {error}"))
+        };
+        let response = ureq::Agent::new_with_config(config).get(&url).call();
+        let mut response = response.map_err(|error| failed(&error))?;
+        if response.status() != ureq::http::StatusCode::OK {
+            let told = response.body_mut().read_to_string().unwrap_or_default();
+            return Err(failed(&format!("{}: {}", response.status(), told.trim())));
+        }
+        let skipped = Skipped::default();
+        let (sender, frames) = sync_channel(AHEAD);
+        let (counted, body) = (skipped.clone(), response.into_body());
+        thread::Builder::new()
+            .name("baler-tap".to_owned())
+            .spawn(move || read(body.into_reader(), &counted, &sender))
+            .map_err(|error| failed(&error))?;
+        let mut capability = ReaderCapability::new("http", Order::PerLane);
+        capability.redelivers = false;
+        capability.ends = true;
+        let tap = Self {
+            capability,
+            endpoint: base.as_str().into(),
+            frames,
+            skipped,
+            demand: usize::MAX,
+            held: HashSet::new(),
+            next_token: 0,
+        };
+        Ok((tap, base))
+    }
+
+    /// A handle to what was skipped.
+    pub(super) fn skipped(&self) -> Skipped {
+        self.skipped.clone()
+    }
+}
+
+/// Reads frames until the process ends, or nobody wants them any more.
+fn read(mut body: impl Read, skipped: &Skipped, sender: &SyncSender<Result<Bytes, String>>) {
+    loop {
+        match frame(&mut body, skipped) {
+            Ok(Some(chunk)) => {
+                if sender.send(Ok(chunk)).is_err() {
+                    return;
+                }
+            }
+            Ok(None) => {}
+            Err(Ended::Clean) => return,
+            Err(Ended::Broken(message)) => {
+                // Nobody to tell it to is an end as well.
+                sender.send(Err(message)).ok();
+                return;
+            }
+        }
+    }
+}
+
+/// Why no frame comes any more.
+enum Ended {
+    Broken(String),
+    Clean,
+}
+
+/// The chunk of the next frame; nothing for a frame of another kind.
+fn frame(body: &mut impl Read, skipped: &Skipped) -> Result<Option<Bytes>, Ended> {
+    let broken = |error: std::io::Error| Ended::Broken(error.to_string());
+    let mut kind = [0; 1];
+    // A process that ends closes its connection between two frames, or within one.
+    if body.read(&mut kind).map_err(broken)? == 0 {
+        return Err(Ended::Clean);
+    }
+    let mut number = [0; FRAME_HEAD - 1];
+    body.read_exact(&mut number).map_err(broken)?;
+    let (kind, number) = (u8::from_be_bytes(kind), u64::from_be_bytes(number));
+    match kind {
+        CHUNK_FRAME if number <= MAX_CHUNK_BYTES => {
+            let mut chunk = Vec::new();
+            let read = body.take(number).read_to_end(&mut chunk).map_err(broken)?;
+            if u64::try_from(read).ok() != Some(number) {
+                return Err(Ended::Clean);
+            }
+            Ok(Some(chunk.into()))
+        }
+        SKIPPED_FRAME => {
+            skipped.0.fetch_add(number, Ordering::Relaxed);
+            Ok(None)
+        }
+        CHUNK_FRAME => Err(Ended::Broken(format!("a chunk of {number} bytes"))),
+        kind => Err(Ended::Broken(format!("a frame of the unknown kind {kind}"))),
+    }
+}
+
+impl ChunkReader for ProcessTap {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        let left = by.saturating_duration_since(Instant::now());
+        if self.held.len() >= self.demand {
+            thread::sleep(left);
+            return Ok(Received::Idle);
+        }
+        let bytes = match self.frames.recv_timeout(left) {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(message)) => {
+                return Err(TransportError::new(
+                    "read from",
+                    self.endpoint.clone(),
+                    RetryClass::Final,
+                    message,
+                ));
+            }
+            Err(RecvTimeoutError::Timeout) => return Ok(Received::Idle),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Received::End),
+        };
+        let token = Token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1);
+        self.held.insert(token);
+        Ok(Received::Chunk(Delivery {
+            token,
+            bytes,
+            meta: None,
+            origin: Origin {
+                endpoint: self.endpoint.clone(),
+                lane: "tap".into(),
+                position: token.0,
+            },
+            redelivered: false,
+        }))
+    }
+
+    fn settle(&mut self, token: Token, _: Verdict) -> Result<Settled, TransportError> {
+        Ok(if self.held.remove(&token) {
+            Settled::Done
+        } else {
+            Settled::Stale
+        })
+    }
+
+    fn close(self: Box<Self>, _: Instant) -> ReaderCloseReport {
+        ReaderCloseReport {
+            unsettled: self.held.len(),
+            error: None,
+        }
+    }
+}
