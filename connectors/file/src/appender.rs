@@ -10,7 +10,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{Chunk, RetryClass, TransportError};
 
-use crate::config::{FileWriterConfig, FullPolicy, SyncPolicy};
+use crate::config::{FileWriterConfig, FullPolicy, Keep, SyncPolicy};
+use crate::consumed::remove_consumed;
 use crate::error::{endpoint, io_error};
 use crate::folder::{
     SegmentEntry, list_segments, lock_for_writing, make_folder, segment_name, sync_folder,
@@ -93,6 +94,7 @@ impl Appender {
                 unsynced: true,
             });
         }
+        appender.remove_consumed()?;
         appender.refuse_if_full(wanted_bytes)?;
         Ok(appender)
     }
@@ -222,13 +224,15 @@ impl Appender {
         });
         if due {
             self.finish_segment()?;
+            self.remove_consumed()?;
         }
         let bytes = frame_bytes.saturating_add(SEGMENT_HEADER_BYTES as u64);
         if !self.is_full(bytes.saturating_add(self.staging.bytes.len() as u64)) {
             return Ok(());
         }
-        // Somebody may have removed segments.
+        // Somebody may have removed segments, or settled them.
         self.flush()?;
+        self.remove_consumed()?;
         self.list_again()?;
         match self.config.full {
             FullPolicy::Refuse => {
@@ -281,6 +285,22 @@ impl Appender {
                 .config
                 .max_segments
                 .is_some_and(|most| segments > most.get())
+    }
+
+    /// Removes what all consumers have settled, if that is asked for.
+    fn remove_consumed(&mut self) -> Result<(), TransportError> {
+        if self.config.keep == Keep::All {
+            return Ok(());
+        }
+        let folder = &self.config.folder;
+        let removed =
+            remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
+        if removed.segments > 0 {
+            self.counters.consumed_segments.add(removed.segments);
+            self.counters.consumed_bytes.add(removed.bytes);
+            self.list_again()?;
+        }
+        Ok(())
     }
 
     fn list_again(&mut self) -> Result<(), TransportError> {

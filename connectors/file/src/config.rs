@@ -34,6 +34,17 @@ pub enum FullPolicy {
     Refuse,
 }
 
+/// What happens to segments that every registered consumer has settled to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Keep {
+    /// They stay until somebody removes them.
+    #[default]
+    All,
+    /// They are removed once the writer has left them; see
+    /// [`remove_consumed`](crate::remove_consumed).
+    Consumed,
+}
+
 /// Settings of a [`FileWriter`](crate::FileWriter).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -55,6 +66,10 @@ pub struct FileWriterConfig {
     pub max_segments: Option<NonZeroUsize>,
     /// What happens at these limits. Default [`FullPolicy::Refuse`].
     pub full: FullPolicy,
+    /// What happens to segments that all consumers have settled: the writer looks when it is
+    /// opened, begins a segment, or is at a limit. Default [`Keep::All`]: a folder is an archive
+    /// unless it is said to be a queue.
+    pub keep: Keep,
     /// The largest chunk. Default 16 MiB, as all media of Baler that have no limit of their own.
     pub max_chunk_bytes: NonZeroUsize,
     /// How many chunks may be offered and not yet confirmed. Default 256: forcing data to disk
@@ -75,6 +90,7 @@ impl FileWriterConfig {
             max_total_bytes: None,
             max_segments: None,
             full: FullPolicy::default(),
+            keep: Keep::default(),
             max_chunk_bytes: NonZeroUsize::MIN.saturating_add((16 << 20) - 1),
             window_chunks: NonZeroUsize::MIN.saturating_add(255),
             window_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
@@ -115,6 +131,7 @@ impl FileWriterConfig {
             max_total_bytes: take_size(&mut uri, "max_total_bytes")?,
             max_segments: take_count(&mut uri, "max_segments")?,
             full: full.unwrap_or(defaults.full),
+            keep: take_keep(&mut uri)?.unwrap_or(defaults.keep),
             max_chunk_bytes: take_memory(&mut uri, "max_chunk_bytes")?
                 .unwrap_or(defaults.max_chunk_bytes),
             window_chunks: take_count(&mut uri, "window_chunks")?.unwrap_or(defaults.window_chunks),
@@ -147,6 +164,10 @@ fn take_size(uri: &mut Uri, name: &str) -> Result<Option<NonZeroU64>, UriError> 
 fn take_memory(uri: &mut Uri, name: &str) -> Result<Option<NonZeroUsize>, UriError> {
     let size = take_size(uri, name)?;
     Ok(size.map(|bytes| NonZeroUsize::try_from(bytes).unwrap_or(NonZeroUsize::MAX)))
+}
+
+fn take_keep(uri: &mut Uri) -> Result<Option<Keep>, UriError> {
+    uri.take_choice("keep", &[("all", Keep::All), ("consumed", Keep::Consumed)])
 }
 
 fn take_count(uri: &mut Uri, name: &str) -> Result<Option<NonZeroUsize>, UriError> {
@@ -211,6 +232,10 @@ pub struct FileReaderConfig {
     /// comes again. Default 1 second: a write costs two calls of fsync. 0 writes at each settlement.
     /// Closing writes it in any case.
     pub commit_interval: Duration,
+    /// What happens to segments that all consumers have settled: a reader with a consumer's name
+    /// looks when its position passes into another segment, and when it closes. Default
+    /// [`Keep::All`].
+    pub keep: Keep,
     /// The largest chunk that is handed out; a larger one is damage. Default 64 MiB, as the
     /// decoder's limit.
     pub max_chunk_bytes: NonZeroUsize,
@@ -230,6 +255,7 @@ impl FileReaderConfig {
             follow: false,
             consumer: None,
             commit_interval: Duration::from_secs(1),
+            keep: Keep::default(),
             max_chunk_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
             poll_min: Duration::from_millis(10),
             poll_max: Duration::from_millis(100),
@@ -253,6 +279,7 @@ impl FileReaderConfig {
             commit_interval: uri
                 .take_duration("commit_interval")?
                 .unwrap_or(defaults.commit_interval),
+            keep: take_keep(&mut uri)?.unwrap_or(defaults.keep),
             max_chunk_bytes: take_memory(&mut uri, "max_chunk_bytes")?
                 .unwrap_or(defaults.max_chunk_bytes),
             poll_min: uri.take_duration("poll_min")?.unwrap_or(defaults.poll_min),
@@ -292,13 +319,14 @@ mod tests {
     fn settings_of_the_writer_are_taken() {
         let config = writer(
             "file:///f?segment_bytes=1MiB&segment_age=5m&fsync_interval=20ms&full=drop-oldest\
-             &max_total_bytes=10MiB&max_segments=9&window_chunks=4",
+             &max_total_bytes=10MiB&max_segments=9&window_chunks=4&keep=consumed",
         )
         .unwrap();
         assert_eq!(config.segment_bytes.get(), 1 << 20);
         assert_eq!(config.segment_age, Duration::from_secs(300));
         assert_eq!(config.sync, SyncPolicy::Interval(Duration::from_millis(20)));
         assert_eq!(config.full, FullPolicy::DropOldest);
+        assert_eq!(config.keep, Keep::Consumed);
         assert_eq!(config.max_segments.map(NonZeroUsize::get), Some(9));
         assert_eq!(
             writer("file:///f?fsync=none").unwrap().sync,

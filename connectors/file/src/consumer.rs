@@ -11,6 +11,7 @@ use crate::error::{endpoint, io_error};
 use crate::folder::{CONSUMERS_FOLDER, damaged_path, make_folder, replace_file};
 
 const EXTENSION: &str = "json";
+const LOCK_EXTENSION: &str = "lock";
 
 /// Where something is in a folder. Later positions compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -116,7 +117,7 @@ impl Consumer {
             .create(true)
             .truncate(false)
             .write(true)
-            .open(path.with_extension("lock"))
+            .open(lock_path(&path))
             .map_err(fail)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -165,6 +166,51 @@ impl Consumer {
         self.stored = Some(watermark);
         Ok(true)
     }
+}
+
+/// Where a consumer goes on; the start if it has settled nothing or its position cannot be read.
+pub(crate) fn position(folder: &Path, name: &ConsumerName) -> Position {
+    let path = folder.join(CONSUMERS_FOLDER).join(name.as_str());
+    read_position(&with_extension(&path, EXTENSION))
+}
+
+/// The position of the consumer that is furthest behind; none without a consumer.
+pub(crate) fn slowest(folder: &Path) -> io::Result<Option<Position>> {
+    let entries = match fs::read_dir(folder.join(CONSUMERS_FOLDER)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut slowest: Option<Position> = None;
+    for entry in entries {
+        let path = entry?.path();
+        // A consumer that has settled nothing yet has only its lock.
+        let is_consumer = [EXTENSION, LOCK_EXTENSION]
+            .iter()
+            .any(|extension| path.extension().is_some_and(|it| it == *extension));
+        if is_consumer {
+            let position = read_position(&path.with_extension(EXTENSION));
+            slowest = Some(slowest.map_or(position, |slowest| slowest.min(position)));
+        }
+    }
+    Ok(slowest)
+}
+
+fn read_position(path: &Path) -> Position {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    Watermark::decode(&text).map_or_else(Position::default, |watermark| watermark.position)
+}
+
+/// A consumer's name may have dots: an extension is put behind it, never in place of its last part.
+fn with_extension(path: &Path, extension: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(".");
+    path.push(extension);
+    path.into()
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    path.with_extension(LOCK_EXTENSION)
 }
 
 /// The highest number that any consumer of the folder has settled, plus one; 0 without consumers.

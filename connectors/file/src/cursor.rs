@@ -173,7 +173,7 @@ impl Cursor {
             let step = scanner.step(at.offset, tail)?;
             let next_chunk = scanner.next_number();
             let (end, found) = match step {
-                Step::Skipped { end } => (end, None),
+                Step::Skipped { end, .. } => (end, None),
                 Step::Frame {
                     at: offset,
                     end,

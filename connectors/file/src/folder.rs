@@ -152,6 +152,24 @@ pub(crate) fn lock_for_writing(folder: &Path) -> Result<File, TransportError> {
     Ok(file)
 }
 
+/// Does something while no writer has the folder open, and keeps writers out meanwhile; nothing if
+/// one has it, or none ever had.
+pub(crate) fn while_no_writer_has_it(
+    folder: &Path,
+    work: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let file = match File::open(folder.join(LOCK_FILE)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock() {
+        Ok(()) => work(),
+        Err(TryLockError::WouldBlock) => Ok(()),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// Whether a writer has the folder open now.
 pub(crate) fn has_writer(folder: &Path) -> bool {
     let Ok(file) = File::open(folder.join(LOCK_FILE)) else {

@@ -3,6 +3,7 @@
 mod appender;
 mod block;
 mod config;
+mod consumed;
 mod consumer;
 mod cursor;
 mod error;
@@ -18,8 +19,9 @@ mod worker;
 mod writer;
 
 pub use config::{
-    FileReaderConfig, FileWriterConfig, FullPolicy, ParseStartError, Start, SyncPolicy,
+    FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
+pub use consumed::{Backlog, Removed, backlog, remove_consumed};
 pub use consumer::{ConsumerName, ConsumerNameError, Position};
 pub use folder::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
 pub use path::{PathChunks, PathItem, read_path};

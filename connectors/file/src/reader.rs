@@ -12,7 +12,8 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 
-use crate::config::FileReaderConfig;
+use crate::config::{FileReaderConfig, Keep};
+use crate::consumed::remove_consumed;
 use crate::consumer::{Consumer, Position, Watermark};
 use crate::cursor::{Cursor, Found};
 use crate::error::{endpoint, io_error};
@@ -140,6 +141,15 @@ impl FileReader {
         self.current_watermark().position
     }
 
+    /// Writes the consumer's position now. Nothing happens without a consumer's name.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written; the one before stays.
+    pub fn commit_now(&mut self) -> Result<(), TransportError> {
+        self.commit(true)
+    }
+
     fn current_watermark(&self) -> Watermark {
         let reached = match &self.walk {
             Walk::Segments(cursor) => Watermark {
@@ -166,10 +176,25 @@ impl FileReader {
         };
         if now || self.last_commit.elapsed() >= self.config.commit_interval {
             self.last_commit = Instant::now();
+            let before = consumer.stored().map(|stored| stored.position.segment);
             if consumer.store(watermark)? {
                 self.counters.commits.add(1);
             }
+            let passed = before.is_some_and(|before| before < watermark.position.segment);
+            if self.config.keep == Keep::Consumed && passed {
+                self.remove_consumed()?;
+            }
         }
+        Ok(())
+    }
+
+    /// Removes what all consumers have settled.
+    fn remove_consumed(&self) -> Result<(), TransportError> {
+        let folder = &self.config.path;
+        let removed =
+            remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
+        self.counters.consumed_segments.add(removed.segments);
+        self.counters.consumed_bytes.add(removed.bytes);
         Ok(())
     }
 
@@ -369,9 +394,13 @@ impl ChunkReader for FileReader {
     }
 
     fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
+        let mut closed = self.commit(true);
+        if closed.is_ok() && self.config.keep == Keep::Consumed && self.consumer.is_some() {
+            closed = self.remove_consumed();
+        }
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
-            error: self.commit(true).err(),
+            error: closed.err(),
         }
     }
 }

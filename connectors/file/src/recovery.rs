@@ -118,7 +118,7 @@ fn examine(path: &Path) -> io::Result<Examined> {
     let mut offset = 0;
     loop {
         offset = match scanner.step(offset, Tail::Final)? {
-            Step::Frame { end, .. } | Step::TooLarge { end, .. } | Step::Skipped { end } => {
+            Step::Frame { end, .. } | Step::TooLarge { end, .. } | Step::Skipped { end, .. } => {
                 found.frames += 1;
                 found.sound_bytes = end;
                 end

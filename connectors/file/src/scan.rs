@@ -31,7 +31,7 @@ pub(crate) enum Step {
         chunk: Bytes,
     },
     /// A frame that was to be skipped.
-    Skipped { end: u64 },
+    Skipped { end: u64, header: FrameHeader },
     /// A frame whose header is sound and whose chunk is above the limit; it was not read.
     TooLarge {
         at: u64,
@@ -173,7 +173,7 @@ impl SegmentScanner {
         }
         // Only now, with the length checked against the file, is memory for it taken.
         let step = if header.number < self.skip_below {
-            Step::Skipped { end }
+            Step::Skipped { end, header }
         } else if u64::from(header.length) > self.limit_bytes as u64 {
             Step::TooLarge {
                 at: offset,

@@ -63,6 +63,10 @@ counters! {
         dropped_chunks,
         /// Bytes in them.
         dropped_bytes,
+        /// Segments removed because every consumer had settled them.
+        consumed_segments,
+        /// Bytes in them.
+        consumed_bytes,
     }
 }
 
@@ -83,5 +87,9 @@ counters! {
         missing_chunks,
         /// How often the consumer's position was written.
         commits,
+        /// Segments removed because every consumer had settled them.
+        consumed_segments,
+        /// Bytes in them.
+        consumed_bytes,
     }
 }
