@@ -27,7 +27,7 @@ pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };
 pub use error::{RetryClass, TransportError};
-pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats};
+pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
 pub use reader::{
     ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderCapability, ReaderCloseReport,
     ReaderStats, Received, Settled, Token, Verdict,

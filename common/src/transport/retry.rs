@@ -45,7 +45,7 @@ impl RetryPolicy {
     /// The pause after `failures` earlier failures in a row; `draw` numbers the pauses ever drawn.
     ///
     /// The same policy and arguments yield the same pause.
-    pub(super) fn delay(&self, failures: u32, draw: u64) -> Duration {
+    pub fn delay(&self, failures: u32, draw: u64) -> Duration {
         let plain = ExponentialBuilder::new()
             .with_min_delay(self.min_delay.min(self.max_delay))
             .with_max_delay(self.max_delay)

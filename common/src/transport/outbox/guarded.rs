@@ -4,8 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::transport::{RetryClass, TransportError};
 
-/// Calls the writer; its panic becomes an error after which it is reopened.
-pub(super) fn guarded<T>(
+/// Calls a writer; its panic becomes an error after which it is to be reopened. For owners of a
+/// writer that must outlive it.
+///
+/// # Errors
+///
+/// The call panicked; the error is retryable and has the panic's message.
+pub fn guarded<T>(
     operation: &'static str,
     medium: &'static str,
     call: impl FnOnce() -> T,

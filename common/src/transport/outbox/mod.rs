@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use entry::Entry;
 pub use fate::{End, Fate};
-use guarded::guarded;
+pub use guarded::guarded;
 pub use settings::OutboxSettings;
 pub use stats::{Connection, OutboxStats};
 
