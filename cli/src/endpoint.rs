@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
@@ -12,13 +12,16 @@ use baler_common::transport::{ChunkReader, ChunkWriter};
 #[cfg(feature = "amqp")]
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
 use baler_connector_file::{
-    FileReader, FileReaderConfig, FileWriter, FileWriterConfig, Start as FileStart,
+    FileReader, FileReaderConfig, FileWriter, FileWriterConfig, Start as FileStart, SyncPolicy,
 };
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter};
 use baler_connector_null::{NullConfig, NullReader, NullWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 
+use baler_spool::{Spool, SpoolConfig, SpoolWatch};
+
+use crate::args::{SpoolArgs, SpoolSyncChoice};
 use crate::exit::{Code, Failure};
 
 /// The schemes of media.
@@ -81,6 +84,8 @@ pub(crate) struct Writer {
     pub(crate) writer: Box<dyn ChunkWriter>,
     /// The URI without its secrets.
     pub(crate) endpoint: String,
+    /// What its spool does, if it has one.
+    pub(crate) spool: Option<SpoolWatch>,
 }
 
 /// Where records come from.
@@ -246,7 +251,36 @@ pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
         "tcp" => Box::new(TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?)),
         scheme => return Err(unknown_scheme(scheme, MEDIA)),
     };
-    Ok(Writer { writer, endpoint })
+    Ok(Writer {
+        writer,
+        endpoint,
+        spool: None,
+    })
+}
+
+/// Puts a spool before the writer, if the flags ask for one. Nothing is touched before it is opened.
+pub(crate) fn wrap(writer: Writer, args: &SpoolArgs) -> Writer {
+    let Some(folder) = &args.spool else {
+        return writer;
+    };
+    let mut config = SpoolConfig::new(folder);
+    config.retry.seed = u64::from(std::process::id());
+    if let Some(spool_after) = args.spool_after {
+        config.spool_after = spool_after;
+    }
+    if let Some(bytes) = args.spool_bytes {
+        config.max_bytes = NonZeroU64::try_from(bytes).unwrap_or(NonZeroU64::MAX);
+    }
+    config.sync = match args.spool_sync {
+        None | Some(SpoolSyncChoice::Fsync) => SyncPolicy::Chunk,
+        Some(SpoolSyncChoice::None) => SyncPolicy::None,
+    };
+    let spool = Spool::new(writer.writer, config);
+    Writer {
+        spool: Some(spool.watch()),
+        writer: Box::new(spool),
+        endpoint: writer.endpoint,
+    }
 }
 
 /// Whether a text is meant as a URI rather than as a path: it begins with a known scheme, or looks

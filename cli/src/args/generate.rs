@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 
-use super::{DocumentFormat, ObserveArgs, ShippingArgs, values};
+use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, values};
 
 /// Flags of `baler generate`.
 #[derive(Debug, Args)]
@@ -34,6 +34,8 @@ pub(crate) struct GenerateArgs {
     pub(crate) shipping: ShippingArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
 }
 
 /// A synthetic workload by its name.

@@ -8,6 +8,7 @@ mod observe;
 mod receive;
 mod send;
 mod shipping;
+mod spool;
 mod tap;
 mod top;
 mod twice;
@@ -26,6 +27,7 @@ pub(crate) use observe::ObserveArgs;
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use send::SendArgs;
 pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
+pub(crate) use spool::{SpoolArgs, SpoolSyncChoice};
 pub(crate) use tap::TapArgs;
 pub(crate) use top::TopArgs;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ObserveArgs, ShippingArgs, values};
+use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, values};
 
 /// Flags of `baler send`.
 #[derive(Debug, Args)]
@@ -32,4 +32,6 @@ pub(crate) struct SendArgs {
     pub(crate) shipping: ShippingArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
 }

@@ -4,6 +4,7 @@
 
 mod link;
 mod report;
+mod spool;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +13,11 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
 use baler_monitoring::{Controller, FlushError, Overflow, StartError};
+use baler_spool::SpoolWatch;
 use link::Link;
 
 pub(crate) use report::Report;
+pub(crate) use spool::SpoolFigures;
 
 use crate::args::{ContainerChoice, OverflowChoice, ShippingArgs};
 use crate::endpoint::Writer;
@@ -38,6 +41,7 @@ pub(crate) struct Shipper {
     watch: Option<JoinHandle<()>>,
     started: Instant,
     endpoint: String,
+    spool: Option<SpoolWatch>,
     overflow: OverflowChoice,
 }
 
@@ -112,6 +116,7 @@ impl Shipper {
             watch: None,
             started: Instant::now(),
             endpoint: writer.endpoint,
+            spool: writer.spool,
             overflow: args.overflow,
         };
         shipper.watch = Some(shipper.watch()?);
@@ -169,7 +174,11 @@ impl Shipper {
             watch.join().ok();
         }
         let unreachable = self.link.is_given_up().then(|| self.unreachable());
-        Report::new(&report, &self.endpoint, elapsed, self.overflow, unreachable)
+        let spool = self
+            .spool
+            .as_ref()
+            .map(|spool| SpoolFigures::new(&spool.status()));
+        Report::new(&report, &self.endpoint, elapsed, self.overflow, unreachable).with_spool(spool)
     }
 
     fn unreachable(&self) -> String {

@@ -7,13 +7,14 @@ use baler_common::container::{LossReason, Losses};
 use baler_monitoring::ShutdownReport;
 use serde::Serialize;
 
+use super::SpoolFigures;
 use crate::args::OverflowChoice;
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::output::figures::by_reason;
 
-/// What became of the records: `emitted` is `delivered` plus all of `dropped`. The names are part
-/// of the program's interface.
+/// What became of the records: `emitted` is `delivered`, `spooled` and all of `dropped`. The names
+/// are part of the program's interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) to: String,
@@ -35,6 +36,9 @@ pub(crate) struct Report {
     reconnects: u64,
     seconds: f64,
     records_per_second: f64,
+    /// What the spool did and holds, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spool: Option<SpoolFigures>,
     #[serde(skip)]
     losses: Losses,
     #[serde(skip)]
@@ -86,6 +90,7 @@ impl Report {
             reconnects: stats.outbox.reopened,
             seconds: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
             records_per_second: output::per_second(stats.delivered, elapsed),
+            spool: None,
             losses: stats.dropped.clone(),
             adds_up: report.adds_up(),
             chosen: match overflow {
@@ -96,6 +101,12 @@ impl Report {
             },
             unreachable,
         }
+    }
+
+    /// The report of a run with a spool.
+    pub(super) fn with_spool(mut self, spool: Option<SpoolFigures>) -> Self {
+        self.spool = spool;
+        self
     }
 
     /// With which code a command ends whose records these were.
@@ -117,7 +128,9 @@ impl Report {
             );
             return Err(Failure::new(Code::Internal, message));
         }
-        if let Some(unreachable) = &self.unreachable {
+        // What is on disk is not lost: the next run with the same folder sends it on.
+        let is_safe = self.spool.is_some() && self.losses.total() == 0;
+        if let Some(unreachable) = self.unreachable.as_ref().filter(|_| !is_safe) {
             return Err(Failure::new(Code::Unavailable, unreachable));
         }
         let lost = |reasons: &[LossReason]| reasons.iter().any(|it| self.losses.get(*it) > 0);
@@ -197,6 +210,7 @@ impl Report {
             );
             rows.push(("retries", text));
         }
+        rows.extend(self.spool.iter().flat_map(SpoolFigures::rows));
         rows
     }
 }

@@ -43,6 +43,12 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-faults", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
+    // The one edge between connectors: a spool is a folder of chunks, which is what the file
+    // connector writes, recovers and reads; a second implementation would be a second set of bugs.
+    (
+        "baler-spool",
+        Allowed::Only(&["baler-common", "baler-connector-file"]),
+    ),
     ("baler-analysis", Allowed::Only(&["baler-common"])),
     ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
@@ -252,11 +258,13 @@ fn forbidden_edges_are_found() {
         edge("baler-common", "tokio", Normal, false),
         edge("baler-connector-null", "baler-analysis", Development, true),
         edge("baler-connector-null", "baler-connector-tcp", Normal, true),
+        edge("baler-connector-tcp", "baler-spool", Normal, true),
         edge("baler-connector-tcp", "lapin", Normal, false),
         edge("baler-connector-tcp", "rdkafka", Development, false),
         edge("baler-monitoring", "baler-analysis", Build, true),
         edge("baler-monitoring", "baler-connector-tcp", Normal, true),
         edge("baler-newcomer", "baler-common", Normal, true),
+        edge("baler-spool", "baler-connector-tcp", Normal, true),
     ] {
         assert!(complaint(&forbidden).is_some(), "{forbidden:?}");
     }
@@ -267,6 +275,7 @@ fn forbidden_edges_are_found() {
         edge("baler-connector-tcp", "tokio", Normal, false),
         edge("baler-monitoring", "baler-analysis", Development, true),
         edge("baler-monitoring", "baler-common", Normal, true),
+        edge("baler-spool", "baler-connector-file", Normal, true),
     ] {
         assert_eq!(complaint(&allowed), None, "{allowed:?}");
     }

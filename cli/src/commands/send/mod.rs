@@ -23,7 +23,7 @@ use crate::shutdown::Shutdown;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let writer = endpoint::writer(&args.to)?;
+    let writer = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod direct;
+mod opener;
+mod refused;
+mod shared;
+mod spool;
+mod store;
+mod watch;
+mod worker;
+
+pub use config::SpoolConfig;
+pub use spool::Spool;
+pub use watch::{SpoolRoute, SpoolStatus, SpoolWatch};
+
+/// The sub-folder with the chunks, a folder of the file connector.
+pub const CHUNKS_FOLDER: &str = "chunks";
+/// The sub-folder with the chunks that the medium refused for good, and with damaged pieces.
+pub const REFUSED_FOLDER: &str = "refused";
+/// The file that a spool locks as long as it is open.
+pub const LOCK_FILE: &str = "spool.lock";

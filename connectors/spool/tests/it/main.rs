@@ -1,0 +1,5 @@
+//! The spool over the medium in memory: contract, outages, restarts, disks that fail.
+
+mod away;
+mod contract;
+mod support;
