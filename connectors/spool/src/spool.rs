@@ -234,7 +234,7 @@ impl Spool {
     }
 
     /// Closes the medium's writer; what it did not confirm goes to the thread.
-    fn close_direct(&mut self, direct: Direct, by: Instant, report: &mut CloseReport) {
+    fn close_direct(&self, direct: Direct, by: Instant, report: &mut CloseReport) {
         let left = by.saturating_duration_since(Instant::now());
         let (inner, mut chunks) = direct.into_parts();
         let closed = inner.close(by - DISK_GRACE.min(left / 2));

@@ -493,7 +493,10 @@ impl Store {
         }
         match error {
             Some(error) => self.note(error),
-            None => self.failed_until = None,
+            None => {
+                self.failed_until = None;
+                self.watch.update(|status| status.disk_error = None);
+            }
         }
     }
 }

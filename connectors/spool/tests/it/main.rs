@@ -2,4 +2,6 @@
 
 mod away;
 mod contract;
+mod disk;
+mod property;
 mod support;
