@@ -17,6 +17,7 @@ use super::{Poison, Quarantine};
 pub struct Folder {
     folder: PathBuf,
     next: u64,
+    max_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -36,7 +37,45 @@ impl Folder {
         Self {
             folder: folder.into(),
             next: 0,
+            max_bytes: None,
         }
+    }
+
+    /// Refuses a chunk with which the folder's files would have more bytes than this. What is kept
+    /// stays; the refusal is an error that ends the source, so that nothing is lost silently.
+    #[must_use]
+    pub const fn limited_to(mut self, max_bytes: u64) -> Self {
+        self.max_bytes = Some(max_bytes);
+        self
+    }
+
+    /// Checks that so many bytes more are within the limit.
+    ///
+    /// Other processes may use the folder, so it is counted each time; poison is rare.
+    fn check_room(&self, more_bytes: usize) -> io::Result<()> {
+        let Some(max_bytes) = self.max_bytes else {
+            return Ok(());
+        };
+        let mut used = 0_u64;
+        for entry in fs::read_dir(&self.folder)? {
+            match entry?.metadata() {
+                Ok(metadata) => used = used.saturating_add(metadata.len()),
+                // It was renamed or removed between the two calls.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if used.saturating_add(more_bytes as u64) <= max_bytes {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::QuotaExceeded,
+            format!(
+                "the quarantine {} is full: it has {used} bytes, {more_bytes} more would pass its \
+                 limit of {max_bytes}; look at what is in it and make room",
+                self.folder.display()
+            ),
+        ))
     }
 
     /// A name that is free, as far as this process knows; others are told apart by `create_new`.
@@ -75,6 +114,7 @@ impl Quarantine for Folder {
             identity: poison.identity.map(|identity| identity.to_string()),
         };
         let json = serde_json::to_vec_pretty(&description)?;
+        self.check_room(json.len().saturating_add(poison.bytes.len()))?;
         let (stem, file) = self.claim()?;
         // The description first: a `.chunk` file always has its `.json`.
         let part = stem.with_extension("json.part");
@@ -140,6 +180,28 @@ mod tests {
         assert_eq!(json["reason"], "it is wrong");
         assert_eq!(json["lane"], "peer-7");
         assert_eq!(json["position"], 42);
+    }
+
+    #[test]
+    fn a_full_folder_keeps_the_oldest_and_refuses_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("poison");
+        let origin = origin();
+        let poison = |bytes| Poison {
+            bytes,
+            origin: &origin,
+            identity: None,
+            reason: "it is wrong",
+        };
+        let mut quarantine = Folder::new(&path).limited_to(2_000);
+        quarantine.put_aside(poison(&[1; 1_000])).unwrap();
+        let error = quarantine.put_aside(poison(&[2; 1_000])).unwrap_err();
+        assert!(error.to_string().contains("limit of 2000"), "{error}");
+        quarantine.put_aside(poison(&[3; 100])).unwrap();
+        // What was there before counts as well.
+        let mut other = Folder::new(&path).limited_to(2_000);
+        assert!(other.put_aside(poison(&[4; 1_000])).is_err());
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 4);
     }
 
     #[test]
