@@ -55,8 +55,8 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     });
     let seen = source.report();
     let closed = source.close(shutdown.deadline());
+    let result = ran.and_then(|()| closed.map(drop)).map_err(Failure::from);
     // Nobody reads any more: a quiet end.
-    let result = ran.and(closed.map(drop)).map_err(Failure::from);
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         tell(&seen, &counts, skipped.as_ref(), &endpoint);
