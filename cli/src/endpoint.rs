@@ -186,6 +186,11 @@ pub(crate) fn open_tap(text: &str, from_start: bool) -> Result<OpenReader, Failu
             let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
             Box::new(KafkaReader::open(config.tap(from_start))?)
         }
+        #[cfg(feature = "amqp")]
+        "amqp" | "amqps" => {
+            let config = AmqpConfig::from_uri(uri).and_then(|config| config.tap(from_start));
+            Box::new(AmqpReader::new(config.map_err(wrong)?)?)
+        }
         "tcp" => {
             return Err(Failure::configuration(format!(
                 "{endpoint}: what is on a connection cannot be looked at from outside; start the \

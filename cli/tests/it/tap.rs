@@ -154,6 +154,14 @@ fn what_cannot_be_tapped_is_told_with_the_alternative() {
         tcp.contains("--metrics") && tcp.contains("baler tap http://"),
         "{tcp}"
     );
+    #[cfg(feature = "amqp")]
+    {
+        let queue = told(&["tap", "amqp://127.0.0.1:1?queue=work"], 78);
+        assert!(
+            queue.contains("from the consumers") && queue.contains("exchange=name"),
+            "{queue}"
+        );
+    }
     let wrong = told(&["tap", "127.0.0.1:1", "--where", "a ="], 78);
     assert!(wrong.contains("--where `a =`: line 1, column"), "{wrong}");
     let gone = told(&["tap", "127.0.0.1:1"], 69);

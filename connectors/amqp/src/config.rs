@@ -4,6 +4,7 @@ mod limits;
 mod name;
 mod password;
 mod start;
+mod tap;
 
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32};
@@ -47,6 +48,8 @@ pub struct AmqpConfig {
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) cert_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
+    /// Whether readers only look; see [`AmqpConfig::tap`].
+    pub(crate) tap: bool,
 }
 
 /// What kind of queue is declared (RabbitMQ's `x-queue-type`). Queues are always durable.
@@ -153,6 +156,7 @@ impl AmqpConfig {
                 .map(|file| PathBuf::from(&*file)),
             cert_file: uri.take_text("certfile").map(|file| PathBuf::from(&*file)),
             key_file: uri.take_text("keyfile").map(|file| PathBuf::from(&*file)),
+            tap: false,
         };
         config.take_settings(&mut uri)?;
         uri.finish()?;

@@ -11,6 +11,9 @@ use crate::error::Failure;
 /// Declares the exchange, the queue, their binding and the queue for dead letters, as far as they
 /// are named.
 pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
+    if config.tap {
+        return declare_tap(channel, config).await;
+    }
     if !config.declare {
         return Ok(());
     }
@@ -80,6 +83,50 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
             .map_err(failed)?;
     }
     Ok(())
+}
+
+/// The most chunks that wait for one who only looks; the oldest ones make room.
+const TAP_CHUNKS: i64 = 10_000;
+
+/// And their bytes.
+const TAP_BYTES: i64 = 64 << 20;
+
+/// Declares what one who only looks at an exchange needs: a queue that nobody else may use and that
+/// ends with the connection. Of a stream nothing is declared: whoever looks changes nothing.
+async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
+    let failed = |error: lapin::Error| Failure::of_setup("look at", &error);
+    let names = &config.names;
+    let (Some(queue), Some(exchange), QueueType::Classic) =
+        (&names.queue, &names.exchange, config.queue_type)
+    else {
+        return Ok(());
+    };
+    let options = QueueDeclareOptions {
+        exclusive: true,
+        auto_delete: true,
+        ..QueueDeclareOptions::default()
+    };
+    let mut limits = arguments(config.queue_type);
+    for (name, most) in [
+        ("x-max-length", TAP_CHUNKS),
+        ("x-max-length-bytes", TAP_BYTES),
+    ] {
+        limits.insert(name.into(), AMQPValue::LongLongInt(most));
+    }
+    channel
+        .queue_declare((**queue).into(), options, limits)
+        .await
+        .map_err(failed)?;
+    channel
+        .queue_bind(
+            (**queue).into(),
+            (**exchange).into(),
+            (*names.routing_key).into(),
+            QueueBindOptions::default(),
+            FieldTable::default(),
+        )
+        .await
+        .map_err(failed)
 }
 
 /// Whether a name can be declared: those that begin with `amq.` are the broker's.

@@ -6,4 +6,5 @@ mod contract;
 mod fault;
 mod reader;
 mod support;
+mod tap;
 mod writer;
