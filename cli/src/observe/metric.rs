@@ -120,6 +120,10 @@ metrics! {
         "Deliveries that the medium marked as repeated.";
     CHUNKS_DUPLICATE = Counter "baler_chunks_duplicate_total" ["worker"]
         "Copies of chunks that this reader had settled before; not processed again.";
+    CHUNKS_SHARED = Counter "baler_chunks_duplicate_across_readers_total" ["worker"]
+        "Copies of chunks that another reader of this process had settled.";
+    CHUNKS_TWICE = Counter "baler_chunks_processed_twice_total" ["worker"]
+        "Those of the duplicates across readers that were processed: both were in work at once.";
     CHUNKS_UNVERIFIABLE = Counter "baler_chunks_unverifiable_total" ["worker"]
         "Chunks too late to tell whether they were settled before; processed.";
     CHUNKS_IN_WORK = Gauge "baler_chunks_in_work" ["worker"]

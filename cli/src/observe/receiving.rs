@@ -55,6 +55,9 @@ fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     exposition.set(&metric::CHUNKS_QUARANTINED, one, report.quarantined);
     exposition.set(&metric::CHUNKS_REDELIVERED, one, report.redelivered);
     exposition.set(&metric::CHUNKS_DUPLICATE, one, report.duplicates);
+    let shared = report.duplicates_across_readers;
+    exposition.set(&metric::CHUNKS_SHARED, one, shared);
+    exposition.set(&metric::CHUNKS_TWICE, one, report.processed_twice);
     exposition.set(&metric::CHUNKS_UNVERIFIABLE, one, report.unverifiable);
     exposition.set(&metric::CHUNKS_IN_WORK, one, report.in_work);
     for (explained, text) in [(false, "false"), (true, "true")] {
