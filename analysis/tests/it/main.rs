@@ -3,6 +3,7 @@
 
 mod filters;
 mod kieker_log;
+mod schedules;
 mod sinks;
 mod source;
 mod support;

@@ -14,6 +14,7 @@ mod medium;
 mod memory;
 mod pump;
 mod rabbitmq;
+mod schedules;
 mod tap;
 
 pub use baler_faults::{RABBITMQ_MAX_MESSAGE_BYTES, TcpProxy};
@@ -24,4 +25,5 @@ pub use medium::{Medium, Support};
 pub use memory::{MemoryLimits, MemoryMedium, MemoryReader, MemoryWriter};
 pub use pump::{Bell, Pump};
 pub use rabbitmq::RabbitMq;
+pub use schedules::{Dice, each_schedule};
 pub use tap::{Tap, drive};

@@ -7,6 +7,8 @@ mod counts;
 mod lag;
 mod ledger;
 mod position;
+#[cfg(test)]
+mod schedules;
 mod shared;
 mod stream;
 

@@ -7,4 +7,5 @@ mod crash;
 mod damage;
 mod follow;
 mod limits;
+mod schedules;
 mod support;

@@ -1,6 +1,8 @@
 //! The receiving end.
 
 mod lane;
+#[cfg(test)]
+mod schedules;
 mod shared;
 mod worker;
 

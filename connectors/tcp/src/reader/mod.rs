@@ -3,6 +3,8 @@
 mod connection;
 mod counts;
 mod progress;
+#[cfg(test)]
+mod schedules;
 mod serve;
 mod shared;
 

@@ -1,6 +1,7 @@
 //! The outbox over a writer that follows a script.
 
 mod fake;
+mod schedules;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

@@ -1,0 +1,219 @@
+//! Random histories of a source over a medium that redelivers: what is acknowledged, and when.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use baler_analysis::{Parcel, Source, Step};
+use baler_common::transport::{
+    ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received, Settled,
+    Token, TransportError, Verdict,
+};
+use proptest::prelude::*;
+
+use crate::support::chunk;
+
+/// How many histories; a million by `BALER_SCHEDULES`, in a build that is optimised.
+fn cases() -> u32 {
+    let many = std::env::var("BALER_SCHEDULES").ok();
+    many.and_then(|text| text.parse().ok()).unwrap_or(1_000)
+}
+
+const CHUNKS: u64 = 10;
+
+/// A queue that keeps what is not acknowledged, through the lives of its readers.
+#[derive(Default)]
+struct Queue {
+    ready: VecDeque<u64>,
+    out: BTreeMap<Token, u64>,
+    next_token: u64,
+    acknowledged: BTreeSet<u64>,
+    /// Chunks whose parcels were all let go of, in some life: only these may be acknowledged.
+    processed: BTreeSet<u64>,
+    broken: bool,
+}
+
+#[derive(Clone)]
+struct Reader {
+    queue: Arc<Mutex<Queue>>,
+    capability: ReaderCapability,
+    demand: usize,
+}
+
+impl ChunkReader for Reader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+    }
+
+    fn receive(&mut self, _by: Instant) -> Result<Received, TransportError> {
+        let mut queue = self.queue.lock().unwrap();
+        if queue.out.len() >= self.demand {
+            return Ok(Received::Idle);
+        }
+        let Some(sequence) = queue.ready.pop_front() else {
+            return Ok(Received::Idle);
+        };
+        let token = Token(queue.next_token);
+        queue.next_token += 1;
+        queue.out.insert(token, sequence);
+        Ok(Received::Chunk(Delivery {
+            token,
+            bytes: chunk(sequence),
+            meta: None,
+            origin: Origin {
+                endpoint: "queue:".into(),
+                lane: "0".into(),
+                position: sequence,
+            },
+            redelivered: false,
+        }))
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        let mut queue = self.queue.lock().unwrap();
+        let Some(sequence) = queue.out.remove(&token) else {
+            return Ok(Settled::Stale);
+        };
+        match verdict {
+            Verdict::Retry => queue.ready.push_back(sequence),
+            _ => {
+                queue.broken |= !queue.processed.contains(&sequence);
+                queue.acknowledged.insert(sequence);
+            }
+        }
+        Ok(Settled::Done)
+    }
+
+    fn close(self: Box<Self>, _by: Instant) -> ReaderCloseReport {
+        ReaderCloseReport::default()
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Receive,
+    /// Lets go of one of the parcels in work, or fails it.
+    LetGo(prop::sample::Index, bool),
+    /// One more clone of a parcel: the chunk is settled with the last one.
+    Share(prop::sample::Index),
+    /// The medium repeats a chunk.
+    Repeat(u64),
+    /// The medium takes a delivery away: it comes again, the old token is stale.
+    Revoke,
+    Kill,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => Just(Act::Receive),
+        8 => (any::<prop::sample::Index>(), prop::bool::weighted(0.2))
+            .prop_map(|(which, fails)| Act::LetGo(which, fails)),
+        1 => any::<prop::sample::Index>().prop_map(Act::Share),
+        1 => (0..CHUNKS).prop_map(Act::Repeat),
+        1 => Just(Act::Revoke),
+        1 => Just(Act::Kill),
+    ]
+}
+
+/// A source's life: the parcels in work, with the sequences of their chunks.
+struct Life {
+    source: Source,
+    parcels: Vec<(u64, Parcel)>,
+    /// Chunks of which a parcel failed, by the clones that are left.
+    failed: BTreeSet<u64>,
+}
+
+impl Life {
+    fn new(reader: &Reader) -> Self {
+        Self {
+            source: Source::new(Box::new(reader.clone())).with_demand(4),
+            parcels: Vec::new(),
+            failed: BTreeSet::new(),
+        }
+    }
+
+    fn receive(&mut self) {
+        let by = Instant::now();
+        if let Step::Chunk(parcel) = self.source.step(by).unwrap() {
+            let sequence = parcel.identity().unwrap().sequence;
+            self.failed.remove(&sequence);
+            self.parcels.push((sequence, parcel));
+        }
+    }
+
+    fn let_go(&mut self, at: usize, fails: bool, queue: &Mutex<Queue>) {
+        let (sequence, parcel) = self.parcels.swap_remove(at);
+        if fails {
+            parcel.fail();
+            self.failed.insert(sequence);
+        }
+        let last = self.parcels.iter().all(|(other, _)| *other != sequence);
+        if last && !self.failed.contains(&sequence) {
+            queue.lock().unwrap().processed.insert(sequence);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_schedule_acknowledges_what_is_not_processed(acts in prop::collection::vec(act(), 10..100)) {
+        let queue = Arc::new(Mutex::new(Queue {
+            ready: (0..CHUNKS).collect(),
+            ..Queue::default()
+        }));
+        let reader = Reader {
+            queue: Arc::clone(&queue),
+            capability: ReaderCapability::new("queue", Order::Unordered),
+            demand: 0,
+        };
+        let mut life = Life::new(&reader);
+        let patience = Instant::now() + Duration::from_secs(20);
+        for act in acts {
+            match act {
+                Act::Receive => life.receive(),
+                Act::LetGo(which, fails) if !life.parcels.is_empty() => {
+                    let at = which.index(life.parcels.len());
+                    life.let_go(at, fails, &queue);
+                }
+                Act::Share(which) if !life.parcels.is_empty() => {
+                    let shared = life.parcels[which.index(life.parcels.len())].clone();
+                    life.parcels.push(shared);
+                }
+                Act::LetGo(..) | Act::Share(_) => {}
+                Act::Repeat(sequence) => queue.lock().unwrap().ready.push_back(sequence),
+                Act::Revoke => {
+                    let mut queue = queue.lock().unwrap();
+                    if let Some((_, sequence)) = queue.out.pop_first() {
+                        queue.ready.push_back(sequence);
+                    }
+                }
+                Act::Kill => {
+                    // What was let go of and not yet settled is lost with the process.
+                    life = Life::new(&reader);
+                    let mut queue = queue.lock().unwrap();
+                    let out: Vec<u64> = std::mem::take(&mut queue.out).into_values().collect();
+                    queue.ready.extend(out);
+                }
+            }
+            prop_assert!(!queue.lock().unwrap().broken, "acknowledged and not processed");
+        }
+        while queue.lock().unwrap().acknowledged.len() < usize::try_from(CHUNKS).unwrap()
+            && Instant::now() < patience
+        {
+            life.receive();
+            if !life.parcels.is_empty() {
+                life.let_go(0, false, &queue);
+            }
+        }
+        life.source.close(Instant::now() + Duration::from_secs(1)).unwrap();
+        let queue = queue.lock().unwrap();
+        prop_assert!(!queue.broken);
+        prop_assert_eq!(queue.acknowledged.len(), usize::try_from(CHUNKS).unwrap(), "chunks are stuck");
+    }
+}

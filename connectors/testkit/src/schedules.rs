@@ -1,0 +1,99 @@
+//! Many short random histories of one state machine, each repeatable by its seed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// How many histories to run; set it to a million with a build that is optimised.
+const COUNT: &str = "BALER_SCHEDULES";
+
+/// Only the history with this seed.
+const SEED: &str = "BALER_SCHEDULE_SEED";
+
+/// Runs `history` with the seeds from 0 on, `BALER_SCHEDULES` of them (by default `few`, what a build
+/// without optimisation does in a few seconds), or only with `BALER_SCHEDULE_SEED`.
+///
+/// # Panics
+///
+/// A history panicked; what is printed before names its seed.
+#[expect(clippy::print_stderr, reason = "a failed test tells how to repeat it")]
+pub fn each_schedule(few: u64, history: impl Fn(&mut Dice)) {
+    let number = |name| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse::<u64>().expect("a whole number"))
+    };
+    let seeds = match number(SEED) {
+        Some(seed) => seed..seed.saturating_add(1),
+        None => 0..number(COUNT).unwrap_or(few),
+    };
+    for seed in seeds {
+        let run = || history(&mut Dice::new(seed));
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+            eprintln!("repeat it with {SEED}={seed}");
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Random choices that depend on nothing but their seed (splitmix64, Steele and others 2014).
+#[derive(Debug)]
+pub struct Dice {
+    state: u64,
+}
+
+impl Dice {
+    /// Dice that fall as this seed says.
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// A number from 0 to below `bound`, which is at least 1.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        let bound = u64::try_from(bound.max(1)).unwrap_or(u64::MAX);
+        usize::try_from(mixed % bound).unwrap_or(0)
+    }
+
+    /// True once in `times` on average.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// Takes one of the items out, if there is one.
+    pub fn draw<T>(&mut self, items: &mut Vec<T>) -> Option<T> {
+        if items.is_empty() {
+            return None;
+        }
+        let at = self.below(items.len());
+        Some(items.swap_remove(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dice_fall_as_their_seed_says_and_reach_every_side() {
+        let throws = |seed| {
+            let mut dice = Dice::new(seed);
+            (0..600).map(|_| dice.below(6)).collect::<Vec<_>>()
+        };
+        assert_eq!(throws(3), throws(3));
+        assert_ne!(throws(3), throws(4));
+        let all = throws(3);
+        assert!((0..6).all(|side| all.iter().filter(|it| **it == side).count() > 60));
+    }
+
+    #[test]
+    #[should_panic(expected = "the seventh")]
+    fn a_history_that_fails_fails_the_test() {
+        let seen = std::cell::Cell::new(0);
+        each_schedule(100, |_| {
+            seen.set(seen.get() + 1);
+            assert!(seen.get() != 7, "the seventh");
+        });
+    }
+}
