@@ -232,6 +232,35 @@ pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
     })
 }
 
+/// Checks the URI of a log or of a medium's receiving end; nothing is opened.
+///
+/// # Errors
+///
+/// The URI is wrong.
+pub(crate) fn check_source(text: &str) -> Result<(), Failure> {
+    let (uri, endpoint) = parse(text)?;
+    let checked = match uri.scheme() {
+        #[cfg(feature = "amqp")]
+        "amqp" | "amqps" => AmqpConfig::from_uri(uri).map(drop),
+        "file" => FileReaderConfig::from_uri(uri).map(drop),
+        #[cfg(feature = "kafka")]
+        "kafka" | "kafka+mock" => {
+            let config = KafkaConfig::from_uri(uri);
+            return config.map(drop).map_err(|error| bad_uri(&endpoint, &error));
+        }
+        "null" => NullConfig::from_uri(uri).map(drop),
+        "tcp" => TcpConfig::from_uri(uri).map(drop),
+        KIEKER_LOG => log_settings(uri).map(drop),
+        scheme => return Err(unknown_scheme(scheme, SOURCES)),
+    };
+    checked.map_err(|error| bad_uri(&endpoint, &error))
+}
+
+/// A URI without its secrets.
+pub(crate) fn shown(text: &str) -> String {
+    parse(text).map_or_else(|failure| failure.message, |(_, endpoint)| endpoint)
+}
+
 /// Makes the sending end of a medium; it is not opened yet.
 ///
 /// # Errors

@@ -57,6 +57,11 @@ impl Shutdown {
         Ok(())
     }
 
+    /// How long draining may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Asks the program to end; the one deadline begins to run.
     pub(crate) fn request(&self) {
         let mut deadline = self.lock();

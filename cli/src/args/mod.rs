@@ -12,6 +12,7 @@ mod spool;
 mod tap;
 mod top;
 mod twice;
+mod validate;
 pub(crate) mod values;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use spool::{SpoolArgs, SpoolSyncChoice};
 pub(crate) use tap::TapArgs;
 pub(crate) use top::TopArgs;
+pub(crate) use validate::ValidateArgs;
 
 use crate::config::{self, ConfigFile};
 use crate::exit::{self, Failure};
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Tap(TapArgs),
     /// Watch the figures of a running process in the terminal
     Top(TopArgs),
+    /// Check a configuration and its endpoints before anything is sent
+    Validate(Box<ValidateArgs>),
     /// Print a completion script for a shell
     Completions {
         /// The shell

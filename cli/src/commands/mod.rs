@@ -8,6 +8,7 @@ mod receive;
 mod send;
 mod tap;
 mod top;
+mod validate;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Code, Failure};
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
         Command::Tap(args) => tap::run(&args, quiet, shutdown),
+        Command::Validate(args) => validate::run(&args, cli.global.config.as_deref(), shutdown),
         Command::Top(args) => top::run(&args, shutdown),
         Command::Send(args) => send::run(&args, quiet, shutdown),
         Command::Demo(args) => demo::run(&args, quiet, shutdown),

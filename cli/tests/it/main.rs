@@ -11,6 +11,8 @@ mod kafka;
 mod observability;
 mod real_log;
 mod refusals;
+mod sigterm;
 mod support;
 mod survival;
 mod tap;
+mod validate;

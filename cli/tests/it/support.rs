@@ -101,10 +101,16 @@ impl Background {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &pid]).status();
+        let status = Command::new("kill")
+            .args(["-s", name, &self.pid()])
+            .status();
         assert!(status.unwrap().success());
     }
 

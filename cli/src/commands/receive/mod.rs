@@ -78,11 +78,12 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     );
     progress.clear();
     let ended_by = match &ended.error {
-        Some(_) => EndedBy::Error,
-        None if figures.taken.is_enough() => EndedBy::Count,
-        None if shutdown.is_requested() => EndedBy::Signal,
-        None if ends => EndedBy::End,
-        None => EndedBy::IdleTimeout,
+        // An error that comes while it drains does not change why it ends.
+        Some(_) if !shutdown.is_requested() => EndedBy::Error,
+        _ if figures.taken.is_enough() => EndedBy::Count,
+        _ if shutdown.is_requested() => EndedBy::Signal,
+        _ if ends => EndedBy::End,
+        _ => EndedBy::IdleTimeout,
     };
     let shown = observation.finish();
     let summary = Summary::new(&ended.report, &figures, ended_by, listens_on);

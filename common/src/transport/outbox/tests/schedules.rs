@@ -6,6 +6,10 @@ use super::fake::{Deed, Fake, chunk, start};
 use super::*;
 
 /// How many histories; a million by `BALER_SCHEDULES`, in a build that is optimised.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test is told how long it may take"
+)]
 fn cases() -> u32 {
     let many = std::env::var("BALER_SCHEDULES").ok();
     many.and_then(|text| text.parse().ok()).unwrap_or(1_000)

@@ -1,0 +1,180 @@
+//! What only the other side can tell. Nothing is sent and nothing is taken.
+
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::uri::Uri;
+use baler_common::transport::{ChunkReader, TransportError};
+
+use super::End;
+use super::finding::Findings;
+use super::settings::check_sizes;
+use crate::args::ValidateArgs;
+use crate::endpoint::{self, Writer};
+
+/// How long a reader is asked to wait at a time.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Opens the writer and closes it again.
+pub(super) fn writer(end: &End, writer: Writer, args: &ValidateArgs, findings: &mut Findings) {
+    findings.connecting = true;
+    if reachable(end, args, findings) {
+        let mut writer = writer.writer;
+        let started = Instant::now();
+        let by = started + args.timeout;
+        match writer.reopen(by) {
+            Ok(()) => {
+                let message = format!("connected in {} ms", started.elapsed().as_millis());
+                findings.ok(&end.named, message);
+                check_sizes(
+                    &end.named,
+                    args,
+                    writer.capability(),
+                    "as it says itself",
+                    findings,
+                );
+            }
+            Err(error) => refused(end, &error, findings),
+        }
+        let closed = writer.close(Instant::now() + args.timeout);
+        if let Some(error) = closed.error {
+            findings.warn(
+                &end.named,
+                format!("it did not close well: {error}"),
+                "the connection may be cut by something in between",
+            );
+        }
+    }
+    findings.connecting = false;
+}
+
+/// Opens the reader, takes nothing, and closes it again.
+pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
+    findings.connecting = true;
+    let log = end.uri.starts_with("kieker-log:");
+    if log || listens(&end.uri) || reachable(end, args, findings) {
+        let started = Instant::now();
+        match endpoint::open_source(&end.uri) {
+            Err(failure) => findings.failed(&end.named, failure.message, "see what it names"),
+            Ok(endpoint::RecordSource::Log { .. }) => findings.ok(&end.named, "the log is there"),
+            Ok(endpoint::RecordSource::Medium(open)) => {
+                let (reader, error) = wait(open.reader, started + args.timeout);
+                match error {
+                    Some(error) => refused(end, &error, findings),
+                    None => {
+                        let what = match open.listens_on {
+                            Some(address) => format!("can listen on {address}"),
+                            None => format!("connected in {} ms", started.elapsed().as_millis()),
+                        };
+                        findings.ok(&end.named, what);
+                    }
+                }
+                reader.close(Instant::now() + args.timeout);
+            }
+        }
+    }
+    findings.connecting = false;
+}
+
+/// Waits until the reader says that it is connected, or for its error.
+fn wait(
+    mut reader: Box<dyn ChunkReader>,
+    by: Instant,
+) -> (Box<dyn ChunkReader>, Option<TransportError>) {
+    reader.set_demand(0);
+    let mut last = None;
+    loop {
+        match reader.receive(Instant::now() + TICK) {
+            Ok(_) => {}
+            Err(error) if error.is_retryable() => last = Some(error),
+            Err(error) => return (reader, Some(error)),
+        }
+        match reader.stats().connected {
+            Some(true) => return (reader, None),
+            // A medium that has no connection answers at once.
+            None if last.is_none() => return (reader, None),
+            _ if Instant::now() >= by => {
+                let error = last.unwrap_or_else(|| {
+                    TransportError::new(
+                        "connect to",
+                        "the endpoint",
+                        baler_common::transport::RetryClass::Retry,
+                        "no answer in time",
+                    )
+                });
+                return (reader, Some(error));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn refused(end: &End, error: &TransportError, findings: &mut Findings) {
+    let fix = if error.is_retryable() {
+        "trying again may help: see whether the other side runs and answers"
+    } else {
+        "trying again cannot help: correct the URI or the other side"
+    };
+    findings.failed(&end.named, error.to_string(), fix);
+}
+
+/// Whether the URI's hosts have an address that takes connections; tells of each.
+fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
+    let Ok(uri) = Uri::parse(&end.uri) else {
+        return true;
+    };
+    let default = match uri.scheme() {
+        "amqp" => 5_672,
+        "amqps" => 5_671,
+        "kafka" => 9_092,
+        "tcp" => 0,
+        _ => return true,
+    };
+    let mut any = false;
+    for host in uri.hosts() {
+        let (name, port) = (&*host.name, host.port.unwrap_or(default));
+        let addresses = match (name, port).to_socket_addrs() {
+            Ok(addresses) => addresses,
+            Err(error) => {
+                findings.failed(
+                    &end.named,
+                    format!("{host}: the name has no address: {error}"),
+                    "see to the host's name and to DNS",
+                );
+                continue;
+            }
+        };
+        let mut error = None;
+        let started = Instant::now();
+        let reached = addresses.into_iter().any(|address| {
+            match TcpStream::connect_timeout(&address, args.timeout) {
+                Ok(_) => true,
+                Err(refused) => {
+                    error = Some(refused);
+                    false
+                }
+            }
+        });
+        if reached {
+            let ms = started.elapsed().as_millis();
+            findings.ok(
+                &end.named,
+                format!("{name}:{port} takes connections, in {ms} ms"),
+            );
+        } else {
+            let error = error.map_or_else(|| "no address".to_owned(), |it| it.to_string());
+            findings.failed(
+                &end.named,
+                format!("{name}:{port} takes no connection: {error}"),
+                "see whether the other side runs, and the port and firewalls in between",
+            );
+        }
+        any |= reached;
+    }
+    any || uri.hosts().is_empty()
+}
+
+/// A source that waits for its senders.
+fn listens(uri: &str) -> bool {
+    uri.starts_with("tcp:") || uri.starts_with("kafka+mock:")
+}

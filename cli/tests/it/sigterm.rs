@@ -1,0 +1,365 @@
+//! SIGTERM under load, with the broker up, frozen and killed: the end comes before the deadline, and
+//! the last figures add up exactly.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use baler_faults::RabbitMqNode;
+use serde_json::Value;
+
+use crate::support::{Background, Receiver, file_uri, output, wait_for};
+
+/// The deadline that is asked for, and what the process may take beside it to start threads, write
+/// its figures and be reaped on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(3);
+const SLACK: Duration = Duration::from_secs(2);
+
+/// What the other side does when the signal comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Broker {
+    Up,
+    /// Its processes are stopped: connections stay and nothing answers.
+    Frozen,
+    Killed,
+}
+
+const STATES: [Broker; 3] = [Broker::Up, Broker::Frozen, Broker::Killed];
+
+fn signal(pid: &str, name: &str) {
+    let status = Command::new("kill").args(["-s", name, pid]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Lets a stopped process go on, so that it can end.
+struct Frozen(String);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        Command::new("kill")
+            .args(["-s", "CONT", &self.0])
+            .status()
+            .ok();
+    }
+}
+
+/// Something that takes records, and can be frozen or killed.
+enum Other {
+    /// `baler receive`, which listens or has a cluster inside.
+    Receiver(Box<Receiver>),
+    RabbitMq(Box<RabbitMqNode>),
+}
+
+impl Other {
+    fn pid(&self) -> String {
+        match self {
+            Self::Receiver(receiver) => receiver.process.pid(),
+            Self::RabbitMq(node) => node.pid().unwrap(),
+        }
+    }
+
+    /// Brings it into the state; what is returned brings it back.
+    fn set(&self, state: Broker) -> Option<Frozen> {
+        match (state, self) {
+            (Broker::Up, _) => None,
+            (Broker::Frozen, _) => {
+                let frozen = Frozen(self.pid());
+                signal(&frozen.0, "STOP");
+                Some(frozen)
+            }
+            (Broker::Killed, Self::Receiver(receiver)) => {
+                receiver.process.signal("KILL");
+                None
+            }
+            (Broker::Killed, Self::RabbitMq(node)) => {
+                node.kill().unwrap();
+                None
+            }
+        }
+    }
+}
+
+fn sum(counts: &Value) -> u64 {
+    let counts = counts.as_object().unwrap().values();
+    counts.map(|it| it.as_u64().unwrap()).sum()
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Sends SIGTERM; the exit code and the figures, once the end came in time.
+fn terminate(process: Background, what: &str) -> (Option<i32>, Value, Duration) {
+    process.signal("TERM");
+    let asked = Instant::now();
+    let (status, stdout, stderr) = process.end();
+    let took = asked.elapsed();
+    assert!(took < DEADLINE + SLACK, "{what}: {took:?}");
+    let report = serde_json::from_str(&stdout);
+    let report: Value = report.unwrap_or_else(|error| panic!("{what}: {error}: {stdout}{stderr}"));
+    println!("{what}: ended after {} ms", took.as_millis());
+    (status.code(), report, took)
+}
+
+/// The figures of a command that sends add up.
+fn adds_up(report: &Value, what: &str) {
+    let emitted = number(&report["emitted"]);
+    let accounted =
+        number(&report["delivered"]) + number(&report["spooled"]) + sum(&report["dropped"]);
+    assert!(emitted > 0, "{what}: no load: {report}");
+    assert_eq!(emitted, accounted, "{what}: {report}");
+}
+
+/// The flags of a sender that would go on for ever.
+fn generate(to: &str) -> Background {
+    Background::start(&[
+        "generate",
+        "--to",
+        to,
+        "--records",
+        "1G",
+        "--rate",
+        "20k",
+        "--chunk-records",
+        "100",
+        "--shutdown-timeout",
+        "3s",
+        "--give-up",
+        "1h",
+        "--format",
+        "json",
+    ])
+}
+
+/// Waits until records arrive: the load is on.
+fn wait_for_records(receiver: &Receiver) {
+    wait_for("records", || {
+        let written = fs::metadata(&receiver.output).map_or(0, |file| file.len());
+        (written > 0).then_some(())
+    });
+}
+
+fn send_to(receiver_uri: &str, to: impl Fn(&Receiver) -> String, state: Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::at(receiver_uri, folder.path(), &[]);
+    let to = to(&receiver);
+    let sender = generate(&to);
+    wait_for_records(&receiver);
+    let other = Other::Receiver(Box::new(receiver));
+    let frozen = other.set(state);
+    let what = format!("generate to {to}, {state:?}");
+    let (code, report, _) = terminate(sender, &what);
+    // It did not emit all that it was asked for.
+    assert_eq!(code, Some(75), "{what}: {report}");
+    adds_up(&report, &what);
+    drop(frozen);
+    let Other::Receiver(receiver) = other else {
+        return;
+    };
+    if state == Broker::Up {
+        assert_eq!(sum(&report["dropped"]), 0, "{what}: {report}");
+        // And the receiver, asked to end, has all of it.
+        let delivered = number(&report["delivered"]);
+        wait_for("the records delivered", || {
+            let text = fs::read_to_string(&receiver.output).unwrap();
+            (text.lines().count() as u64 >= delivered).then_some(())
+        });
+        receiver.process.signal("TERM");
+        let (records, summary) = receiver.succeed();
+        assert_eq!(records.lines().count() as u64, delivered);
+        assert_eq!(summary["records"], delivered);
+        assert_eq!(summary["ended_by"], "signal");
+        assert_eq!(
+            number(&summary["chunks"]),
+            number(&summary["acknowledged"]) + number(&summary["given_back"])
+        );
+    }
+}
+
+#[test]
+fn a_sender_over_tcp_ends_in_time_and_adds_up() {
+    for state in STATES {
+        send_to("tcp://127.0.0.1:0", |it| it.uri.clone(), state);
+    }
+}
+
+#[cfg(feature = "kafka")]
+#[test]
+fn a_sender_to_kafka_ends_in_time_and_adds_up() {
+    for state in STATES {
+        let to = |it: &Receiver| it.uri.replace("tcp://", "kafka://") + "/records";
+        send_to("kafka+mock:records?partitions=2", to, state);
+    }
+}
+
+/// `send` from a folder: what it settled at its source is what was delivered, and the rest is there
+/// for the next run.
+#[test]
+fn a_forwarder_leaves_at_its_source_what_it_could_not_deliver() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunks = file_uri(&folder.path().join("chunks"));
+    output(&[
+        "generate",
+        "--to",
+        &chunks,
+        "--records",
+        "200k",
+        "--chunk-records",
+        "100",
+    ]);
+    let from = format!("{chunks}?consumer=forwarder");
+    for state in [Broker::Frozen, Broker::Killed] {
+        let receiver = Receiver::start(&folder.path().join(format!("{state:?}")), &[]);
+        let to = receiver.uri.clone();
+        let sender = Background::start(&[
+            "send",
+            "--from",
+            &from,
+            "--to",
+            &to,
+            "--shutdown-timeout",
+            "3s",
+            "--give-up",
+            "1h",
+            "--format",
+            "json",
+        ]);
+        wait_for_records(&receiver);
+        let other = Other::Receiver(Box::new(receiver));
+        let frozen = other.set(state);
+        let what = format!("send to {to}, {state:?}");
+        let (_, report, _) = terminate(sender, &what);
+        adds_up(&report, &what);
+        drop(frozen);
+    }
+    let last = folder.path().join("last");
+    let rest = crate::support::json(&[
+        "send",
+        "--from",
+        &from,
+        "--to",
+        &file_uri(&last),
+        "--format",
+        "json",
+    ]);
+    assert_eq!(rest["delivered"], rest["emitted"]);
+}
+
+/// A receiver under load, its senders or its broker in each state.
+fn receive_ends(from: &str, feed: impl Fn(&Receiver) -> Background) {
+    let folder = tempfile::tempdir().unwrap();
+    for frozen in [false, true] {
+        let path = folder.path().join(frozen.to_string());
+        let receiver = Receiver::at(from, &path, &["--shutdown-timeout", "3s", "--workers", "2"]);
+        let sender = feed(&receiver);
+        wait_for_records(&receiver);
+        let held = frozen.then(|| {
+            sender.signal("STOP");
+            Frozen(sender.pid())
+        });
+        receiver.process.signal("TERM");
+        let asked = Instant::now();
+        let (records, summary) = receiver.succeed();
+        let took = asked.elapsed();
+        assert!(
+            took < DEADLINE + SLACK,
+            "receive from {from}, frozen {frozen}: {took:?}"
+        );
+        println!(
+            "receive from {from}, sender frozen: {frozen}: ended after {} ms",
+            took.as_millis()
+        );
+        received_adds_up(&records, &summary);
+        drop(held);
+    }
+}
+
+fn received_adds_up(records: &str, summary: &Value) {
+    assert_eq!(summary["ended_by"], "signal");
+    assert_eq!(
+        summary["records"],
+        records.lines().count() as u64,
+        "{summary}"
+    );
+    let settled = number(&summary["acknowledged"]) + number(&summary["given_back"]);
+    assert_eq!(number(&summary["chunks"]), settled, "{summary}");
+}
+
+#[test]
+fn a_receiver_over_tcp_ends_in_time_and_adds_up() {
+    receive_ends("tcp://127.0.0.1:0", |receiver| generate(&receiver.uri));
+}
+
+#[cfg(feature = "kafka")]
+#[test]
+fn a_receiver_from_kafka_ends_in_time_and_adds_up() {
+    receive_ends("kafka+mock:records?partitions=2", |receiver| {
+        generate(&(receiver.uri.replace("tcp://", "kafka://") + "/records"))
+    });
+}
+
+/// Starts `baler receive` of a queue in the background.
+fn receive_queue(uri: &str, folder: &Path) -> (Background, [std::path::PathBuf; 2]) {
+    fs::create_dir_all(folder).unwrap();
+    let files = [folder.join("records.jsonl"), folder.join("summary.json")];
+    let process = Background::start(&[
+        "receive",
+        "--from",
+        uri,
+        "--format",
+        "json",
+        "--workers",
+        "2",
+        "--shutdown-timeout",
+        "3s",
+        "--output",
+        files[0].to_str().unwrap(),
+        "--summary",
+        files[1].to_str().unwrap(),
+    ]);
+    (process, files)
+}
+
+#[cfg(feature = "amqp")]
+#[test]
+fn both_ends_of_rabbitmq_end_in_time_and_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let broker = Other::RabbitMq(Box::new(RabbitMqNode::start().unwrap()));
+    let Other::RabbitMq(node) = &broker else {
+        return;
+    };
+    for (number, state) in STATES.into_iter().enumerate() {
+        let uri = node.uri(&format!("?queue=sigterm-{number}"));
+        let (receiver, [records, summary]) =
+            receive_queue(&uri, &folder.path().join(number.to_string()));
+        let sender = generate(&uri);
+        wait_for("records", || {
+            let written = fs::metadata(&records).map_or(0, |file| file.len());
+            (written > 0).then_some(())
+        });
+        let frozen = broker.set(state);
+        let what = format!("generate to amqp, {state:?}");
+        let (code, report, _) = terminate(sender, &what);
+        assert_eq!(code, Some(75), "{what}: {report}");
+        adds_up(&report, &what);
+        if state == Broker::Up {
+            assert_eq!(sum(&report["dropped"]), 0, "{what}: {report}");
+        }
+        receiver.signal("TERM");
+        let asked = Instant::now();
+        let (_, _, stderr) = receiver.end();
+        let took = asked.elapsed();
+        assert!(took < DEADLINE + SLACK, "receive, {state:?}: {took:?}");
+        println!(
+            "receive from amqp, {state:?}: ended after {} ms",
+            took.as_millis()
+        );
+        let summary = fs::read_to_string(summary).unwrap_or_else(|_| panic!("{stderr}"));
+        let summary: Value = serde_json::from_str(&summary).unwrap();
+        received_adds_up(&fs::read_to_string(records).unwrap(), &summary);
+        drop(frozen);
+    }
+}
