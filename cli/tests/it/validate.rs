@@ -138,7 +138,7 @@ fn every_end_of_a_configuration_is_checked() {
 fn who_does_not_answer_is_named() {
     for uri in [
         "tcp://127.0.0.1:1",
-        "amqp://127.0.0.1:1/?queue=q",
+        "amqp://127.0.0.1:1?queue=q",
         "kafka://127.0.0.1:1/t",
     ] {
         let (code, document) = validate(&["--connect", "--to", uri]);
@@ -209,7 +209,7 @@ fn what_rabbitmq_refuses_is_named() {
     let address = node.address();
     for (uri, culprit) in [
         (
-            format!("amqp://guest:wrong@{address}/?queue=validated"),
+            format!("amqp://guest:wrong@{address}?queue=validated"),
             "ACCESS_REFUSED",
         ),
         (
@@ -217,7 +217,7 @@ fn what_rabbitmq_refuses_is_named() {
             "nowhere",
         ),
         (
-            format!("amqp://{address}/?queue=validated&queue_type=classic"),
+            format!("amqp://{address}?queue=validated&queue_type=classic"),
             "validated",
         ),
     ] {
