@@ -1,6 +1,6 @@
 //! How records become chunks: flags of the commands that send.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use baler_common::container::Compression;
@@ -67,6 +67,28 @@ pub(crate) struct ShippingArgs {
         value_parser = values::duration
     )]
     pub(crate) give_up: Duration,
+    /// Drop a chunk that is not confirmed for so long, and count its records as undelivered; without
+    /// it, chunks are tried again for ever
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "BALER_RETRY_MAX_ELAPSED",
+        value_parser = values::duration
+    )]
+    pub(crate) retry_max_elapsed: Option<Duration>,
+    /// Drop a chunk after so many failed attempts
+    #[arg(long, value_name = "N", env = "BALER_RETRY_MAX_ATTEMPTS")]
+    pub(crate) retry_max_attempts: Option<NonZeroU32>,
+    /// The longest pause between attempts to reach the medium; each is drawn evenly from 0 to a
+    /// doubling bound
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        env = "BALER_RETRY_MAX_DELAY",
+        value_parser = values::duration
+    )]
+    pub(crate) retry_max_delay: Duration,
 }
 
 /// A container by its name.

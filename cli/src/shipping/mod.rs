@@ -6,14 +6,16 @@ mod link;
 mod report;
 mod spool;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
+use baler_common::transport::RetryPolicy;
 use baler_monitoring::{Controller, FlushError, Overflow, StartError};
-use baler_spool::SpoolWatch;
+use baler_spool::{SpoolRoute, SpoolStatus, SpoolWatch};
 use link::Link;
 
 pub(crate) use report::Report;
@@ -67,6 +69,7 @@ impl Shipper {
             .application("baler")
             .metadata_record(metadata)
             .overflow(overflow(args))
+            .retry(retry(args))
             .on_event(move |event| events.told(event));
         builder = match args.container {
             ContainerChoice::Kieker if args.compression != Compression::None => {
@@ -163,8 +166,9 @@ impl Shipper {
         self.emitting.store(false, Ordering::Release);
         let mut by = self.shutdown.deadline();
         if self.flush().is_ok() {
+            self.send_on_what_is_spooled();
             // Only the mark of the end is left: a receiver that has what it wanted may be gone.
-            by = by.min(Instant::now() + FAREWELL);
+            by = self.shutdown.deadline().min(Instant::now() + FAREWELL);
         }
         // What could not be flushed is in the report.
         let report = self.controller.shutdown_by(by);
@@ -179,6 +183,30 @@ impl Shipper {
             .as_ref()
             .map(|spool| SpoolFigures::new(&spool.status()));
         Report::new(&report, &self.endpoint, elapsed, self.overflow, unreachable).with_spool(spool)
+    }
+
+    /// Waits while the medium takes what is on disk. While it is away there is nothing to wait for,
+    /// but a short run gives it a moment to be found.
+    fn send_on_what_is_spooled(&self) {
+        let Some(spool) = &self.spool else {
+            return;
+        };
+        loop {
+            let status = spool.status();
+            let may_go_on = match status.route {
+                SpoolRoute::Replaying => true,
+                SpoolRoute::Away | SpoolRoute::Closed => self.started.elapsed() < FAREWELL,
+                SpoolRoute::Direct => false,
+            };
+            let is_late =
+                self.shutdown.is_requested() && self.shutdown.deadline() <= Instant::now();
+            // Before it is open, a spool does not know what an earlier run left.
+            let is_empty = status.route != SpoolRoute::Closed && status.stats.waiting_chunks == 0;
+            if !may_go_on || is_late || is_empty || self.link.is_given_up() {
+                return;
+            }
+            thread::park_timeout(TICK);
+        }
     }
 
     fn unreachable(&self) -> String {
@@ -196,11 +224,16 @@ impl Shipper {
     fn watch(&self) -> Result<JoinHandle<()>, Failure> {
         let (controller, link) = (self.controller.clone(), Arc::clone(&self.link));
         let (shutdown, emitting) = (self.shutdown.clone(), Arc::clone(&self.emitting));
+        let spool = self.spool.clone();
         let watch = move || {
+            let mut route = SpoolRoute::Closed;
             // After a signal, emitters get a quarter of the time to notice by themselves.
             let mut patience = None;
             while !link.is_ended() {
                 link.wait(TICK);
+                if let Some(spool) = &spool {
+                    tell_route(&mut route, &spool.status());
+                }
                 if link.judge() {
                     controller.shutdown(TICK);
                     return;
@@ -224,6 +257,36 @@ impl Shipper {
                 Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
             })
     }
+}
+
+/// Logs which way chunks go, when that changed.
+fn tell_route(known: &mut SpoolRoute, status: &SpoolStatus) {
+    if *known == status.route {
+        return;
+    }
+    *known = status.route;
+    let waiting = status.stats.waiting_chunks;
+    match status.route {
+        SpoolRoute::Away => {
+            let error = status.medium_error.as_ref().map(ToString::to_string);
+            tracing::info!(error, waiting, "the medium is away");
+        }
+        SpoolRoute::Replaying => tracing::info!(waiting, "sending on what was spooled"),
+        SpoolRoute::Direct => tracing::info!("nothing is spooled"),
+        SpoolRoute::Closed => {}
+    }
+}
+
+fn retry(args: &ShippingArgs) -> RetryPolicy {
+    let mut retry = RetryPolicy::default();
+    retry.max_delay = args.retry_max_delay;
+    retry.max_elapsed = args.retry_max_elapsed;
+    retry.max_attempts = args.retry_max_attempts.map(NonZeroU32::get);
+    // Senders that lost the same broker must not come back in step.
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let nanos = since_epoch.map_or(0, |time| time.subsec_nanos());
+    retry.seed = u64::from(std::process::id()) << 32 | u64::from(nanos);
+    retry
 }
 
 fn overflow(args: &ShippingArgs) -> Overflow {

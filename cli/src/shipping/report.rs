@@ -134,6 +134,10 @@ impl Report {
             return Err(Failure::new(Code::Unavailable, unreachable));
         }
         let lost = |reasons: &[LossReason]| reasons.iter().any(|it| self.losses.get(*it) > 0);
+        // The medium refused them after they were on disk: they are in the spool's `refused`.
+        if self.spool.as_ref().is_some_and(SpoolFigures::has_refused) {
+            return Ok(Code::Data);
+        }
         if lost(&[
             LossReason::TooLarge,
             LossReason::NotEncodable,

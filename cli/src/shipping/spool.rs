@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::output;
 
-/// What a spool did and holds. What was `found` and `spooled` is `replayed`, `refused` and
+/// What a spool did and holds. What was `found` and `spooled` is `replayed`, `refused`, `lost` and
 /// `waiting`. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct SpoolFigures {
@@ -23,7 +23,9 @@ pub(crate) struct SpoolFigures {
     waiting_chunks: u64,
     /// Their bytes.
     waiting_bytes: u64,
-    /// Chunks that were on disk and cannot be read back.
+    /// Records that were on disk and cannot be read back: the disk has damaged them.
+    lost: u64,
+    /// Chunks with them.
     lost_chunks: u64,
     /// How often the disk did not take a chunk.
     disk_failures: u64,
@@ -46,11 +48,17 @@ impl SpoolFigures {
             waiting: status.waiting_records,
             waiting_chunks: status.stats.waiting_chunks,
             waiting_bytes: status.stats.waiting_bytes,
+            lost: status.lost_records,
             lost_chunks: status.lost_chunks,
             disk_failures: status.disk_failures,
             medium_error: status.medium_error.as_ref().map(ToString::to_string),
             disk_error: status.disk_error.as_ref().map(ToString::to_string),
         }
+    }
+
+    /// Whether something on disk could never be delivered, or not be read.
+    pub(super) fn has_refused(&self) -> bool {
+        self.refused > 0 || self.lost_chunks > 0
     }
 
     /// The figures for people; nothing when the spool was not needed.

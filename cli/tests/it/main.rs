@@ -12,6 +12,7 @@ mod observability;
 mod real_log;
 mod refusals;
 mod sigterm;
+mod spool;
 mod support;
 mod survival;
 mod tap;

@@ -287,8 +287,12 @@ impl ChunkWriter for Spool {
         }
         if let Some(direct) = &mut self.direct {
             match direct.confirmations(out) {
-                Ok(()) if self.shared.look.swap(false, Ordering::Relaxed) => self.look(),
-                Ok(()) => {}
+                Ok(()) => {
+                    if self.shared.look.load(Ordering::Relaxed) {
+                        self.shared.look.store(false, Ordering::Relaxed);
+                        self.look();
+                    }
+                }
                 Err(broken) => self.leave(broken),
             }
             out.append(&mut self.early);

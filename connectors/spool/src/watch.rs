@@ -54,6 +54,8 @@ pub struct SpoolStatus {
     /// Chunks that were on disk and could not be read back: what the disk made of them is in
     /// `refused`, or in `damaged` of the chunks' folder.
     pub lost_chunks: u64,
+    /// Records in them; known once nothing else is left.
+    pub lost_records: u64,
     /// Damaged pieces found on disk.
     pub damaged_pieces: u64,
     /// How often the disk did not take a chunk: full, at the bound, forbidden.

@@ -513,6 +513,12 @@ impl Worker {
         }
         if self.store.is_in_use() {
             self.store.clear(now + self.config.reopen_timeout, true);
+            // What was counted and is not there can only be told in the end.
+            self.shared.watch.update(|status| {
+                add(&mut status.lost_records, status.waiting_records);
+                status.waiting_records = 0;
+                status.stats.waiting_bytes = 0;
+            });
         }
         if let Link::Open(inner) = std::mem::replace(&mut self.link, Link::Direct) {
             self.shared.tell(|state| {

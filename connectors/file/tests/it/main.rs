@@ -1,6 +1,7 @@
 //! The file connector against real folders: the contract, damage, limits, positions, crashes.
 #![cfg(test)]
 
+mod consumed;
 mod consumer;
 mod contract;
 mod crash;

@@ -18,11 +18,12 @@ struct Spooled {
 
 impl Spooled {
     fn with(change: fn(&mut SpoolConfig), support: Support) -> Self {
-        let mut limits = MemoryLimits::default();
-        limits.max_chunk_bytes = 16_384.try_into().unwrap();
-        limits.window_chunks = 16.try_into().unwrap();
-        limits.window_bytes = 32_768.try_into().unwrap();
-        limits.capacity_chunks = 64.try_into().unwrap();
+        let limits = MemoryLimits {
+            max_chunk_bytes: 16_384.try_into().unwrap(),
+            window_chunks: 16.try_into().unwrap(),
+            window_bytes: 32_768.try_into().unwrap(),
+            capacity_chunks: 64.try_into().unwrap(),
+        };
         Self {
             medium: MemoryMedium::new(limits),
             folder: tempfile::tempdir().unwrap(),

@@ -1,4 +1,5 @@
 //! The spool over the medium in memory: contract, outages, restarts, disks that fail.
+#![cfg(test)]
 
 mod away;
 mod contract;

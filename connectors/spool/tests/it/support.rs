@@ -87,7 +87,10 @@ pub(crate) fn assert_adds_up(status: &SpoolStatus) {
     );
     assert_eq!(
         status.found_records + stats.spooled_records,
-        stats.replayed_records + status.refused_records + status.waiting_records,
+        stats.replayed_records
+            + status.refused_records
+            + status.lost_records
+            + status.waiting_records,
         "{status:#?}"
     );
 }
