@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod autoscale;
 mod config;
 mod documents;
 mod edges;
@@ -9,6 +10,7 @@ mod habits;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod observability;
+mod poison;
 mod real_log;
 mod refusals;
 mod sigterm;
