@@ -17,8 +17,8 @@ const MAX_DOUBLINGS: u32 = 62;
 pub struct RetryPolicy {
     /// The upper end of the first pause. Default 100 ms, that of Kafka's `retry.backoff.ms`.
     pub min_delay: Duration,
-    /// The upper end of every pause. Default 10 s, that of librdkafka's
-    /// `reconnect.backoff.max.ms`.
+    /// The upper end of every pause. Default 2 s, so that a medium that is back is used within
+    /// 5 s; librdkafka's `reconnect.backoff.max.ms` is 10 s.
     pub max_delay: Duration,
     /// How many failures a chunk survives; `None`, the default, is without limit.
     pub max_attempts: Option<u32>,
@@ -33,7 +33,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             min_delay: Duration::from_millis(100),
-            max_delay: Duration::from_secs(10),
+            max_delay: Duration::from_secs(2),
             max_attempts: None,
             max_elapsed: None,
             seed: 0,
