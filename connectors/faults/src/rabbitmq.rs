@@ -161,11 +161,15 @@ impl RabbitMqNode {
                     output: output.unwrap_or_default().into(),
                 });
             }
-            Ok(TcpStream::connect_timeout(&self.address(), Duration::from_millis(200)).ok())
+            Ok(self.listens().then_some(()))
         })?;
         // It ends with the node; until then somebody must wait for it, or it stays as a zombie.
         std::thread::spawn(move || script.wait());
         Ok(())
+    }
+
+    fn listens(&self) -> bool {
+        TcpStream::connect_timeout(&self.address(), Duration::from_millis(200)).is_ok()
     }
 
     /// Stops the node as an administrator would.
@@ -191,9 +195,11 @@ impl RabbitMqNode {
         run(Command::new("kill").args(["-s", signal, &pid]));
         let process = Path::new("/proc").join(&pid);
         within(STOP, "RabbitMQ ends", || {
-            // One that was killed may wait, as a zombie, for the script.
+            // One that was killed may wait, as a zombie, for the script. It is one as soon as its
+            // first thread has ended; its port is closed with the last one.
             let status = fs::read_to_string(process.join("stat")).unwrap_or_default();
-            Ok((status.is_empty() || status.contains(") Z ")).then_some(()))
+            let ended = status.is_empty() || status.contains(") Z ");
+            Ok((ended && !self.listens()).then_some(()))
         })?;
         fs::remove_file(self.folder.join("pid")).ok();
         Ok(())
@@ -227,6 +233,7 @@ impl RabbitMqNode {
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
             &"-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none",
         );
+        set("ERL_CRASH_DUMP", &inner("erl_crash.dump"));
         set("RABBITMQ_MNESIA_BASE", &inner("mnesia"));
         set("RABBITMQ_LOG_BASE", &inner("log"));
         set("RABBITMQ_PID_FILE", &inner("pid"));
