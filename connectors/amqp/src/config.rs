@@ -1,6 +1,6 @@
 //! Which broker, queue and exchange, and how much may be on its way.
 
-mod limits;
+mod arguments;
 mod name;
 mod password;
 mod start;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use baler_common::transport::uri::{Host, Uri, UriError};
 
 use crate::{SCHEME, SCHEME_TLS};
-pub(crate) use limits::QueueLimits;
+pub(crate) use arguments::QueueArguments;
 pub(crate) use name::{ExchangeKind, Names};
 pub(crate) use password::Password;
 pub(crate) use start::Start;
@@ -30,7 +30,7 @@ pub struct AmqpConfig {
     pub(crate) vhost: Box<str>,
     pub(crate) names: Names,
     pub(crate) queue_type: QueueType,
-    pub(crate) limits: QueueLimits,
+    pub(crate) arguments: QueueArguments,
     pub(crate) declare: bool,
     pub(crate) max_chunk_bytes: NonZeroU32,
     pub(crate) window_chunks: NonZeroU32,
@@ -134,7 +134,7 @@ impl AmqpConfig {
             vhost,
             names: Names::take(&mut uri)?,
             queue_type: QueueType::Quorum,
-            limits: QueueLimits::take(&mut uri)?,
+            arguments: QueueArguments::take(&mut uri)?,
             declare: true,
             max_chunk_bytes: nonzero(16 << 20),
             window_chunks: nonzero(64),
@@ -226,7 +226,7 @@ impl AmqpConfig {
             let why = "it belongs to a queue's declaration, and none is declared";
             return Err(UriError::conflict(setting, "declare=no", why));
         }
-        self.limits
+        self.arguments
             .check(self.queue_type, self.declare, self.names.queue.is_some())
     }
 

@@ -51,7 +51,8 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
 /// Connects to one of the hosts and declares, before `by` and within the configured time.
 ///
 /// The hosts are tried in turn from a random one on, so that many clients spread over a cluster.
-/// One that does not answer leaves the others their share of the time. It fails for good only if
+/// One that does not answer leaves the others their share of the time, or their turn in the next
+/// attempt where shares would be too short to connect in. It fails for good only if
 /// every host says so: one that is away may know better when it is back.
 pub(crate) async fn connect(
     config: &AmqpConfig,
@@ -72,7 +73,8 @@ pub(crate) async fn connect(
     {
         let left = by.saturating_duration_since(Instant::now());
         let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
-        let until = Instant::now() + left / share.max(1);
+        let share = (left / share.max(1)).max(left.min(SHARE_LEAST));
+        let until = Instant::now() + share;
         let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
         match connecting.await {
             Ok(Ok(connected)) => return Ok(connected),
@@ -82,6 +84,9 @@ pub(crate) async fn connect(
     }
     Err(together(failures))
 }
+
+/// Connecting and declaring takes milliseconds, and a second on a broker that has just started.
+const SHARE_LEAST: Duration = Duration::from_millis(1500);
 
 /// An even number from 0 to below this one: the seeds of the standard library's hash tables are
 /// random.

@@ -51,7 +51,7 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
         return Ok(());
     };
     let mut arguments = arguments(config.queue_type);
-    config.limits.add_to(config.queue_type, &mut arguments);
+    config.arguments.add_to(config.queue_type, &mut arguments);
     let mut set = |name: &str, value: &str| {
         arguments.insert(name.into(), AMQPValue::LongString(value.into()));
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baler_common::transport::uri::UriError;
 
-use super::{AmqpConfig, ExchangeKind, QueueLimits, QueueType, Start};
+use super::{AmqpConfig, ExchangeKind, QueueArguments, QueueType, Start};
 
 impl AmqpConfig {
     /// Makes readers that only look: nobody else gets a chunk less, and nothing is left behind.
@@ -51,7 +51,7 @@ impl AmqpConfig {
             self.names.routing_key = "#".into();
         }
         self.queue_type = QueueType::Classic;
-        self.limits = QueueLimits::default();
+        self.arguments = QueueArguments::default();
         // How far a look is behind concerns nobody.
         self.lag_interval = Duration::ZERO;
         Ok(self)

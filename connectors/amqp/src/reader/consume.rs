@@ -19,8 +19,8 @@ use crate::config::{AmqpConfig, QueueType, Start};
 use crate::connect::{Connected, connect, next};
 use crate::error::Failure;
 
-/// The upper end of the first pause between two attempts to connect.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The first pause between two attempts to connect, without its jitter.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
 /// Reads until it is stopped, or fails for good.
 pub(super) async fn run(shared: Arc<Shared>, config: Arc<AmqpConfig>, queue: Box<str>) {
@@ -40,10 +40,12 @@ async fn reconnecting(
     queue: &str,
     position: &mut Option<PositionFile>,
 ) {
+    // The jitter adds up to as much again.
+    let longest = config.reconnect_max / 2;
     let pauses = || {
         ExponentialBuilder::new()
-            .with_min_delay(FIRST_PAUSE.min(config.reconnect_max))
-            .with_max_delay(config.reconnect_max)
+            .with_min_delay(FIRST_PAUSE.min(longest))
+            .with_max_delay(longest)
             .with_jitter()
             .without_max_times()
             .build()
@@ -87,7 +89,7 @@ async fn reconnecting(
         if started.elapsed() > config.reconnect_max {
             pausing = pauses();
         }
-        let pause = pausing.next().unwrap_or(config.reconnect_max);
+        let pause = pausing.next().unwrap_or(longest);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = stopped(shared) => return,

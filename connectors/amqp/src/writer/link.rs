@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
 
@@ -20,6 +20,9 @@ pub(super) struct Link {
     answered: Condvar,
     notify: Mutex<Option<Bell>>,
 }
+
+/// How long the broker may refuse everything at first.
+const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
 
 struct Bell(Arc<dyn Notify>);
 
@@ -51,6 +54,10 @@ struct State {
     /// Answers that the owner has not fetched.
     answers: Vec<(u64, Answer)>,
     counts: AmqpWriterCounts,
+    /// Since when the broker refuses everything on this connection.
+    refused_since: Option<Instant>,
+    /// How many connections in a row were given up for that.
+    fruitless: u32,
     /// The thread is to end, and may say good-bye until then.
     stop: Option<Instant>,
 }
@@ -66,6 +73,8 @@ impl Default for Link {
                 in_flight_bytes: 0,
                 answers: Vec::new(),
                 counts: AmqpWriterCounts::default(),
+                refused_since: None,
+                fruitless: 0,
                 stop: None,
             }),
             work: tokio::sync::Notify::new(),
@@ -89,6 +98,7 @@ impl Link {
         state.answers.clear();
         state.stop = None;
         state.counts.is_blocked = false;
+        state.refused_since = None;
         state.failure = Some(Failure::retry("publish to", "it is being opened"));
     }
 
@@ -146,16 +156,39 @@ impl Link {
                 break;
             };
             state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
-            let count = match answer {
-                Answer::Confirmed => &mut state.counts.confirmed,
-                Answer::Nacked => &mut state.counts.nacked,
-                Answer::Returned(_) => &mut state.counts.returned,
-            };
-            *count += 1;
+            match answer {
+                Answer::Confirmed => {
+                    state.counts.confirmed += 1;
+                    state.refused_since = None;
+                    state.fruitless = 0;
+                }
+                Answer::Nacked => {
+                    state.counts.nacked += 1;
+                    state.refused_since.get_or_insert_with(Instant::now);
+                }
+                Answer::Returned(_) => state.counts.returned += 1,
+            }
             state.answers.push((ticket, answer));
         }
         drop(state);
         self.answered.notify_all();
+    }
+
+    /// Whether the broker has refused everything on this connection for so long that another one
+    /// should be tried; yields for how long.
+    ///
+    /// A channel of RabbitMQ 3.10 that was opened while a quorum queue had no leader can go on
+    /// refusing for ever, although the queue has long had one and takes chunks from other channels.
+    /// A queue that is full refuses as well, so the patience grows from connection to connection.
+    pub(super) fn refused_too_long(&self) -> Option<Duration> {
+        let mut state = self.lock();
+        let refused = state.refused_since?.elapsed();
+        let patience = REFUSED_AT_MOST.saturating_mul(1 << state.fruitless.min(5));
+        if refused < patience {
+            return None;
+        }
+        state.fruitless = state.fruitless.saturating_add(1);
+        Some(refused)
     }
 
     /// The broker blocks the connection, or does so no longer.

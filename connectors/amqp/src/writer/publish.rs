@@ -110,6 +110,10 @@ async fn publish(
         if !answers.is_empty() {
             link.answer(&mut answers);
             link.tell();
+            if let Some(time) = link.refused_too_long() {
+                let message = format!("the broker refused everything for {time:?} (basic.nack)");
+                return Err(Failure::retry("publish to", message));
+            }
         }
         let oldest = window.front().map(|slot| slot.since.max(unblocked_at));
         let overdue = oldest.map(|since| since + config.confirm_timeout);

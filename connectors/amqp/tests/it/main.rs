@@ -2,9 +2,15 @@
 
 #![cfg(test)]
 
+mod cluster;
 mod contract;
 mod fault;
+mod network;
+mod operator;
 mod reader;
+mod stream;
 mod support;
 mod tap;
+mod tls;
+mod traffic;
 mod writer;

@@ -84,6 +84,22 @@ fn nacked_chunk_is_refused_and_may_be_tried_again() {
 }
 
 #[test]
+fn connection_on_which_everything_is_refused_is_given_up() {
+    let node = RabbitMq::shared();
+    let uri = node.uri(&format!("?queue={}&max_length=1", fresh_name("refusing")));
+    let mut writer = opened(&uri);
+    let mut source = ChunkSource::new(1);
+    let error = within_patience("the writer breaks", || {
+        writer.offer(source.next(0, 100)).ok();
+        writer.confirmations(&mut Vec::new()).err()
+    });
+    assert!(error.is_retryable(), "{error}");
+    assert!(error.message.contains("refused everything"), "{error}");
+    writer.reopen(Instant::now() + PATIENCE).unwrap();
+    assert_eq!(writer.counts().connections, 2);
+}
+
+#[test]
 fn limit_of_the_broker_is_learnt_and_what_is_above_it_is_handed_back() {
     let node = RabbitMq::shared();
     let uri = node.uri(&format!("?queue={}", fresh_name("large")));

@@ -1,4 +1,4 @@
-//! How much a queue may hold and for how long, as it is declared.
+//! How a queue is declared: how much it may hold, for how long, and for whom.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use lapin::types::{AMQPValue, FieldTable};
 
 use super::QueueType;
 
-/// How much a queue may hold and for how long. What is not named is the broker's to say, by its
-/// defaults and policies.
+/// How much a queue may hold, for how long, and for whom. What is not named is the broker's to say,
+/// by its defaults and policies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct QueueLimits {
+pub(crate) struct QueueArguments {
     max_length: Option<NonZeroU64>,
     max_length_bytes: Option<NonZeroU64>,
     overflow: Option<Overflow>,
@@ -19,6 +19,7 @@ pub(crate) struct QueueLimits {
     message_ttl: Option<Duration>,
     max_age: Option<Duration>,
     replicas: Option<NonZeroU8>,
+    single_active: bool,
 }
 
 /// What becomes of a chunk when a queue is full.
@@ -47,7 +48,7 @@ impl Overflow {
 /// RabbitMQ counts a message's time to live in milliseconds, in 32 bits.
 const TTL_MOST: Duration = Duration::from_millis(u32::MAX as u64);
 
-impl QueueLimits {
+impl QueueArguments {
     pub(super) fn take(uri: &mut Uri) -> Result<Self, UriError> {
         let limits = Self {
             max_length: uri.take_number("max_length")?,
@@ -57,6 +58,7 @@ impl QueueLimits {
             message_ttl: uri.take_duration("message_ttl")?,
             max_age: uri.take_duration("max_age")?,
             replicas: uri.take_number("replicas")?,
+            single_active: uri.take_bool("single_active")?.unwrap_or(false),
         };
         if limits.message_ttl.is_some_and(|ttl| ttl > TTL_MOST) {
             return Err(UriError::missing("message_ttl is above 49 days: one below"));
@@ -70,7 +72,7 @@ impl QueueLimits {
     /// What is set, and which queues know it.
     fn set(&self) -> impl Iterator<Item = (&'static str, &'static [QueueType])> {
         use QueueType::{Classic, Quorum, Stream};
-        let all: [(_, _, &[QueueType]); 7] = [
+        let all: [(_, _, &[QueueType]); 8] = [
             ("max_length", self.max_length.is_some(), &[Classic, Quorum]),
             (
                 "max_length_bytes",
@@ -86,6 +88,7 @@ impl QueueLimits {
             ),
             ("max_age", self.max_age.is_some(), &[Stream]),
             ("replicas", self.replicas.is_some(), &[Quorum, Stream]),
+            ("single_active", self.single_active, &[Classic, Quorum]),
         ];
         all.into_iter()
             .filter(|(_, is_set, _)| *is_set)
@@ -105,7 +108,7 @@ impl QueueLimits {
                 return Err(UriError::missing(what));
             }
             if !declares {
-                let why = "limits belong to a queue's declaration, and none is declared";
+                let why = "it belongs to a queue's declaration, and none is declared";
                 return Err(UriError::conflict(name, "declare=no", why));
             }
             if !types.contains(&queue_type) {
@@ -161,6 +164,9 @@ impl QueueLimits {
             };
             add(name, number(replicas.get().into()));
         }
+        if self.single_active {
+            add("x-single-active-consumer", AMQPValue::Boolean(true));
+        }
     }
 }
 
@@ -168,8 +174,8 @@ impl QueueLimits {
 mod tests {
     use super::*;
 
-    fn limits(query: &str) -> Result<QueueLimits, UriError> {
-        QueueLimits::take(&mut Uri::parse(&format!("amqp://host?{query}")).unwrap())
+    fn limits(query: &str) -> Result<QueueArguments, UriError> {
+        QueueArguments::take(&mut Uri::parse(&format!("amqp://host?{query}")).unwrap())
     }
 
     fn declared(query: &str, queue_type: QueueType) -> Vec<String> {
@@ -212,8 +218,16 @@ mod tests {
             ["x-initial-cluster-size", "x-max-age", "x-max-length-bytes"]
         );
         assert_eq!(
-            declared("max_length=9&message_ttl=1m", QueueType::Classic),
-            ["x-max-length", "x-message-ttl", "x-overflow"]
+            declared(
+                "max_length=9&message_ttl=1m&single_active=yes",
+                QueueType::Classic
+            ),
+            [
+                "x-max-length",
+                "x-message-ttl",
+                "x-overflow",
+                "x-single-active-consumer"
+            ]
         );
     }
 

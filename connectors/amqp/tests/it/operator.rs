@@ -1,0 +1,261 @@
+//! What an operator, or a limit that one set, does to connections and queues under load.
+
+use std::slice;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass, Verdict};
+use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, within_patience};
+
+use crate::support::{declared, fresh_name, reader, writer};
+use crate::traffic::Traffic;
+
+/// One node for what concerns all of its connections.
+#[test]
+fn operator_closes_connections_and_memory_runs_short_under_load() {
+    let node = RabbitMq::start();
+    let mut traffic = Traffic::new(&node.uri("?queue=q"));
+    traffic.confirm(200);
+    for round in 1..=2 {
+        node.close_connections();
+        traffic.until("both connect again", |traffic| {
+            traffic.broken() >= round && traffic.reconnects() >= round
+        });
+        traffic.confirm(200);
+    }
+    node.set_memory_alarm(true);
+    traffic.until("it is blocked", |traffic| traffic.is_blocked());
+    let (broken, confirmed) = (traffic.broken(), traffic.confirmed());
+    for _ in 0..20 {
+        traffic.step();
+    }
+    assert!(
+        traffic.confirmed() <= confirmed + 64,
+        "it goes on when it is blocked"
+    );
+    node.set_memory_alarm(false);
+    traffic.until("it is not blocked", |traffic| !traffic.is_blocked());
+    traffic.confirm(200);
+    assert_eq!(traffic.broken(), broken, "being blocked breaks nothing");
+    traffic.end();
+    slow_consumer_loses_its_channel(&node);
+}
+
+/// The broker takes chunks back that are held for too long: they come again.
+fn slow_consumer_loses_its_channel(node: &RabbitMq) {
+    let patience = "application:set_env(rabbit, consumer_timeout, 1000), \
+                    application:set_env(rabbit, channel_tick_interval, 500).";
+    node.control(&["eval", patience]);
+    let uri = node.uri("?queue=slow&queue_type=classic");
+    let mut traffic = Traffic::new(&uri);
+    traffic.confirm(10);
+    traffic.end();
+    let mut pump = Pump::open(writer(&uri));
+    pump.push(ChunkSource::new(2).take(3));
+    let mut taps = [Tap::holding(reader(&uri), 3)];
+    drive(
+        "it holds them",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |_, taps| taps[0].unsettled().len() == 3,
+    );
+    let error = within_patience("the broker closes the channel", || {
+        let reader = taps[0].reader();
+        reader
+            .receive(Instant::now() + Duration::from_millis(100))
+            .err()
+    });
+    assert!(error.is_retryable(), "{error}");
+    assert!(error.message.contains("timeout"), "{error}");
+    // What it still holds is stale now, and comes again.
+    taps[0].acknowledge();
+    drive("they come again", &mut [], &mut taps, |_, taps| {
+        taps[0].received().len() == 6
+    });
+    assert_eq!(taps[0].distinct(), 3);
+}
+
+#[test]
+fn queue_deleted_under_load_is_declared_again() {
+    let node = RabbitMq::shared();
+    let queue = fresh_name("deleted");
+    let uri = node.uri(&format!("?queue={queue}"));
+    declared(&uri);
+    let mut pump = Pump::open(writer(&uri));
+    let mut source = ChunkSource::new(1);
+    let mut taps = [Tap::new(reader(&uri))];
+    pump.push(source.take(100));
+    drive(
+        "some pass",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |_, taps| taps[0].distinct() == 100,
+    );
+    pump.push(source.take(50));
+    node.control(&["delete_queue", &queue]);
+    // What was in the queue is gone with it, by the operator's choice. The reader declares it anew,
+    // and what the writer publishes meanwhile is returned: refused, never confirmed.
+    within_patience("it reads again", || {
+        taps[0].poll(Duration::from_millis(20));
+        (taps[0].reader().stats().reconnects >= 1).then_some(())
+    });
+    let before = taps[0].distinct();
+    drive(
+        "a fresh chunk passes",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |pumps, _| pumps[0].is_done(),
+    );
+    pump.push(source.take(10));
+    drive(
+        "a fresh chunk passes",
+        slice::from_mut(&mut pump),
+        &mut taps,
+        |_, taps| taps[0].distinct() >= before + 10,
+    );
+}
+
+#[test]
+fn full_queue_refuses_and_loses_nothing() {
+    let node = RabbitMq::shared();
+    for queue_type in ["classic", "quorum"] {
+        let queue = fresh_name("bounded");
+        let uri = node.uri(&format!(
+            "?queue={queue}&queue_type={queue_type}&max_length=20&prefetch=4"
+        ));
+        let mut traffic = Traffic::new(&uri);
+        traffic.may_overtake = true;
+        traffic.tap.set_demand(0);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(1) {
+            traffic.step();
+        }
+        // Publishing is stopped a little late where the queue is replicated.
+        let taken = traffic.confirmed();
+        assert!((20..200).contains(&taken), "{taken} in a queue of 20");
+        traffic.tap.set_demand(1 << 20);
+        traffic.confirm(300);
+        traffic.end();
+    }
+}
+
+#[test]
+fn limits_are_declared_and_another_limit_is_a_final_error() {
+    let node = RabbitMq::shared();
+    let queue = fresh_name("limits");
+    let rest = format!(
+        "?queue={queue}&max_length=7&overflow=drop-head&delivery_limit=2&message_ttl=1h&replicas=1"
+    );
+    declared(&node.uri(&rest));
+    let listed = node.control(&["list_queues", "--silent", "name", "arguments"]);
+    let line = listed
+        .lines()
+        .find(|line| line.starts_with(&queue))
+        .unwrap();
+    for argument in [
+        "x-max-length",
+        "drop-head",
+        "x-delivery-limit",
+        "x-message-ttl",
+        "x-quorum-initial-group-size",
+    ] {
+        assert!(line.contains(argument), "{argument}: {line}");
+    }
+    let mut writer = writer(&node.uri(&format!("?queue={queue}&max_length=8")));
+    let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final);
+    assert!(error.message.contains("x-max-length"), "{error}");
+}
+
+#[test]
+fn chunk_above_the_delivery_limit_goes_where_dead_letters_go() {
+    let node = RabbitMq::shared();
+    let (queue, dead) = (fresh_name("poison"), fresh_name("dead"));
+    let uri = node.uri(&format!(
+        "?queue={queue}&delivery_limit=2&dead_letter_queue={dead}"
+    ));
+    declared(&uri);
+    let mut pump = Pump::open(writer(&uri));
+    pump.push(ChunkSource::new(1).take(1));
+    let mut taps = [
+        Tap::holding(reader(&uri), 1),
+        Tap::new(reader(&node.uri(&format!("?queue={dead}")))),
+    ];
+    for _ in 0..3 {
+        drive(
+            "it comes",
+            slice::from_mut(&mut pump),
+            &mut taps,
+            |_, taps| taps[0].unsettled().len() == 1,
+        );
+        let label = taps[0].unsettled()[0];
+        taps[0].settle(label, Verdict::Retry);
+    }
+    drive("it is put aside", &mut [], &mut taps, |_, taps| {
+        taps[1].distinct() == 1
+    });
+    assert_eq!(taps[0].received().len(), 3);
+}
+
+#[test]
+fn lag_is_what_waits_and_what_is_held() {
+    let node = RabbitMq::shared();
+    for settings in ["", "&queue_type=stream"] {
+        let queue = fresh_name("lag");
+        let uri = node.uri(&format!(
+            "?queue={queue}&prefetch=5&lag_interval=50ms{settings}"
+        ));
+        declared(&uri);
+        let mut pump = Pump::open(writer(&uri));
+        pump.push(ChunkSource::new(1).take(50));
+        drive(
+            "all is confirmed",
+            slice::from_mut(&mut pump),
+            &mut [],
+            |pumps, _| pumps[0].is_done(),
+        );
+        let mut tap = Tap::holding(reader(&uri), 10);
+        let lag = |tap: &mut Tap, chunks: u64| {
+            within_patience("the lag is told", || {
+                tap.poll(Duration::from_millis(10));
+                (tap.reader().stats().total_lag() == Some(chunks)).then_some(())
+            });
+        };
+        lag(&mut tap, 50);
+        assert_eq!(tap.reader().stats().lag[0].lane, queue.clone().into());
+        tap.acknowledge();
+        tap.set_demand(1 << 20);
+        lag(&mut tap, 0);
+        assert_eq!(tap.distinct(), 50);
+    }
+}
+
+#[test]
+fn virtual_host_that_is_missing_is_a_final_error() {
+    let node = RabbitMq::shared();
+    let uri = node.uri("/nowhere?queue=q");
+    let error = writer(&uri).reopen(Instant::now() + PATIENCE).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final, "{error}");
+    let error = reader(&uri).receive(Instant::now() + PATIENCE).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final, "{error}");
+}
+
+#[test]
+fn password_comes_from_a_file_that_may_change() {
+    let node = RabbitMq::shared();
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("password");
+    let queue = fresh_name("password");
+    let uri = format!(
+        "amqp://guest@{}?queue={queue}&password_file={}",
+        node.address(),
+        file.display()
+    );
+    std::fs::write(&file, "wr0ng-s3cret\n").unwrap();
+    let mut writer = writer(&uri);
+    let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final);
+    let shown = format!("{error} {error:?} {writer:?}");
+    assert!(!shown.contains("wr0ng-s3cret"), "{shown}");
+    std::fs::write(&file, "guest\n").unwrap();
+    writer.reopen(Instant::now() + PATIENCE).unwrap();
+}
