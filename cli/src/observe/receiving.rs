@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use baler_analysis::{SourceReport, SourceWatch};
 use baler_common::container::LossReason;
+use baler_common::transport::ReaderStats;
 
 use super::exposition::Exposition;
 use super::health::{Check, Limits};
@@ -29,18 +30,35 @@ impl Observable for Worker {
 
     fn checks(&self, _: Limits, _: Instant) -> Vec<Check> {
         let report = self.watch.report();
-        let state = match report.reader.connected {
-            Some(true) => "connected",
-            Some(false) => "disconnected",
-            None => "unknown",
-        };
-        let mut check = Check::new("reader", report.reader.connected != Some(false))
-            .with("worker", self.name.as_str())
-            .with("state", state);
+        let mut check = reader_check(&self.name, &report.reader);
         if let Some(lanes) = report.assigned {
             check = check.with("lanes", lanes);
         }
         vec![check]
+    }
+}
+
+/// Whether a reader reaches its medium, as far as it knows.
+pub(super) fn reader_check(worker: &str, stats: &ReaderStats) -> Check {
+    let state = match stats.connected {
+        Some(true) => "connected",
+        Some(false) => "disconnected",
+        None => "unknown",
+    };
+    Check::new("reader", stats.connected != Some(false))
+        .with("worker", worker)
+        .with("state", state)
+}
+
+/// What a reader says of its medium.
+pub(super) fn reader(worker: &str, stats: &ReaderStats, exposition: &mut Exposition) {
+    if let Some(connected) = stats.connected {
+        exposition.set(&metric::READER_CONNECTED, &[worker], connected);
+    }
+    exposition.set(&metric::READER_RECONNECTS, &[worker], stats.reconnects);
+    exposition.set(&metric::READER_REBALANCES, &[worker], stats.rebalances);
+    for lag in &stats.lag {
+        exposition.set(&metric::LANE_LAG, &[worker, &lag.lane], lag.chunks);
     }
 }
 
@@ -66,17 +84,10 @@ fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
         exposition.set(&metric::CHUNKS_MISSING, &[worker, text], missing);
     }
     exposition.set(&metric::SETTLEMENTS_STALE, one, report.stale);
-    if let Some(connected) = report.reader.connected {
-        exposition.set(&metric::READER_CONNECTED, one, connected);
-    }
     exposition.set(&metric::READER_ERRORS, one, report.transport_errors);
-    exposition.set(&metric::READER_RECONNECTS, one, report.reader.reconnects);
-    exposition.set(&metric::READER_REBALANCES, one, report.reader.rebalances);
+    reader(worker, &report.reader, exposition);
     if let Some(lanes) = report.assigned {
         exposition.set(&metric::LANES_ASSIGNED, one, lanes);
-    }
-    for lag in &report.reader.lag {
-        exposition.set(&metric::LANE_LAG, &[worker, &lag.lane], lag.chunks);
     }
     exposition.set(&metric::PRODUCER_LANES, one, report.lanes);
     exposition.set(&metric::PRODUCER_LANES_ENDED, one, report.complete_lanes);
