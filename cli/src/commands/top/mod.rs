@@ -1,6 +1,6 @@
 //! `baler top`: the figures of a running process, live in a terminal or once for scripts.
 //!
-//! /metrics -> [`Scraper`] -> [`Snapshot`] pairs -> [`View`] -> screen, table or JSON
+//! /metrics -> [`Scraper`] -> pairs of snapshots -> [`View`] -> screen, table or JSON
 
 mod live;
 mod scrape;
