@@ -20,8 +20,8 @@ pub(crate) struct GlobalArgs {
     pub(crate) quiet: bool,
     /// Take what flags and environment do not say from this TOML file
     ///
-    /// A section a command, [global] and [shipping] for what several take; a key is a flag's name
-    /// with underscores: [send] wait_time = "1s".
+    /// A section a command, `[global]`, `[observe]` and `[shipping]` for what several take; a key is
+    /// a flag's name with underscores: `[send]` wait_time = "1s".
     #[arg(long, global = true, value_name = "FILE", env = "BALER_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// How long draining may take after SIGINT, SIGTERM or the last record
