@@ -13,6 +13,12 @@ pub enum FaultError {
          apt-get install -y --no-install-recommends rabbitmq-server"
     )]
     NotInstalled,
+    /// Certificates or keys cannot be used.
+    #[error("cannot speak TLS: {message}")]
+    Tls {
+        /// What is wrong with them.
+        message: Box<str>,
+    },
     /// The operating system refused something.
     #[error("cannot {what}: {source}")]
     Io {

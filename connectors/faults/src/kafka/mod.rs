@@ -1,0 +1,251 @@
+//! A proxy before a Kafka cluster.
+
+mod protocol;
+mod relay;
+#[cfg(feature = "tls")]
+mod tls;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::{FaultError, TcpProxy};
+#[cfg(feature = "tls")]
+pub use tls::KafkaTls;
+
+/// Stands before a Kafka cluster: has a [`TcpProxy`] before each broker, and names those instead of
+/// the brokers in every answer, so that no client goes past it.
+///
+/// Its switches are those of [`TcpProxy`], for all brokers, those that are found later included.
+/// Where it speaks TLS, they concern the bytes as they are on the wire.
+/// Versions of requests whose answers would name brokers elsewhere (KIP-951) are not offered.
+#[derive(Debug)]
+pub struct KafkaProxy {
+    bootstrap_servers: String,
+    shared: Arc<Shared>,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+struct Shared {
+    #[cfg(feature = "tls")]
+    tls: Option<Arc<rustls::ServerConfig>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By the host and port that the cluster names.
+    fronts: BTreeMap<(String, u16), Front>,
+    switches: Switches,
+    closed: bool,
+}
+
+/// What was switched, for brokers that are found later.
+#[derive(Debug, Clone, Copy, Default)]
+struct Switches {
+    frozen: bool,
+    delay: Duration,
+    bytes_per_second: Option<u64>,
+}
+
+/// What stands before a broker: the proxy that misbehaves, and behind it the relay that renames.
+#[derive(Debug)]
+struct Front {
+    proxy: TcpProxy,
+    relay: SocketAddr,
+}
+
+/// The two ways of a client's connection.
+type Ways = (Box<dyn Read + Send>, Box<dyn Write + Send>);
+
+impl KafkaProxy {
+    /// Starts before the brokers at `host:port,host:port`, in plain text.
+    ///
+    /// # Errors
+    ///
+    /// A broker is malformed, or no port of the loopback can be listened on.
+    pub fn start(bootstrap_servers: &str) -> Result<Self, FaultError> {
+        Self::before(
+            bootstrap_servers,
+            Shared {
+                #[cfg(feature = "tls")]
+                tls: None,
+                state: Mutex::default(),
+            },
+        )
+    }
+
+    /// Starts before the brokers at `host:port,host:port`; clients must speak TLS to it, it speaks
+    /// plain text to brokers.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start), or the certificates cannot be used.
+    #[cfg(feature = "tls")]
+    pub fn start_tls(bootstrap_servers: &str, tls: &KafkaTls) -> Result<Self, FaultError> {
+        Self::before(
+            bootstrap_servers,
+            Shared {
+                tls: Some(tls.server()?),
+                state: Mutex::default(),
+            },
+        )
+    }
+
+    fn before(bootstrap_servers: &str, shared: Shared) -> Result<Self, FaultError> {
+        let mut proxy = Self {
+            bootstrap_servers: String::new(),
+            shared: Arc::new(shared),
+        };
+        let mut names = Vec::new();
+        for broker in bootstrap_servers.split(',') {
+            let (host, port) = broker
+                .rsplit_once(':')
+                .and_then(|(host, port)| Some((host, port.parse().ok()?)))
+                .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
+                .map_err(FaultError::io(format!("find the broker {broker}")))?;
+            let address = proxy.shared.front(host, port);
+            let address = address.map_err(FaultError::io("listen on the loopback"))?;
+            names.push(address.to_string());
+        }
+        proxy.bootstrap_servers = names.join(",");
+        Ok(proxy)
+    }
+
+    /// Where to connect to: `127.0.0.1:port`, once for each broker, with commas between.
+    pub fn bootstrap_servers(&self) -> &str {
+        &self.bootstrap_servers
+    }
+
+    /// Resets every connection.
+    pub fn cut(&self) {
+        self.shared.each(TcpProxy::cut);
+    }
+
+    /// Cuts the connections of each broker after this many more bytes towards it: in the middle of a
+    /// frame, as it happens.
+    pub fn cut_after(&self, bytes: u64) {
+        self.shared.each(|proxy| proxy.cut_after(bytes));
+    }
+
+    /// While frozen, nothing is forwarded either way and nothing breaks: half-open connections. What
+    /// clients send meanwhile is swallowed by the buffers of the operating system, and forwarded
+    /// once it thaws.
+    pub fn set_frozen(&self, frozen: bool) {
+        self.shared.switch(|switches| switches.frozen = frozen);
+    }
+
+    /// Delays each piece that is forwarded.
+    pub fn set_delay(&self, delay: Duration) {
+        self.shared.switch(|switches| switches.delay = delay);
+    }
+
+    /// Bounds the rate of each direction of each connection.
+    pub fn set_bytes_per_second(&self, rate: Option<u64>) {
+        self.shared
+            .switch(|switches| switches.bytes_per_second = rate);
+    }
+
+    /// How many connections were forwarded so far.
+    pub fn connections(&self) -> usize {
+        let state = self.shared.lock();
+        let fronts = state.fronts.values();
+        fronts.map(|front| front.proxy.connections()).sum()
+    }
+}
+
+impl Drop for KafkaProxy {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.closed = true;
+        // Each ends its connections as it is dropped.
+        for front in std::mem::take(&mut state.fronts).into_values() {
+            // Wakes the thread that accepts; if this fails it is not waiting.
+            drop(TcpStream::connect(front.relay));
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn each(&self, act: impl Fn(&TcpProxy)) {
+        for front in self.lock().fronts.values() {
+            act(&front.proxy);
+        }
+    }
+
+    fn switch(&self, change: impl FnOnce(&mut Switches)) {
+        let mut state = self.lock();
+        change(&mut state.switches);
+        for front in state.fronts.values() {
+            state.switches.set(&front.proxy);
+        }
+    }
+
+    /// Where clients find a broker; it gets a front if it has none.
+    fn front(self: &Arc<Self>, host: &str, port: u16) -> io::Result<SocketAddr> {
+        let mut state = self.lock();
+        let name = (host.to_owned(), port);
+        if let Some(front) = state.fronts.get(&name) {
+            return Ok(front.proxy.address());
+        }
+        if state.closed {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let relay = listener.local_addr()?;
+        let proxy = TcpProxy::start()?;
+        proxy.set_target(Some(relay));
+        state.switches.set(&proxy);
+        let address = proxy.address();
+        state.fronts.insert(name.clone(), Front { proxy, relay });
+        drop(state);
+        let shared = Arc::clone(self);
+        thread::spawn(move || accept(&listener, &name, &shared));
+        Ok(address)
+    }
+
+    /// What to name instead of a broker.
+    fn instead_of(self: &Arc<Self>, host: &str, port: i32) -> Option<(String, u16)> {
+        let address = self.front(host, u16::try_from(port).ok()?).ok()?;
+        Some((address.ip().to_string(), address.port()))
+    }
+
+    /// The two ways of a client's connection, in plain text.
+    fn split(&self, client: TcpStream) -> io::Result<Ways> {
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            let (from, to) = tls::split(client, Arc::clone(tls))?;
+            return Ok((Box::new(from), Box::new(to)));
+        }
+        Ok((Box::new(client.try_clone()?), Box::new(client)))
+    }
+}
+
+impl Switches {
+    fn set(self, proxy: &TcpProxy) {
+        proxy.set_frozen(self.frozen);
+        proxy.set_delay(self.delay);
+        proxy.set_bytes_per_second(self.bytes_per_second);
+    }
+}
+
+fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<Shared>) {
+    for client in listener.incoming() {
+        if shared.lock().closed {
+            return;
+        }
+        let (host, port) = broker;
+        // A broker that is away ends the connection, as one that dies does.
+        if let (Ok(client), Ok(broker)) = (client, TcpStream::connect((&**host, *port))) {
+            relay::start(client, broker, shared).ok();
+        }
+    }
+}
