@@ -9,7 +9,8 @@ use baler_common::transport::uri::{Host, Uri, UriError};
 
 use crate::embedded::EmbeddedCluster;
 use crate::error::KafkaConfigError;
-use crate::settings::{self, ClientSettings};
+use crate::settings::{self, ClientSettings, User};
+use crate::topic::NewTopicShape;
 use crate::{EMBEDDED_SCHEME, SCHEME};
 
 /// The settings of both ends.
@@ -21,6 +22,9 @@ pub struct KafkaConfig {
     pub(crate) window_chunks: NonZeroU32,
     pub(crate) window_bytes: NonZeroU32,
     pub(crate) max_message_bytes: NonZeroU32,
+    /// Whether the user set it.
+    pub(crate) max_message_is_set: bool,
+    pub(crate) create_topic: Option<NewTopicShape>,
     pub(crate) partition_by: PartitionBy,
     pub(crate) headers: Headers,
     pub(crate) revoke_timeout: Duration,
@@ -42,7 +46,8 @@ pub(crate) enum TapStart {
 pub enum PartitionBy {
     /// The chunk's producer: all its chunks are in one partition, in order.
     Producer,
-    /// The chunk's producer and lane: each lane is in one partition, in order.
+    /// The chunk's producer and lane: each lane is in one partition, in order. Where the sender
+    /// deals records to lanes by their trace, a trace is in one partition: `partition_by=trace`.
     Lane,
     /// The partitions in turn. No order is kept.
     RoundRobin,
@@ -71,7 +76,7 @@ const DEFAULT_PARTITIONS: u16 = 4;
 const MAX_REPLICATION: u16 = 3;
 
 /// The least that librdkafka takes as `message.max.bytes`.
-const LEAST_MESSAGE_MAX_BYTES: u32 = 1_000;
+pub(crate) const LEAST_MESSAGE_MAX_BYTES: u32 = 1_000;
 
 impl KafkaConfig {
     /// This topic of the cluster that these brokers (`host:port,host:port`) belong to, and
@@ -90,6 +95,8 @@ impl KafkaConfig {
             window_chunks: nonzero(1024),
             window_bytes: nonzero(64 << 20),
             max_message_bytes: nonzero(MESSAGE_MAX_BYTES),
+            max_message_is_set: false,
+            create_topic: None,
             partition_by: PartitionBy::Producer,
             headers: Headers::All,
             revoke_timeout: Duration::from_secs(3),
@@ -107,13 +114,13 @@ impl KafkaConfig {
     pub fn embedded(topic: impl Into<Box<str>>, partitions: u16) -> Result<Self, KafkaConfigError> {
         let topic = topic.into();
         let cluster = EmbeddedCluster::start(&topic, partitions)?;
-        Ok(Self::at(cluster, topic))
+        Ok(Self::in_cluster(Arc::new(cluster), topic))
     }
 
-    /// A topic of this cluster, and defaults.
-    fn at(cluster: EmbeddedCluster, topic: Box<str>) -> Self {
+    /// A topic of this cluster inside the process, and defaults.
+    pub fn in_cluster(cluster: Arc<EmbeddedCluster>, topic: impl Into<Box<str>>) -> Self {
         let mut config = Self::new(cluster.bootstrap_servers(), topic);
-        config.embedded = Some(Arc::new(cluster));
+        config.embedded = Some(cluster);
         config
     }
 
@@ -130,15 +137,31 @@ impl KafkaConfig {
         if topic.is_empty() {
             return Err(UriError::missing("the topic").into());
         }
+        let create_topic = uri.take_with("create_topic", "PARTITIONS,REPLICATION", |text| {
+            text.parse::<NewTopicShape>().ok()
+        })?;
         let mut config = if uri.scheme() == EMBEDDED_SCHEME {
             uri.no_host()?;
             let partitions = uri.take_number::<NonZeroU16>("partitions")?;
+            if partitions.is_some() && create_topic.is_some() {
+                let why = "both say how many partitions there are";
+                return Err(KafkaConfigError::conflict(
+                    "partitions",
+                    "create_topic",
+                    why,
+                ));
+            }
             let brokers = uri.take_number::<NonZeroU16>("brokers")?;
             let brokers = brokers.unwrap_or(NonZeroU16::MIN);
             let cluster = EmbeddedCluster::with_brokers(brokers)?;
             let partitions = partitions.map_or(DEFAULT_PARTITIONS, Into::into);
-            cluster.create_topic(&topic, partitions, brokers.get().min(MAX_REPLICATION))?;
-            Self::at(cluster, topic)
+            let replication = brokers.get().min(MAX_REPLICATION);
+            let (partitions, replication) = match create_topic {
+                Some(shape) => (shape.partitions.get(), shape.replication.get()),
+                None => (partitions, replication),
+            };
+            cluster.create_topic(&topic, partitions, replication)?;
+            Self::in_cluster(Arc::new(cluster), topic)
         } else {
             if uri.hosts().is_empty() {
                 return Err(UriError::missing("the host").into());
@@ -146,6 +169,7 @@ impl KafkaConfig {
             let hosts: Vec<_> = uri.hosts().iter().map(Host::to_string).collect();
             Self::new(&hosts.join(","), topic)
         };
+        config.create_topic = create_topic.filter(|_| config.embedded.is_none());
         if let Some(chunks) = uri.take_number("window_chunks")? {
             config.window_chunks = chunks;
         }
@@ -159,12 +183,14 @@ impl KafkaConfig {
                 (bytes.get() >= LEAST_MESSAGE_MAX_BYTES).then_some(bytes)
             })?
         {
-            config.max_message_bytes = bytes;
+            config = config.max_message_bytes(bytes);
         }
         let choices = [
             ("producer", PartitionBy::Producer),
             ("lane", PartitionBy::Lane),
             ("round_robin", PartitionBy::RoundRobin),
+            // Whoever sends deals records to lanes by their trace.
+            ("trace", PartitionBy::Lane),
         ];
         if let Some(choice) = uri.take_choice("partition_by", &choices)? {
             config.partition_by = choice;
@@ -181,12 +207,17 @@ impl KafkaConfig {
             .map(|user| (user.into(), uri.password().map(Into::into)));
         let rest = uri.take_rest();
         uri.finish()?;
-        settings::check(&rest, credentials.is_some())?;
+        let user = match &credentials {
+            None => User::None,
+            Some((_, None)) => User::WithoutPassword,
+            Some((_, Some(_))) => User::WithPassword,
+        };
+        settings::check(&rest, user)?;
         if let Some((user, password)) = credentials {
             config.client.set("sasl.username", user);
-            config
-                .client
-                .set("sasl.password", password.unwrap_or_default());
+            if let Some(password) = password {
+                config.client.set("sasl.password", password);
+            }
         }
         for (name, value) in rest {
             config.client.set(&name, value);
@@ -210,11 +241,19 @@ impl KafkaConfig {
     }
 
     /// Sets the largest message, in bytes (`message.max.bytes`; at least 1,000). The largest chunk
-    /// is 512 bytes smaller.
+    /// is 512 bytes smaller. Where it is not set, the topic's limit counts, up to 1,000,000 bytes.
     #[must_use]
     pub fn max_message_bytes(mut self, bytes: NonZeroU32) -> Self {
         let least = NonZeroU32::MIN.saturating_add(LEAST_MESSAGE_MAX_BYTES - 1);
         self.max_message_bytes = bytes.max(least);
+        self.max_message_is_set = true;
+        self
+    }
+
+    /// Has the writer create the topic when it opens, if there is none.
+    #[must_use]
+    pub fn create_topic(mut self, shape: NewTopicShape) -> Self {
+        self.create_topic = Some(shape);
         self
     }
 
@@ -251,7 +290,7 @@ impl KafkaConfig {
             .iter()
             .map(|(name, value)| ((*name).into(), (*value).into()))
             .collect();
-        settings::check(&settings, false)?;
+        settings::check(&settings, User::None)?;
         for (name, value) in settings {
             self.client.set(&name, value);
         }
@@ -279,12 +318,16 @@ impl KafkaConfig {
 
     /// The largest chunk that fits into a message.
     pub(crate) fn max_chunk_bytes(&self) -> NonZeroUsize {
-        let bytes = self.max_message_bytes.get().saturating_sub(OVERHEAD);
-        usize::try_from(bytes)
-            .ok()
-            .and_then(NonZeroUsize::new)
-            .unwrap_or(NonZeroUsize::MIN)
+        chunk_of(self.max_message_bytes.get())
     }
+}
+
+/// The largest chunk in a message of so many bytes.
+pub(crate) fn chunk_of(message_bytes: u32) -> NonZeroUsize {
+    usize::try_from(message_bytes.saturating_sub(OVERHEAD))
+        .ok()
+        .and_then(NonZeroUsize::new)
+        .unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The endpoint, as a URI without settings and credentials.
@@ -324,13 +367,13 @@ mod tests {
         assert_eq!(config.partition_by, PartitionBy::Lane);
         assert_eq!(config.headers, Headers::Needed);
         assert_eq!(config.revoke_timeout, Duration::from_secs(1));
-        let producer = config.producer(false);
+        let producer = config.producer(false).unwrap();
         assert_eq!(producer.get("bootstrap.servers"), Some("a:9092,b:9093"));
         assert_eq!(producer.get("linger.ms"), Some("50"));
         assert_eq!(producer.get("acks"), Some("all"));
         assert_eq!(producer.get("enable.idempotence"), Some("true"));
         assert_eq!(producer.get("message.max.bytes"), Some("1048576"));
-        assert_eq!(config.consumer().get("group.id"), Some("mine"));
+        assert_eq!(config.consumer().unwrap().get("group.id"), Some("mine"));
     }
 
     #[test]
@@ -339,7 +382,7 @@ mod tests {
             "kafka://me:hush@broker/chunks?security.protocol=sasl_ssl&sasl.mechanism=SCRAM-SHA-512",
         )
         .unwrap();
-        let producer = config.producer(false);
+        let producer = config.producer(false).unwrap();
         assert_eq!(producer.get("sasl.username"), Some("me"));
         assert_eq!(producer.get("sasl.password"), Some("hush"));
         assert_eq!(producer.get("sasl.mechanism"), Some("SCRAM-SHA-512"));
@@ -388,6 +431,32 @@ mod tests {
             ("bootstrap.servers=b:1", "bootstrap.servers", "hosts"),
             ("enable.auto.commit=false", "enable.auto.commit", "settle"),
             (
+                "sasl.password=a&sasl.password.file=/b",
+                "sasl.password",
+                "sasl.password.file",
+            ),
+            (
+                "sasl.mechanism=OAUTHBEARER",
+                "sasl.mechanism=OAUTHBEARER",
+                "sasl.oauthbearer.token.file",
+            ),
+            (
+                "sasl.mechanism=PLAIN&sasl.oauthbearer.token.file=/t",
+                "sasl.mechanism=PLAIN",
+                "sasl.oauthbearer.token.file",
+            ),
+            (
+                "sasl.mechanism=OAUTHBEARER&sasl.oauthbearer.method=oidc",
+                "sasl.oauthbearer.method=oidc",
+                "this build",
+            ),
+            (
+                "sasl.mechanism=OAUTHBEARER&sasl.oauthbearer.token.file=/t\
+                 &enable.sasl.oauthbearer.unsecure.jwt=true",
+                "enable.sasl.oauthbearer.unsecure.jwt",
+                "sasl.oauthbearer.token.file",
+            ),
+            (
                 "acks=all&request.required.acks=1",
                 "acks",
                 "request.required.acks",
@@ -419,7 +488,38 @@ mod tests {
     #[test]
     fn weaker_acknowledgements_can_be_asked_for() {
         let config = config("kafka://host/topic?acks=1&enable.idempotence=false").unwrap();
-        assert_eq!(config.producer(false).get("acks"), Some("1"));
+        assert_eq!(config.producer(false).unwrap().get("acks"), Some("1"));
+    }
+
+    #[test]
+    fn topic_that_is_to_be_created_has_a_shape() {
+        let made = config("kafka://host/topic?create_topic=12,3&partition_by=trace").unwrap();
+        assert_eq!(made.create_topic.unwrap().to_string(), "12,3");
+        assert_eq!(made.partition_by, PartitionBy::Lane);
+        let wrong = config("kafka://host/topic?create_topic=12").unwrap_err();
+        assert!(wrong.to_string().contains("PARTITIONS,REPLICATION"));
+        config("kafka+mock:topic?create_topic=2,1").unwrap();
+        let both = config("kafka+mock:topic?create_topic=2,1&partitions=2").unwrap_err();
+        let text = both.to_string();
+        assert!(text.contains("partitions") && text.contains("create_topic"));
+    }
+
+    #[test]
+    fn password_of_a_file_is_read_when_a_client_is_made() {
+        let name = format!("baler-kafka-config-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, "hush\n").unwrap();
+        let config = config(&format!(
+            "kafka://me@broker/chunks?security.protocol=sasl_ssl&sasl.password.file={}",
+            path.display()
+        ))
+        .unwrap();
+        let producer = config.producer(false).unwrap();
+        assert_eq!(producer.get("sasl.password"), Some("hush"));
+        assert_eq!(producer.get("sasl.password.file"), None);
+        std::fs::remove_file(&path).unwrap();
+        let failure = config.producer(false).unwrap_err();
+        assert!(failure.message.contains("sasl.password.file"));
     }
 
     #[test]

@@ -124,12 +124,24 @@ pub(crate) fn is_refusal(code: RDKafkaErrorCode) -> bool {
             | Code::GroupAuthorizationFailed
             | Code::IllegalSASLState
             | Code::SaslAuthenticationFailed
+            // A connection that breaks during the handshake is another error.
+            | Code::SSL
             | Code::SecurityDisabled
             | Code::TopicAuthorizationFailed
             | Code::TransactionalIdAuthorizationFailed
             | Code::UnacceptableCredential
             | Code::UnsupportedSASLMechanism
     )
+}
+
+/// Whether a broker ended a connection with an alert of TLS (RFC 8446, section 6.2) that speaks of
+/// the client: its certificate is missing, or not believed. librdkafka calls it a failed transport,
+/// since with TLS 1.3 it comes after the handshake; OpenSSL's text has the alert's number.
+pub(crate) fn is_alert(reason: &str) -> bool {
+    let (_, rest) = reason.split_once("SSL alert number ").unwrap_or_default();
+    let number = rest.split(|c: char| !c.is_ascii_digit()).next();
+    let number = number.and_then(|number| number.parse::<u8>().ok());
+    matches!(number, Some(40..=49 | 70 | 71 | 116))
 }
 
 /// librdkafka's code, if the error has one.
@@ -140,6 +152,21 @@ pub(crate) fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alert_about_the_client_is_a_refusal() {
+        let received = "Receive failed: error:0A00045C:SSL routines::tlsv13 alert certificate \
+                        required: SSL alert number 116 (after 0ms in state APIVERSION_QUERY)";
+        assert!(is_alert(received));
+        for other in [
+            "",
+            "SSL alert number ",
+            "SSL alert number 80",
+            "Connection reset",
+        ] {
+            assert!(!is_alert(other), "{other}");
+        }
+    }
 
     #[test]
     fn errors_are_sorted_by_what_they_concern() {

@@ -1,17 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+mod admin;
 mod config;
 mod embedded;
 mod error;
 mod headers;
 mod reader;
+mod secrets;
 mod settings;
+mod token;
+mod topic;
 mod writer;
 
 pub use config::{Headers, KafkaConfig, PartitionBy};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
 pub use reader::KafkaReader;
+pub use topic::{NewTopicShape, ShapeError};
 pub use writer::KafkaWriter;
 
 /// The scheme of this medium's URIs.

@@ -7,7 +7,9 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 
 use crate::config::{KafkaConfig, TapStart};
-use crate::error::KafkaConfigError;
+use crate::error::{Failure, KafkaConfigError};
+use crate::secrets::{self, FILES, TOKEN_FILE};
+use crate::token::TokenSource;
 
 /// What both ends set where the user is silent.
 const BOTH: &[(&str, &str)] = &[
@@ -49,6 +51,8 @@ const CONSUMER: &[(&str, &str)] = &[
     ("queued.min.messages", "1000"),
     // A consumer that was killed is replaced after this; 45 s is the client's default.
     ("session.timeout.ms", "10000"),
+    // How far the reader is behind, and how often it connected, is in the client's statistics.
+    ("statistics.interval.ms", "1000"),
     // A topic, or a partition, that is new is found after this; 300 s is the client's default.
     ("topic.metadata.refresh.interval.ms", "10000"),
 ];
@@ -105,8 +109,8 @@ const DECIDED: &[(&str, &str, &str)] = &[
 ];
 
 /// Checks that settings contradict neither each other nor what this connector decides.
-/// `user`: whether the URI names a user.
-pub(crate) fn check(given: &[(Box<str>, Box<str>)], user: bool) -> Result<(), KafkaConfigError> {
+/// `user`: whether the URI names one.
+pub(crate) fn check(given: &[(Box<str>, Box<str>)], user: User) -> Result<(), KafkaConfigError> {
     let value = |name: &str| {
         let found = given.iter().find(|(given, _)| **given == *name);
         found.map(|(_, value)| &**value)
@@ -136,7 +140,21 @@ pub(crate) fn check(given: &[(Box<str>, Box<str>)], user: bool) -> Result<(), Ka
             "a producer is idempotent only if all replicas acknowledge; turn it off to have fewer",
         ));
     }
-    if user {
+    for (file, direct) in FILES {
+        if value(file).is_some() && value(direct).is_some() {
+            let why = "one of them holds the secret";
+            return Err(KafkaConfigError::conflict(*file, *direct, why));
+        }
+    }
+    check_token(value)?;
+    if user == User::WithPassword && value("sasl.password.file").is_some() {
+        return Err(KafkaConfigError::conflict(
+            "the password of the URI",
+            "sasl.password.file",
+            "one of them holds the secret",
+        ));
+    }
+    if user != User::None {
         if value("sasl.username").is_some() {
             let why = "there can be one of them";
             return Err(KafkaConfigError::conflict(
@@ -155,6 +173,53 @@ pub(crate) fn check(given: &[(Box<str>, Box<str>)], user: bool) -> Result<(), Ka
         }
     }
     Ok(())
+}
+
+/// Whether a URI names a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum User {
+    None,
+    WithoutPassword,
+    WithPassword,
+}
+
+/// Checks where tokens of OAUTHBEARER come from.
+fn check_token<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<(), KafkaConfigError> {
+    const MECHANISM: &str = "sasl.mechanism=OAUTHBEARER";
+    let unsecured = value("enable.sasl.oauthbearer.unsecure.jwt") == Some("true");
+    if value("sasl.oauthbearer.method").is_some_and(|method| method.eq_ignore_ascii_case("oidc")) {
+        return Err(KafkaConfigError::conflict(
+            "sasl.oauthbearer.method=oidc",
+            "this build",
+            "fetching tokens needs libcurl, which is not built in; have another process write \
+             the token to the file that sasl.oauthbearer.token.file names",
+        ));
+    }
+    if unsecured && value(TOKEN_FILE).is_some() {
+        return Err(KafkaConfigError::conflict(
+            "enable.sasl.oauthbearer.unsecure.jwt",
+            TOKEN_FILE,
+            "a token is from one of them",
+        ));
+    }
+    let mechanism = value("sasl.mechanism").or_else(|| value("sasl.mechanisms"));
+    let bearer = mechanism.is_some_and(|name| name.eq_ignore_ascii_case("OAUTHBEARER"));
+    match (bearer, value(TOKEN_FILE)) {
+        (true, None) if !unsecured => Err(KafkaConfigError::conflict(
+            MECHANISM,
+            "no sasl.oauthbearer.token.file",
+            "a token is from that file, or unsecured by enable.sasl.oauthbearer.unsecure.jwt=true",
+        )),
+        (false, Some(_)) => Err(KafkaConfigError::conflict(
+            TOKEN_FILE,
+            mechanism.map_or_else(
+                || "no sasl.mechanism".to_owned(),
+                |name| format!("sasl.mechanism={name}"),
+            ),
+            "tokens are for sasl.mechanism=OAUTHBEARER",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What the user sets.
@@ -176,8 +241,8 @@ impl ClientSettings {
     /// Has librdkafka look at every setting.
     pub(crate) fn try_out(&self) -> Result<(), KafkaConfigError> {
         let mut config = ClientConfig::new();
-        for (name, value) in &self.0 {
-            config.set(&**name, &**value);
+        for (name, value) in self.of_the_client() {
+            config.set(name, value);
         }
         match config.create_native_config() {
             Ok(_) => Ok(()),
@@ -201,7 +266,7 @@ impl ClientSettings {
     }
 
     /// The user's settings over defaults.
-    fn over(&self, defaults: &[&[(&str, &str)]]) -> ClientConfig {
+    fn over(&self, defaults: &[&[(&str, &str)]]) -> Result<ClientConfig, Failure> {
         let mut config = ClientConfig::new();
         for (name, value) in defaults.iter().copied().flatten() {
             if self.value(name).is_none() {
@@ -219,10 +284,28 @@ impl ClientSettings {
             // OpenSSL is built in and does not know where the system keeps certificates.
             config.set("ssl.ca.location", "probe");
         }
-        for (name, value) in &self.0 {
-            config.set(&**name, &**value);
+        for (name, value) in self.of_the_client() {
+            config.set(name, value);
         }
-        config
+        for (file, direct) in FILES {
+            if let Some(path) = self.value(file) {
+                config.set(*direct, secrets::read(file, path)?);
+            }
+        }
+        Ok(config)
+    }
+
+    /// What librdkafka knows of.
+    fn of_the_client(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.0.iter().map(|(name, value)| (&**name, &**value));
+        all.filter(|(name, _)| !secrets::is_own(name))
+    }
+
+    /// Where tokens of OAUTHBEARER come from.
+    pub(crate) fn tokens(&self) -> TokenSource {
+        TokenSource {
+            file: self.value(TOKEN_FILE).map(Into::into),
+        }
     }
 
     /// The value of a setting, whichever of its names it is given by.
@@ -237,8 +320,8 @@ impl ClientSettings {
 
 impl KafkaConfig {
     /// A producer's settings. `alone`: each message in a batch of its own.
-    pub(crate) fn producer(&self, alone: bool) -> ClientConfig {
-        let mut config = self.client.over(&[BOTH, PRODUCER]);
+    pub(crate) fn producer(&self, alone: bool) -> Result<ClientConfig, Failure> {
+        let mut config = self.client.over(&[BOTH, PRODUCER])?;
         // The writer keeps to its window; the client's bounds are twice as wide because it counts
         // a message until after its delivery was reported.
         let bytes = self.window_bytes.max(self.max_message_bytes).get();
@@ -249,12 +332,12 @@ impl KafkaConfig {
         if alone {
             config.set("batch.num.messages", "1");
         }
-        config
+        Ok(config)
     }
 
     /// A consumer's settings.
-    pub(crate) fn consumer(&self) -> ClientConfig {
-        let mut config = self.client.over(&[BOTH, CONSUMER]);
+    pub(crate) fn consumer(&self) -> Result<ClientConfig, Failure> {
+        let mut config = self.client.over(&[BOTH, CONSUMER])?;
         config.set("message.max.bytes", self.max_message_bytes.to_string());
         if let Some(start) = self.tap {
             // A random name that no other group has.
@@ -268,6 +351,18 @@ impl KafkaConfig {
             };
             config.set("auto.offset.reset", reset);
         }
-        config
+        Ok(config)
+    }
+
+    /// The settings of a client that administers; it sends no chunk.
+    pub(crate) fn administrator(&self) -> Result<ClientConfig, Failure> {
+        self.client.over(&[BOTH])
+    }
+
+    /// Whether a client can administer: it gets no tokens of OAUTHBEARER, for which librdkafka asks
+    /// by a queue that rdkafka does not serve there.
+    pub(crate) fn can_administer(&self) -> bool {
+        let mechanism = self.client.value("sasl.mechanism");
+        !mechanism.is_some_and(|name| name.eq_ignore_ascii_case("OAUTHBEARER"))
     }
 }

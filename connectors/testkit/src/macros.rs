@@ -5,11 +5,13 @@
 ///
 /// Use it in a module of its own: `mod contract { baler_connector_testkit::contract_tests!(Tcp); }`.
 /// A case that the medium cannot support prints that it was skipped, and why.
+/// What follows the type stands before each test:
+/// `contract_tests!(Cluster, #[ignore = "needs a cluster"])`.
 #[macro_export]
 macro_rules! contract_tests {
-    ($medium:ty) => {
+    ($medium:ty $(, $attribute:tt $meta:tt)*) => {
         $crate::contract_tests! {
-            @each $medium;
+            @each $medium, [$($attribute $meta)*];
             writing: chunk_above_the_limit_is_handed_back,
             writing: every_ticket_is_confirmed_exactly_once,
             writing: full_window_hands_back_and_notifies_when_it_opens,
@@ -35,12 +37,14 @@ macro_rules! contract_tests {
             closing: unopened_writer_closes_at_once,
         }
     };
-    (@each $medium:ty; $($group:ident: $case:ident,)*) => {
-        $(
-            #[test]
-            fn $case() {
-                $crate::$group::$case::<$medium>();
-            }
-        )*
+    (@each $medium:ty, $attributes:tt; $($group:ident: $case:ident,)*) => {
+        $($crate::contract_tests! { @one $medium, $attributes, $group, $case })*
+    };
+    (@one $medium:ty, [$($attribute:tt)*], $group:ident, $case:ident) => {
+        #[test]
+        $($attribute)*
+        fn $case() {
+            $crate::$group::$case::<$medium>();
+        }
     };
 }

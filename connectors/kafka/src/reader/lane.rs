@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 pub(super) struct Lane {
     /// Every offset from the watermark on, and whether it is settled.
     pending: BTreeMap<i64, bool>,
+    /// The offset behind the last one that was fetched; before that, where the group stands.
+    next: Option<i64>,
+    /// The offset behind the last one of the partition, as the brokers last said.
+    end: Option<i64>,
 }
 
 impl Lane {
@@ -15,8 +19,24 @@ impl Lane {
         let new = !self.pending.contains_key(&offset);
         if new {
             self.pending.insert(offset, false);
+            self.next = self.next.max(offset.checked_add(1));
         }
         new
+    }
+
+    /// What brokers say of the partition. `start`: where the group stands, if nothing was fetched.
+    pub(super) fn said(&mut self, start: Option<i64>, end: i64) {
+        self.next = self.next.or(start);
+        self.end = self.end.max(Some(end));
+    }
+
+    /// How many offsets of the partition are not settled, as far as brokers said.
+    pub(super) fn lag(&self) -> Option<u64> {
+        let first = self.pending.first_key_value().map(|(offset, _)| *offset);
+        let watermark = first.or(self.next)?;
+        // What was fetched since the brokers spoke is there as well.
+        let end = self.end?.max(self.next.unwrap_or(watermark));
+        u64::try_from(end.saturating_sub(watermark)).ok()
     }
 
     /// An offset is settled; yields the last one of the contiguous settled ones when the watermark
@@ -45,6 +65,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn lag_counts_from_the_first_offset_that_is_not_settled() {
+        let mut lane = Lane::default();
+        assert_eq!(lane.lag(), None);
+        lane.said(Some(10), 15);
+        assert_eq!(lane.lag(), Some(5));
+        for offset in 10..20 {
+            lane.fetched(offset);
+        }
+        assert_eq!(lane.lag(), Some(10), "brokers have not spoken since");
+        lane.settled(11);
+        assert_eq!(lane.lag(), Some(10), "the watermark has not moved");
+        lane.settled(10);
+        lane.said(Some(3), 30);
+        assert_eq!(lane.lag(), Some(18));
+        for offset in 12..20 {
+            lane.settled(offset);
+        }
+        assert_eq!(lane.lag(), Some(10));
+    }
 
     proptest! {
         #[test]

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkReader, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
+    ChunkReader, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token,
     TransportError, Verdict,
 };
 use rdkafka::config::FromClientConfigAndContext;
@@ -68,8 +68,13 @@ impl KafkaReader {
         let callbacks = Callbacks {
             shared: Arc::clone(&shared),
             revoke_timeout: config.revoke_timeout,
+            topic: config.topic.clone(),
+            tokens: config.client.tokens(),
         };
-        let client = Client::from_config_and_context(&config.consumer(), callbacks)
+        let settings = config
+            .consumer()
+            .map_err(|failure| failure.at(&config.endpoint))?;
+        let client = Client::from_config_and_context(&settings, callbacks)
             .map_err(|error| failed(&error))?;
         client
             .subscribe(&[&config.topic])
@@ -137,6 +142,10 @@ impl ChunkReader for KafkaReader {
             })
         };
         Ok(self.shared.settle(token, verdict, store))
+    }
+
+    fn stats(&self) -> ReaderStats {
+        self.shared.stats()
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {

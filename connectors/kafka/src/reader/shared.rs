@@ -6,7 +6,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkMeta, Damaged, Delivery, LaneName, Origin, Received, Settled, Token, Verdict,
+    ChunkMeta, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderStats, Received, Settled, Token,
+    Verdict,
 };
 use bytes::Bytes;
 
@@ -41,6 +42,10 @@ struct State {
     failure: Option<Failure>,
     paused: bool,
     stop: bool,
+    /// Whether partitions were ever assigned, and how often they changed since.
+    was_assigned: bool,
+    rebalances: u64,
+    reconnects: u64,
 }
 
 /// A chunk from the topic.
@@ -160,6 +165,38 @@ impl Shared {
         })
     }
 
+    /// What is known of the partitions beside chunks.
+    pub(super) fn stats(&self) -> ReaderStats {
+        let state = self.lock();
+        let lag = state.lanes.iter().filter_map(|(partition, lane)| {
+            let chunks = lane.lag()?;
+            let lane = name(*partition);
+            Some(LaneLag { lane, chunks })
+        });
+        let mut stats = ReaderStats::default();
+        stats.lag = lag.collect();
+        stats.rebalances = state.rebalances;
+        stats.reconnects = state.reconnects;
+        stats
+    }
+
+    /// What brokers say of a partition, if it is this reader's; see [`Lane::said`].
+    pub(super) fn said(&self, partition: i32, start: Option<i64>, end: i64) {
+        if let Some(lane) = self.lock().lanes.get_mut(&partition) {
+            lane.said(start, end);
+        }
+    }
+
+    /// How often the client connected again.
+    pub(super) fn reconnected(&self, times: u64) {
+        self.lock().reconnects = times;
+    }
+
+    /// The partitions that this reader owns.
+    pub(super) fn partitions(&self) -> Vec<i32> {
+        self.lock().lanes.keys().copied().collect()
+    }
+
     /// What the polling thread does next.
     pub(super) fn next(&self) -> Next {
         self.lock().next()
@@ -217,6 +254,9 @@ impl Shared {
             for partition in partitions {
                 state.lanes.insert(*partition, Lane::default());
             }
+            if std::mem::replace(&mut state.was_assigned, true) {
+                state.rebalances = state.rebalances.saturating_add(1);
+            }
             let lanes = names(partitions);
             state.told.push_back(Received::Assigned { lanes });
         });
@@ -227,6 +267,7 @@ impl Shared {
     pub(super) fn revoked(&self, partitions: &[i32], by: Instant) {
         let mut state = self.lock();
         let leaves = |fetched: &Fetched| partitions.contains(&fetched.partition);
+        state.rebalances = state.rebalances.saturating_add(1);
         state.fresh.retain(|fetched| !leaves(fetched));
         let lanes = names(partitions);
         state.told.push_back(Received::Revoked { lanes, by });

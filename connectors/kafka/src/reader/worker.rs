@@ -1,18 +1,22 @@
 //! The thread that polls, so that the group sees a living member however slow its owner is.
 
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rdkafka::TopicPartitionList;
-use rdkafka::client::ClientContext;
+use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::statistics::{Broker, Statistics};
 
 use super::shared::{Fetched, Next, Shared};
-use crate::error::{Failure, code_of, is_refusal};
+use crate::error::{Failure, code_of, is_alert, is_refusal};
 use crate::headers;
+use crate::token::TokenSource;
 
 /// How long one call of poll lasts when nothing comes; it spins for its last fraction of a
 /// millisecond.
@@ -25,19 +29,58 @@ const BEFORE_PAUSE: Duration = Duration::from_millis(250);
 /// How often a paused consumer looks for rebalances.
 const WHILE_PAUSED: Duration = Duration::from_millis(100);
 
+/// How often a paused consumer asks how far its partitions go, and how long a question may take.
+const BETWEEN_QUESTIONS: Duration = Duration::from_secs(2);
+const QUESTION: Duration = Duration::from_millis(200);
+
 /// The client's callbacks, all of them on the thread that polls.
-#[derive(Debug)]
 pub(super) struct Callbacks {
     pub(super) shared: Arc<Shared>,
     pub(super) revoke_timeout: Duration,
+    pub(super) topic: Box<str>,
+    pub(super) tokens: TokenSource,
+}
+
+impl fmt::Debug for Callbacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Callbacks")
+            .field("shared", &self.shared)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What this crate calls a consumer.
 pub(super) type Client = BaseConsumer<Callbacks>;
 
 impl ClientContext for Callbacks {
-    fn error(&self, _: KafkaError, _: &str) {
-        // It is handed out by poll as well.
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.tokens.next(config)
+    }
+
+    fn stats(&self, statistics: Statistics) {
+        let again = |broker: &Broker| u64::try_from(broker.connects? - 1).ok();
+        let reconnects = statistics.brokers.values().filter_map(again).sum();
+        self.shared.reconnected(reconnects);
+        let Some(topic) = statistics.topics.get(&*self.topic) else {
+            return;
+        };
+        for partition in topic.partitions.values().filter(|it| it.hi_offset >= 0) {
+            // Nothing was committed yet: the group begins where the partition does.
+            let start = [partition.committed_offset, partition.lo_offset]
+                .into_iter()
+                .find(|offset| *offset >= 0);
+            self.shared
+                .said(partition.partition, start, partition.hi_offset);
+        }
+    }
+
+    fn error(&self, _: KafkaError, reason: &str) {
+        // Everything else is handed out by poll as well.
+        if is_alert(reason) {
+            self.shared.fail(Failure::last("connect to", reason));
+        }
     }
 }
 
@@ -110,6 +153,7 @@ fn failure(error: &KafkaError) -> Failure {
 
 /// Polls until it is told to stop, then leaves the group.
 pub(super) fn run(client: Arc<Client>, shared: &Shared) {
+    let mut asked = Instant::now();
     loop {
         match shared.next() {
             Next::Stop => break,
@@ -122,6 +166,10 @@ pub(super) fn run(client: Arc<Client>, shared: &Shared) {
             Next::Keep if shared.is_paused() => {
                 if shared.wait_for_room(WHILE_PAUSED) == Next::Keep {
                     take(&client, shared, Duration::ZERO);
+                    if asked.elapsed() >= BETWEEN_QUESTIONS {
+                        ask_for_ends(&client, shared);
+                        asked = Instant::now();
+                    }
                 }
             }
             Next::Keep => {
@@ -133,6 +181,19 @@ pub(super) fn run(client: Arc<Client>, shared: &Shared) {
     }
     // The last one to hold it: this commits what is stored and leaves the group.
     drop(client);
+}
+
+/// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
+/// that the reader falls behind.
+fn ask_for_ends(client: &Client, shared: &Shared) {
+    let topic = &client.context().topic;
+    for partition in shared.partitions() {
+        match client.fetch_watermarks(topic, partition, QUESTION) {
+            Ok((_, end)) => shared.said(partition, None, end),
+            // The broker is away: the others are asked the next time.
+            Err(_) => return,
+        }
+    }
 }
 
 fn set_paused(client: &Client, shared: &Shared, paused: bool) {

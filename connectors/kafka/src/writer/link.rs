@@ -1,17 +1,20 @@
 //! What the owner's thread and the client's callbacks share.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
-use rdkafka::client::ClientContext;
+use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
 
-use crate::error::{Concern, Failure, code_of, concern, is_refusal};
+use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
+use crate::error::{Concern, Failure, code_of, concern, is_alert, is_refusal};
+use crate::token::TokenSource;
 
 /// What the owner's thread and the callbacks of one producer share.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ struct State {
     refused: Option<Box<str>>,
     /// A batch was above the topic's limit.
     batch_too_large: bool,
+    /// A chunk of so many bytes was, alone in its batch.
+    chunk_too_large: Option<usize>,
     /// An offer was handed back although the window was open.
     owes_notification: bool,
     notify: Option<Arc<dyn Notify>>,
@@ -55,17 +60,32 @@ impl fmt::Debug for State {
 pub(super) struct Ticket(pub(super) u64);
 
 /// The client's callbacks, all of them on the thread that polls.
-pub(super) struct Callbacks(pub(super) Arc<Link>);
+pub(super) struct Callbacks {
+    pub(super) link: Arc<Link>,
+    pub(super) tokens: TokenSource,
+}
 
 impl ClientContext for Callbacks {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.tokens.next(config)
+    }
+
     fn error(&self, error: KafkaError, reason: &str) {
         match code_of(&error) {
             // The next delivery report or offer meets it as well; this one says why.
-            Some(RDKafkaErrorCode::Fatal) => self.0.fail(Failure::retry("write to", reason)),
-            Some(code) if is_refusal(code) => self.0.update(|state| {
+            Some(RDKafkaErrorCode::Fatal) => self.link.fail(Failure::retry("write to", reason)),
+            Some(code) if is_refusal(code) || is_alert(reason) => self.link.update(|state| {
                 state.refused = Some(reason.into());
             }),
-            _ => self.0.update(|state| state.trouble = Some(reason.into())),
+            // It says how many, but not why.
+            Some(RDKafkaErrorCode::AllBrokersDown) => self.link.update(|state| {
+                state.trouble.get_or_insert_with(|| reason.into());
+            }),
+            _ => self
+                .link
+                .update(|state| state.trouble = Some(reason.into())),
         }
     }
 }
@@ -75,8 +95,8 @@ impl ProducerContext for Callbacks {
 
     fn delivery(&self, result: &DeliveryResult<'_>, ticket: Self::DeliveryOpaque) {
         match result {
-            Ok(_) => self.0.settle(ticket.0, Outcome::Confirmed),
-            Err((error, _)) => self.0.failed(ticket.0, error),
+            Ok(_) => self.link.settle(ticket.0, Outcome::Confirmed),
+            Err((error, _)) => self.link.failed(ticket.0, error),
         }
     }
 }
@@ -145,6 +165,11 @@ impl Link {
         self.lock().batch_too_large
     }
 
+    /// The bytes of a chunk that was above the topic's limit, alone in its batch.
+    pub(super) fn chunk_too_large(&self) -> Option<usize> {
+        self.lock().chunk_too_large
+    }
+
     /// Counts a chunk as taken if the window has room; a single chunk always has.
     pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
         let mut state = self.lock();
@@ -203,6 +228,10 @@ impl Link {
                 let message = "a batch of chunks is above the topic's max.message.bytes";
                 self.fail(Failure::retry("write to", message));
             }
+            Concern::Size if self.can_be_split(ticket) => {
+                let message = "a chunk is above the topic's max.message.bytes";
+                self.fail(Failure::retry("write to", message));
+            }
             Concern::Size | Concern::Chunk => {
                 let failure = Failure::last("write to", error.to_string());
                 self.settle(ticket, Outcome::Refused(failure.at(&self.endpoint)));
@@ -215,6 +244,15 @@ impl Link {
                 self.fail(Failure::retry("write to", message));
             }
         }
+    }
+
+    /// Notes that a chunk is above the topic's limit, if less than it could be sent.
+    fn can_be_split(&self, ticket: u64) -> bool {
+        let mut state = self.lock();
+        let bytes = state.in_flight.get(&ticket).copied();
+        let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
+        state.chunk_too_large = bytes.filter(|bytes| *bytes > least);
+        state.chunk_too_large.is_some()
     }
 
     /// The producer is of no use any more. The first reason stays.

@@ -1,5 +1,6 @@
 //! The sending end.
 
+mod limits;
 mod link;
 mod producer;
 
@@ -15,9 +16,11 @@ use baler_common::transport::{
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::BaseRecord;
 
-use crate::config::{Headers, KafkaConfig, PartitionBy};
+use crate::admin::Admin;
+use crate::config::{Headers, KafkaConfig, PartitionBy, chunk_of};
 use crate::error::{Concern, Failure, code_of, concern};
 use crate::{SCHEME, headers};
+use limits::{Limits, TooLarge};
 use link::{Link, Ticket};
 use producer::{Producer, Topic};
 
@@ -33,6 +36,9 @@ pub struct KafkaWriter {
     producer: Option<Producer>,
     /// Whether each message is a batch of its own, after a batch was above the topic's limit.
     alone: bool,
+    limits: Limits,
+    /// Whether the topic was created, or was there.
+    created: bool,
     /// How many partitions the topic has, and which one is next in turn.
     partitions: i32,
     turn: i32,
@@ -68,17 +74,32 @@ impl KafkaWriter {
             capability,
             producer: None,
             alone: false,
+            limits: Limits::default(),
+            created: false,
             partitions: 1,
             turn: 0,
         }
     }
 
-    fn open(&mut self, by: Instant) -> Result<(), Failure> {
+    /// The topic's `max.message.bytes`, once the writer is open; nothing if the cluster does not
+    /// say it. Then only the settings count, until a chunk turns out to be too large.
+    pub fn topic_limit(&self) -> Option<u32> {
+        self.limits.topic()
+    }
+
+    fn open(&mut self, by: Instant, too_large: Option<TooLarge>) -> Result<(), Failure> {
         let producer = Producer::start(&self.config, &self.link, self.alone)?;
+        if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
+            producer.reach(&self.link, by)?;
+            Admin::start(&self.config)?.create(&self.config.topic, shape, by)?;
+            self.created = true;
+        }
         let Topic {
             partitions,
             replicas,
         } = producer.find(&self.config.topic, &self.link, by)?;
+        let message_bytes = self.limits.learn(&self.config, too_large, by)?;
+        self.capability.max_chunk_bytes = chunk_of(message_bytes);
         self.partitions = partitions;
         self.capability.durability = durability(&self.config, replicas);
         self.producer = Some(producer);
@@ -178,10 +199,14 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
-        self.alone |= self.link.batch_too_large();
+        let too_large = match self.link.chunk_too_large() {
+            Some(bytes) => Some(TooLarge::Chunk { bytes }),
+            None => self.link.batch_too_large().then_some(TooLarge::Batch),
+        };
+        self.alone |= too_large == Some(TooLarge::Batch);
         self.producer = None;
         self.link = Link::new(&self.config.endpoint, self.alone, self.link.notify());
-        self.open(by).map_err(|failure| {
+        self.open(by, too_large).map_err(|failure| {
             self.link.fail(failure.clone());
             failure.at(&self.config.endpoint)
         })

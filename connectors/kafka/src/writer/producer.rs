@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::error::{IsError, RDKafkaErrorCode};
+use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
 use super::link::{Callbacks, Link};
@@ -23,6 +24,47 @@ const TOPIC_APPEARS: Duration = Duration::from_secs(2);
 
 /// How long one question for the topic may take; whoever refuses the connection is heard between.
 const QUESTION: Duration = Duration::from_secs(1);
+
+/// What a question yields: the code of what is wrong, and its text.
+type Answer<T> = Result<T, (RDKafkaErrorCode, Box<str>)>;
+
+fn told(code: RDKafkaErrorCode) -> (RDKafkaErrorCode, Box<str>) {
+    (code, code.to_string().into())
+}
+
+/// Asks until the cluster answers, `by` at most.
+fn until<T>(link: &Link, by: Instant, ask: impl Fn(Duration) -> Answer<T>) -> Result<T, Failure> {
+    let start = Instant::now();
+    let mut last: Box<str> = "no broker answered in time".into();
+    loop {
+        let now = Instant::now();
+        if let Some(reason) = link.refused() {
+            return Err(Failure::last("connect to", reason));
+        }
+        if let Some(failure) = link.failure() {
+            return Err(failure);
+        }
+        if now >= by {
+            let message = link.trouble().unwrap_or(last);
+            return Err(Failure::retry("connect to", message));
+        }
+        match ask((by - now).min(QUESTION)) {
+            Ok(found) => return Ok(found),
+            Err((code, message)) => {
+                let unknown = matches!(
+                    code,
+                    RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic
+                );
+                let appears = unknown && start.elapsed() < TOPIC_APPEARS;
+                if concern(code) == Concern::Everything && !appears {
+                    return Err(Failure::last("open", message));
+                }
+                last = message;
+            }
+        }
+        link.wait((by - now).min(Duration::from_millis(50)));
+    }
+}
 
 /// A producer, polled by a thread of its own.
 pub(super) struct Producer {
@@ -49,8 +91,11 @@ impl Producer {
         alone: bool,
     ) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::last("open", error.to_string());
-        let callbacks = Callbacks(Arc::clone(link));
-        let client = BaseProducer::from_config_and_context(&config.producer(alone), callbacks)
+        let callbacks = Callbacks {
+            link: Arc::clone(link),
+            tokens: config.client.tokens(),
+        };
+        let client = BaseProducer::from_config_and_context(&config.producer(alone)?, callbacks)
             .map_err(|error| failed(&error))?;
         let client = Arc::new(client);
         let polled = Arc::clone(&client);
@@ -83,50 +128,27 @@ impl Producer {
 
     /// Asks for the topic until the cluster answers, `by` at most.
     pub(super) fn find(&self, topic: &str, link: &Link, by: Instant) -> Result<Topic, Failure> {
-        let start = Instant::now();
-        let mut last: Box<str> = "no broker answered in time".into();
-        loop {
-            let now = Instant::now();
-            if let Some(reason) = link.refused() {
-                return Err(Failure::last("connect to", reason));
-            }
-            if let Some(failure) = link.failure() {
-                return Err(failure);
-            }
-            if now >= by {
-                let message = link.trouble().unwrap_or(last);
-                return Err(Failure::retry("connect to", message));
-            }
-            match self.ask(topic, (by - now).min(QUESTION)) {
-                Ok(found) => return Ok(found),
-                Err((code, message)) => {
-                    let unknown = matches!(
-                        code,
-                        RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic
-                    );
-                    let appears = unknown && start.elapsed() < TOPIC_APPEARS;
-                    if concern(code) == Concern::Everything && !appears {
-                        return Err(Failure::last("open", message));
-                    }
-                    last = message;
-                }
-            }
-            link.wait((by - now).min(Duration::from_millis(50)));
-        }
+        until(link, by, |time| self.ask(topic, time))
     }
 
-    fn ask(&self, topic: &str, time: Duration) -> Result<Topic, (RDKafkaErrorCode, Box<str>)> {
-        let told = |code: RDKafkaErrorCode| (code, code.to_string().into());
+    /// Waits until a broker answers, `by` at most.
+    pub(super) fn reach(&self, link: &Link, by: Instant) -> Result<(), Failure> {
+        until(link, by, |time| self.metadata(None, time).map(drop))
+    }
+
+    fn metadata(&self, topic: Option<&str>, time: Duration) -> Answer<Metadata> {
         let Some(client) = self.client() else {
             return Err(told(RDKafkaErrorCode::BrokerDestroy));
         };
-        let metadata = client
-            .client()
-            .fetch_metadata(Some(topic), time)
-            .map_err(|error| {
-                let code = code_of(&error).unwrap_or(RDKafkaErrorCode::Unknown);
-                (code, error.to_string().into())
-            })?;
+        let metadata = client.client().fetch_metadata(topic, time);
+        metadata.map_err(|error| {
+            let code = code_of(&error).unwrap_or(RDKafkaErrorCode::Unknown);
+            (code, error.to_string().into())
+        })
+    }
+
+    fn ask(&self, topic: &str, time: Duration) -> Answer<Topic> {
+        let metadata = self.metadata(Some(topic), time)?;
         let found = metadata.topics().iter().find(|found| found.name() == topic);
         let Some(found) = found else {
             return Err(told(RDKafkaErrorCode::UnknownTopicOrPartition));

@@ -3,7 +3,7 @@
 use std::slice;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ContainerKind, Durability, RetryClass};
+use baler_common::transport::{ContainerKind, Durability, RejectReason, RetryClass};
 use baler_connector_kafka::{Headers, KafkaConfig, PartitionBy, RequestFault, RequestKind};
 use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
 use rdkafka::ClientConfig;
@@ -138,6 +138,44 @@ fn batch_above_the_limit_is_sent_again_chunk_by_chunk_and_only_a_chunk_is_refuse
         .map(|(ticket, error)| (*ticket, error.class))
         .collect();
     assert_eq!(refused, [(10, RetryClass::Final)]);
+}
+
+#[test]
+fn chunk_that_is_too_large_for_the_topic_is_handed_back_to_be_split() {
+    let kafka = Kafka::fresh();
+    let mut writer = kafka.writer_with(kafka.config());
+    writer.reopen(soon()).unwrap();
+    let mut source = ChunkSource::new(1);
+    let chunk = source.next(0, 4000);
+    let bytes = chunk.bytes.len();
+    let produce = RequestKind::Produce;
+    // First a batch is too large, then the chunk alone.
+    let too_large = [RequestFault::MessageTooLarge; 2];
+    kafka.cluster.fail_requests(produce, &too_large).unwrap();
+    for _ in 0..2 {
+        writer.offer(chunk.clone()).unwrap();
+        let error = within_patience("the writer breaks", || {
+            writer.confirmations(&mut Vec::new()).err()
+        });
+        assert!(error.is_retryable(), "{error}");
+        writer.reopen(soon()).unwrap();
+    }
+    let limit = writer.capability().max_chunk_bytes.get();
+    assert!(
+        limit < bytes && limit >= bytes / 2 - 12,
+        "{limit} of {bytes}"
+    );
+    let rejected = writer.offer(chunk).unwrap_err();
+    assert!(
+        matches!(rejected.reason, RejectReason::TooLarge { max_chunk_bytes } if max_chunk_bytes == limit),
+        "{rejected:?}"
+    );
+    writer.offer(source.next(0, limit - 200)).unwrap();
+    within_patience("a smaller one passes", || {
+        let mut confirmations = Vec::new();
+        writer.confirmations(&mut confirmations).unwrap();
+        confirmations.pop().map(|it| assert_eq!(it.ticket, 1))
+    });
 }
 
 #[test]

@@ -6,5 +6,7 @@ mod brokers;
 mod contract;
 mod failure;
 mod group;
+mod network;
 mod real;
+mod stats;
 mod support;

@@ -1,19 +1,155 @@
-//! The same against a cluster named by `KAFKA_BOOTSTRAP`, which creates topics by itself.
+//! The same against a cluster named by `KAFKA_BOOTSTRAP`, in plain text. Each case has a topic and
+//! a group of its own, which it leaves behind.
 
+use std::num::NonZeroU16;
 use std::slice;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter};
-use baler_connector_testkit::{ChunkSource, Pump, Tap, drive};
+use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass};
+use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Support, Tap, drive, within_patience};
+use baler_faults::KafkaProxy;
+
+use crate::support::{limited, soon};
+
+fn bootstrap() -> String {
+    std::env::var("KAFKA_BOOTSTRAP").expect("KAFKA_BOOTSTRAP is host:port")
+}
 
 /// A topic and group of their own.
-fn config() -> KafkaConfig {
-    let bootstrap = std::env::var("KAFKA_BOOTSTRAP").expect("KAFKA_BOOTSTRAP is host:port");
+fn config_at(bootstrap: &str) -> KafkaConfig {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let name = format!("baler-test-{}", now.as_nanos());
-    KafkaConfig::new(&bootstrap, name.as_str())
-        .client_settings(&[("group.id", &name)])
+    KafkaConfig::new(bootstrap, name.as_str())
+        .client_settings(&[("group.id", &name), ("session.timeout.ms", "6000")])
         .unwrap()
+        .create_topic(NewTopicShape {
+            partitions: NonZeroU16::new(4).unwrap(),
+            replication: NonZeroU16::MIN,
+        })
+}
+
+fn config() -> KafkaConfig {
+    config_at(&bootstrap())
+}
+
+/// A topic of the cluster, behind a proxy.
+struct Cluster {
+    proxy: KafkaProxy,
+    config: KafkaConfig,
+}
+
+impl Medium for Cluster {
+    fn fresh() -> Self {
+        let proxy = KafkaProxy::start(&bootstrap()).unwrap();
+        let config = limited(config_at(proxy.bootstrap_servers()));
+        // A reader that comes first finds the topic.
+        KafkaWriter::new(config.clone()).reopen(soon()).unwrap();
+        Self { proxy, config }
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            // The client mends connections by itself.
+            breaks: false,
+            ..Support::ALL
+        }
+    }
+
+    fn writer(&mut self) -> Box<dyn ChunkWriter> {
+        Box::new(KafkaWriter::new(self.config.clone()))
+    }
+
+    fn reader(&mut self) -> Box<dyn ChunkReader> {
+        Box::new(KafkaReader::open(self.config.clone()).unwrap())
+    }
+
+    fn stall(&mut self) {
+        self.proxy.set_frozen(true);
+    }
+
+    fn resume(&mut self) {
+        self.proxy.set_frozen(false);
+    }
+}
+
+mod contract {
+    baler_connector_testkit::contract_tests!(super::Cluster, #[ignore = "needs KAFKA_BOOTSTRAP"]);
+}
+
+#[test]
+#[ignore = "needs KAFKA_BOOTSTRAP"]
+fn topic_is_created_once_and_tells_its_limit() {
+    let config = config();
+    for _ in 0..2 {
+        let mut writer = KafkaWriter::new(config.clone());
+        writer.reopen(soon()).unwrap();
+        let limit = writer.topic_limit().expect("the cluster says it");
+        let most = usize::try_from(limit).unwrap().min(1_000_000) - 512;
+        assert_eq!(writer.capability().max_chunk_bytes.get(), most);
+    }
+    let above = config.max_message_bytes(
+        std::num::NonZeroU32::MAX.min(std::num::NonZeroU32::new(1_000_000_000).unwrap()),
+    );
+    let error = KafkaWriter::new(above).reopen(soon()).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final);
+    let text = error.to_string();
+    assert!(
+        text.contains("message.max.bytes=") && text.contains("max.message.bytes="),
+        "{text}"
+    );
+}
+
+#[test]
+#[ignore = "needs KAFKA_BOOTSTRAP"]
+fn resets_and_stalls_lose_nothing() {
+    let proxy = KafkaProxy::start(&bootstrap()).unwrap();
+    let config = config_at(proxy.bootstrap_servers()).partition_by(PartitionBy::Lane);
+    let mut pump = Pump::open(Box::new(KafkaWriter::new(config.clone())));
+    let mut tap = Tap::new(Box::new(KafkaReader::open(config).unwrap()));
+    let mut source = ChunkSource::new(1);
+    let mut sent = 0;
+    for round in 0..6 {
+        let chunks: Vec<_> = (0..40).map(|at| source.next(at % 8, 500)).collect();
+        sent += chunks.len();
+        pump.push(chunks);
+        pump.step();
+        match round % 3 {
+            0 => proxy.cut(),
+            1 => proxy.cut_after(5001),
+            _ => proxy.set_frozen(true),
+        }
+        let until = Instant::now() + Duration::from_millis(300);
+        drive(
+            "some pass",
+            slice::from_mut(&mut pump),
+            slice::from_mut(&mut tap),
+            |_, _| Instant::now() > until,
+        );
+        proxy.set_frozen(false);
+    }
+    drive(
+        "all arrives",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == sent,
+    );
+    tap.assert_ordered();
+}
+
+#[test]
+#[ignore = "needs KAFKA_BOOTSTRAP"]
+fn lag_ends_with_the_last_settlement() {
+    let config = config();
+    let mut pump = Pump::open(Box::new(KafkaWriter::new(config.clone())));
+    let mut tap = Tap::new(Box::new(KafkaReader::open(config).unwrap()));
+    pump.push(ChunkSource::new(1).take(100));
+    within_patience("nothing is behind any more", || {
+        pump.step();
+        tap.poll(Duration::from_millis(5));
+        let lag = tap.reader().stats().total_lag();
+        (tap.distinct() == 100 && lag == Some(0)).then_some(())
+    });
 }
 
 #[test]

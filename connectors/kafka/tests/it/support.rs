@@ -1,6 +1,7 @@
 //! A cluster of librdkafka's mock brokers.
 
 use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
@@ -12,13 +13,22 @@ pub(crate) const TOPIC: &str = "chunks";
 pub(crate) const PARTITIONS: u16 = 4;
 
 /// Small limits, so that the cases that reach them are quick.
-pub(crate) fn config(bootstrap: &str) -> KafkaConfig {
+pub(crate) fn limited(config: KafkaConfig) -> KafkaConfig {
     let small = |value| NonZeroU32::new(value).unwrap();
-    KafkaConfig::new(bootstrap, TOPIC)
+    config
         .max_message_bytes(small(20_512))
         .window_chunks(small(32))
         .window_bytes(small(60_000))
         .partition_by(PartitionBy::Lane)
+}
+
+/// The topic of the tests, with small limits, by way of somebody else: a proxy.
+pub(crate) fn config(bootstrap: &str) -> KafkaConfig {
+    of_tests(KafkaConfig::new(bootstrap, TOPIC))
+}
+
+fn of_tests(config: KafkaConfig) -> KafkaConfig {
+    limited(config)
         // The mock waits for the session of a member that left; this is the shortest it takes.
         .client_settings(&[("session.timeout.ms", "6000")])
         .unwrap()
@@ -31,18 +41,20 @@ pub(crate) fn soon() -> Instant {
 
 /// A cluster of mock brokers with one topic of four partitions.
 pub(crate) struct Kafka {
-    pub(crate) cluster: EmbeddedCluster,
+    pub(crate) cluster: Arc<EmbeddedCluster>,
 }
 
 impl Kafka {
     pub(crate) fn with_brokers(brokers: u16) -> Self {
         let cluster = EmbeddedCluster::with_brokers(NonZeroU16::new(brokers).unwrap()).unwrap();
         cluster.create_topic(TOPIC, PARTITIONS, brokers).unwrap();
-        Self { cluster }
+        Self {
+            cluster: Arc::new(cluster),
+        }
     }
 
     pub(crate) fn config(&self) -> KafkaConfig {
-        config(self.cluster.bootstrap_servers())
+        of_tests(KafkaConfig::in_cluster(Arc::clone(&self.cluster), TOPIC))
     }
 
     /// With settings of librdkafka.

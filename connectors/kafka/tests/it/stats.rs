@@ -1,0 +1,97 @@
+//! What a reader says of its group: lag, rebalances, connections.
+
+use std::slice;
+use std::time::Duration;
+
+use baler_common::transport::{Chunk, ChunkReader, ReaderStats, Received};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
+
+use crate::support::Kafka;
+
+/// Chunks of eight lanes.
+fn chunks(source: &mut ChunkSource, number: u32) -> Vec<Chunk> {
+    (0..number).map(|at| source.next(at % 8, 64)).collect()
+}
+
+/// Polls until the figures are as they should be.
+fn shows(what: &str, tap: &mut Tap, as_it_should: impl Fn(&ReaderStats) -> bool) {
+    within_patience(what, || {
+        tap.poll(Duration::from_millis(10));
+        let stats = tap.reader().stats();
+        as_it_should(&stats).then_some(())
+    });
+}
+
+#[test]
+fn lag_counts_what_is_not_settled_and_ends_with_the_last_settlement() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut tap = Tap::holding(kafka.reader_with(kafka.config()), 10);
+    let mut source = ChunkSource::new(1);
+    pump.push(chunks(&mut source, 40));
+    drive(
+        "ten are held",
+        slice::from_mut(&mut pump),
+        slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].unsettled().len() == 10,
+    );
+    shows("what is not settled is behind", &mut tap, |stats| {
+        stats.total_lag() == Some(40)
+    });
+    // The reader holds what it may and its partitions are paused: it still learns what comes.
+    pump.push(chunks(&mut source, 24));
+    within_patience("it is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    shows("a paused reader falls behind", &mut tap, |stats| {
+        stats.total_lag() == Some(64)
+    });
+    tap.acknowledge();
+    tap.set_demand(1000);
+    shows("nothing is behind", &mut tap, |stats| {
+        stats.total_lag() == Some(0)
+    });
+    assert_eq!(tap.reader().stats().rebalances, 0, "the first is none");
+    let lag = tap.reader().stats().lag;
+    let lanes: Vec<_> = lag.iter().map(|lane| &*lane.lane).collect();
+    assert_eq!(lanes, ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn reader_that_comes_late_sees_what_waits_for_it() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    pump.push(chunks(&mut ChunkSource::new(1), 32));
+    within_patience("all is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    let mut tap = Tap::holding(kafka.reader_with(kafka.config()), 1);
+    shows("all of it waits", &mut tap, |stats| {
+        stats.total_lag() == Some(32)
+    });
+}
+
+#[test]
+fn rebalances_and_connections_are_counted() {
+    let kafka = Kafka::fresh();
+    let mut first = Tap::new(kafka.reader_with(kafka.config()));
+    shows("it has partitions", &mut first, |stats| {
+        stats.lag.len() == 4
+    });
+    let mut second: Box<dyn ChunkReader> = kafka.reader_with(kafka.config());
+    second.set_demand(8);
+    within_patience("some of them go", || {
+        first.poll(Duration::from_millis(5));
+        let soon = std::time::Instant::now() + Duration::from_millis(5);
+        let assigned = matches!(second.receive(soon), Ok(Received::Assigned { .. }));
+        (assigned && first.reader().stats().rebalances > 0).then_some(())
+    });
+    let before = first.reader().stats().reconnects;
+    kafka.cluster.broker_down(1).unwrap();
+    kafka.cluster.broker_up(1).unwrap();
+    shows("it connected again", &mut first, |stats| {
+        stats.reconnects > before
+    });
+}
