@@ -1,13 +1,13 @@
 //! Senders with a spool: a medium that is away, a sender that is killed, figures that add up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
 use baler_connector_file::{PathItem, read_path};
 use serde_json::Value;
 
-use crate::support::{Background, baler, file_uri, json, json_lines, output, wait_for};
+use crate::support::{Background, Receiver, baler, file_uri, json, json_lines, output, wait_for};
 
 /// Nobody listens there.
 const NOBODY: &str = "tcp://127.0.0.1:1";
@@ -155,6 +155,63 @@ fn sender_killed_while_the_medium_is_away_loses_nothing_that_was_spooled() {
     );
     let order: Vec<_> = there.iter().map(|line| (line.1, line.2)).collect();
     assert!(order.is_sorted());
+}
+
+#[test]
+fn receiver_that_is_away_in_the_middle_is_bridged_by_the_spool() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Receiver::start(&folder.path().join("first"), &["--identity"]);
+    let uri = first.uri.clone();
+    let spool = folder.path().join("spool");
+    let sender = Background::start(&[
+        "generate",
+        "--to",
+        &uri,
+        "--records",
+        "60000",
+        "--rate",
+        "10000",
+        "--chunk-records",
+        "100",
+        "--spool",
+        spool.to_str().unwrap(),
+        "--spool-after",
+        "100ms",
+        "--format",
+        "json",
+    ]);
+    wait_for("the first records", || {
+        fs::metadata(&first.output)
+            .ok()
+            .filter(|it| it.len() > 100_000)
+    });
+    first.process.signal("KILL");
+    let before = first.output.clone();
+    first.process.end();
+    wait_for("some chunks are spooled", || {
+        (spooled(&spool).len() > 30).then_some(())
+    });
+    let second = Receiver::at(&uri, &folder.path().join("second"), &["--identity"]);
+    let report: Value = serde_json::from_str(&sender.succeed()).unwrap();
+    assert_eq!(report["emitted"], 60_000);
+    let told = |name: &str| report[name].as_u64().unwrap();
+    assert_eq!(told("delivered") + told("spooled"), 60_000, "{report}");
+    assert!(told("spooled") >= 3_000, "{report}");
+    assert_eq!(report["spool"]["waiting"], 0, "{report}");
+    assert_eq!(report["spool"]["replayed"], report["spooled"], "{report}");
+    second.process.signal("TERM");
+    let (after, _) = second.succeed();
+    let before = fs::read_to_string(before).unwrap();
+    // A last line that was cut is none.
+    let whole = before.rfind('\n').map_or("", |end| &before[..=end]);
+    let (before, after) = (lines(whole), lines(&after));
+    let all = before.iter().chain(&after);
+    let distinct: HashSet<_> = all.map(|line| (line.1, line.2)).collect();
+    assert_eq!(distinct.len(), 60_000);
+    let mut seen = HashSet::new();
+    let first_arrivals = after.iter().map(|line| (line.1, line.2));
+    let first_arrivals: Vec<_> = first_arrivals.filter(|it| seen.insert(*it)).collect();
+    assert!(first_arrivals.is_sorted());
 }
 
 #[test]

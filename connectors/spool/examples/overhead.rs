@@ -3,9 +3,11 @@
 //! `cargo run --release -p baler-spool --example overhead`
 
 use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkWriter, Confirmation};
+use baler_common::transport::{ChunkWriter, Confirmation, Notify};
 use baler_connector_null::{NullConfig, NullWriter};
 use baler_connector_testkit::ChunkSource;
 use baler_spool::{Spool, SpoolConfig};
@@ -14,6 +16,16 @@ const CHUNKS: u32 = 1_000_000;
 /// How many chunks are offered before confirmations are taken.
 const WINDOW: u32 = 32;
 const ROUNDS: usize = 11;
+
+/// Told of every confirmation, as a collector is.
+#[derive(Default)]
+struct Owner(AtomicBool);
+
+impl Notify for Owner {
+    fn notify(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
 
 /// Nanoseconds a chunk takes, from offer to confirmation.
 fn run(writer: &mut dyn ChunkWriter, chunk: &baler_common::transport::Chunk) -> f64 {
@@ -42,9 +54,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // In turn, so that a noisy minute hits both.
     for _ in 0..ROUNDS {
         let mut writer = inner();
+        writer.set_notify(Arc::new(Owner::default()));
         writer.reopen(by())?;
         plain.push(run(writer.as_mut(), &chunk));
         let mut writer = Spool::new(inner(), SpoolConfig::new(folder.path().join("spool")));
+        writer.set_notify(Arc::new(Owner::default()));
         writer.reopen(by())?;
         spooled.push(run(&mut writer, &chunk));
     }

@@ -185,6 +185,13 @@ impl Notify for Bell {
     }
 }
 
+/// An owner that was not named.
+pub(crate) struct Nobody;
+
+impl Notify for Nobody {
+    fn notify(&self) {}
+}
+
 /// The same error once more, without its source.
 pub(crate) fn retell(error: &TransportError) -> TransportError {
     TransportError::new(

@@ -13,7 +13,7 @@ use baler_common::transport::{
 
 use crate::config::SpoolConfig;
 use crate::direct::{Broken, Direct};
-use crate::shared::{Bell, Diverted, Shared, Stop, retell};
+use crate::shared::{Bell, Diverted, Nobody, Shared, Stop, retell};
 use crate::watch::{SpoolRoute, SpoolStatus, SpoolWatch};
 use crate::worker::Worker;
 
@@ -123,9 +123,9 @@ impl Spool {
         let backlog = state.take_pending();
         self.early.append(&mut state.outcomes);
         drop(state);
-        if let Some(owner) = self.shared.owner() {
-            inner.set_notify(owner);
-        }
+        // The thread's bell must not ring for chunks that go straight through.
+        let owner = self.shared.owner();
+        inner.set_notify(owner.unwrap_or_else(|| Arc::new(Nobody)));
         self.capability = inner.capability().clone();
         self.progress = Progress::begin();
         let mut direct = Direct::new(inner, backlog);
