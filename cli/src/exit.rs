@@ -22,6 +22,8 @@ pub(crate) enum Code {
     Internal,
     /// The output cannot be written.
     Output,
+    /// `verify` saw a promise broken.
+    Broken,
     /// Ended by a signal or a deadline before everything was delivered.
     Incomplete,
     /// A URI or a setting is wrong.
@@ -30,7 +32,7 @@ pub(crate) enum Code {
 
 impl Code {
     /// Every code, in order of the numbers.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Done,
         Self::Usage,
         Self::Data,
@@ -38,6 +40,7 @@ impl Code {
         Self::Internal,
         Self::Output,
         Self::Incomplete,
+        Self::Broken,
         Self::Configuration,
     ];
 
@@ -51,6 +54,7 @@ impl Code {
             Self::Internal => 70,
             Self::Output => 74,
             Self::Incomplete => 75,
+            Self::Broken => 76,
             Self::Configuration => 78,
         }
     }
@@ -65,6 +69,7 @@ impl Code {
             Self::Internal => "a fault of this program: totals do not add up, or it panicked",
             Self::Output => "the output cannot be written",
             Self::Incomplete => "a signal or deadline came before everything was delivered",
+            Self::Broken => "verify saw a promise broken",
             Self::Configuration => "a URI or a setting is wrong",
         }
     }

@@ -14,6 +14,7 @@ mod top;
 mod twice;
 mod validate;
 pub(crate) mod values;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -32,6 +33,9 @@ pub(crate) use spool::{SpoolArgs, SpoolSyncChoice};
 pub(crate) use tap::TapArgs;
 pub(crate) use top::TopArgs;
 pub(crate) use validate::ValidateArgs;
+pub(crate) use verify::{
+    FaultChoice, Sabotage, VerifyArgs, VerifyConsumerArgs, VerifyProducerArgs,
+};
 
 use crate::config::{self, ConfigFile};
 use crate::exit::{self, Failure};
@@ -70,6 +74,14 @@ pub(crate) enum Command {
     Top(TopArgs),
     /// Check a configuration and its endpoints before anything is sent
     Validate(Box<ValidateArgs>),
+    /// Send numbered records through an endpoint, inject faults, and prove that nothing was lost
+    Verify(VerifyArgs),
+    /// A consumer of `verify`
+    #[command(hide = true)]
+    VerifyConsumer(VerifyConsumerArgs),
+    /// A producer of `verify`
+    #[command(hide = true)]
+    VerifyProducer(VerifyProducerArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

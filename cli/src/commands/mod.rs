@@ -9,6 +9,7 @@ mod send;
 mod tap;
 mod top;
 mod validate;
+mod verify;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Code, Failure};
@@ -21,6 +22,7 @@ use crate::shutdown::Shutdown;
 /// The reason for ending early, with its exit code.
 pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
     let quiet = cli.global.quiet;
+    let verbose = cli.global.verbose;
     match cli.command {
         Command::Receive(args) => receive::run(args, quiet, shutdown),
         Command::Completions { shell } => completions::run(shell),
@@ -29,6 +31,9 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Tap(args) => tap::run(&args, quiet, shutdown),
         Command::Validate(args) => validate::run(&args, cli.global.config.as_deref(), shutdown),
         Command::Top(args) => top::run(&args, shutdown),
+        Command::Verify(args) => verify::run(&args, verbose, shutdown),
+        Command::VerifyConsumer(args) => verify::consume(&args, shutdown),
+        Command::VerifyProducer(args) => verify::produce(&args, shutdown),
         Command::Send(args) => send::run(&args, quiet, shutdown),
         Command::Demo(args) => demo::run(&args, quiet, shutdown),
     }

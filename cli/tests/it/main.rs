@@ -3,6 +3,8 @@
 #![cfg(test)]
 
 mod autoscale;
+#[cfg(all(feature = "amqp", feature = "kafka"))]
+mod brokers;
 mod config;
 mod documents;
 mod edges;
@@ -19,3 +21,4 @@ mod support;
 mod survival;
 mod tap;
 mod validate;
+mod verify;

@@ -19,7 +19,7 @@ const WAYS: [&[&str]; 5] = [
 ];
 
 /// The log, parsed by this test alone: split at semicolons, numbers as the class has them.
-fn expected() -> Vec<Value> {
+pub(crate) fn expected() -> Vec<Value> {
     let folder = workspace("analysis/tests/data/kieker/operation-executions-2010");
     let log = folder.join("kieker-20100830-082225582-UTC-Thread-2.dat");
     let records: Vec<Value> = fs::read_to_string(log)

@@ -32,6 +32,9 @@ struct Switches {
     /// How many more bytes go from the connecting to the listening side before the cut.
     cut_after: Option<u64>,
     streams: Vec<TcpStream>,
+    /// Connections of an earlier generation stand still for good.
+    generation: usize,
+    abandoned: Vec<TcpStream>,
     connections: usize,
 }
 
@@ -83,6 +86,16 @@ impl TcpProxy {
         self.shared.update(|switches| switches.frozen = frozen);
     }
 
+    /// Lets the connections of now stand still for good without an end, while new ones work: what a
+    /// peer sees whose other side lost its power.
+    pub fn abandon(&self) {
+        self.shared.update(|switches| {
+            switches.generation = switches.generation.saturating_add(1);
+            let streams = std::mem::take(&mut switches.streams);
+            switches.abandoned.extend(streams);
+        });
+    }
+
     /// Delays each piece that is forwarded.
     pub fn set_delay(&self, delay: Duration) {
         self.shared.update(|switches| switches.delay = delay);
@@ -105,6 +118,7 @@ impl Drop for TcpProxy {
         self.shared.update(|switches| {
             switches.closed = true;
             switches.cut();
+            shut(&mut switches.abandoned);
         });
         // Wakes the thread that accepts; if this fails it is not waiting.
         drop(TcpStream::connect(self.address));
@@ -122,14 +136,17 @@ impl Shared {
     }
 
     /// Waits while the proxy is frozen; yields how many of `bytes` may be forwarded and how long
-    /// that should take, or nothing when the connections are cut.
-    fn admit(&self, way: Way, bytes: usize) -> Option<(usize, Duration)> {
+    /// that should take.
+    fn admit(&self, generation: usize, way: Way, bytes: usize) -> Admitted {
         let mut switches = self
             .changed
             .wait_while(self.lock(), |switches| switches.frozen && !switches.closed)
             .unwrap_or_else(PoisonError::into_inner);
         if switches.closed {
-            return None;
+            return Admitted::Cut;
+        }
+        if switches.generation != generation {
+            return Admitted::Forget;
         }
         let mut admitted = bytes;
         if let (Way::ToTarget, Some(left)) = (way, &mut switches.cut_after) {
@@ -142,18 +159,32 @@ impl Shared {
                 .saturating_mul(1_000_000_000)
                 / rate.max(1)
         });
-        Some((admitted, switches.delay + Duration::from_nanos(nanos)))
+        Admitted::Forward(admitted, switches.delay + Duration::from_nanos(nanos))
     }
 }
 
 impl Switches {
     fn cut(&mut self) {
-        for stream in self.streams.drain(..) {
-            // It may be closed already.
-            stream.shutdown(Shutdown::Both).ok();
-        }
+        shut(&mut self.streams);
         self.cut_after = None;
     }
+}
+
+fn shut(streams: &mut Vec<TcpStream>) {
+    for stream in streams.drain(..) {
+        // It may be closed already.
+        stream.shutdown(Shutdown::Both).ok();
+    }
+}
+
+/// What is to be done with a piece.
+enum Admitted {
+    /// Forward so many bytes after a pause.
+    Forward(usize, Duration),
+    /// Forget it: the connection stands still for good.
+    Forget,
+    /// The connections are cut.
+    Cut,
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -182,13 +213,15 @@ fn connect(client: TcpStream, server: TcpStream, shared: &Arc<Shared>) -> io::Re
         (Way::ToTarget, client.try_clone()?, server.try_clone()?),
         (Way::FromTarget, server, client),
     ];
+    let mut generation = 0;
     shared.update(|switches| {
         switches.streams.extend(ends);
         switches.connections += 1;
+        generation = switches.generation;
     });
     for (way, from, to) in forwards {
         let shared = Arc::clone(shared);
-        thread::spawn(move || forward(way, from, to, &shared));
+        thread::spawn(move || forward(generation, way, from, to, &shared));
     }
     Ok(())
 }
@@ -197,11 +230,13 @@ fn connect(client: TcpStream, server: TcpStream, shared: &Arc<Shared>) -> io::Re
     clippy::disallowed_methods,
     reason = "a slow network is what was asked for"
 )]
-fn forward(way: Way, mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn forward(generation: usize, way: Way, mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
     let mut buffer = vec![0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
-        let Some((admitted, pause)) = shared.admit(way, read) else {
-            break;
+        let (admitted, pause) = match shared.admit(generation, way, read) {
+            Admitted::Forward(admitted, pause) => (admitted, pause),
+            Admitted::Forget => continue,
+            Admitted::Cut => break,
         };
         if !pause.is_zero() {
             thread::sleep(pause);
@@ -214,6 +249,10 @@ fn forward(way: Way, mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
             shared.update(Switches::cut);
             break;
         }
+    }
+    if shared.lock().generation != generation {
+        // The other end never learns of it.
+        return;
     }
     // The other direction ends with this one; it may have ended already.
     from.shutdown(Shutdown::Both).ok();

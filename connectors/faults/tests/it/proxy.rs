@@ -67,3 +67,25 @@ fn connection_is_cut_after_the_given_bytes() {
     client.read_to_end(&mut back).ok();
     assert!(back.len() <= 3, "{back:?}");
 }
+
+#[test]
+fn abandoned_connection_neither_answers_nor_ends_while_new_ones_work() {
+    let (proxy, mut client) = echo();
+    client.write_all(b"hello").unwrap();
+    let mut back = [0; 5];
+    client.read_exact(&mut back).unwrap();
+    proxy.abandon();
+    client.write_all(b"hello").unwrap();
+    client
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    let error = client.read(&mut [0; 5]).unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut
+    ));
+    let mut other = TcpStream::connect(proxy.address()).unwrap();
+    other.write_all(b"hello").unwrap();
+    other.read_exact(&mut back).unwrap();
+    assert_eq!(&back, b"hello");
+}

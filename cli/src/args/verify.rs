@@ -1,0 +1,238 @@
+//! Flags of `baler verify`, and of the processes that it starts.
+
+use std::num::NonZeroUsize;
+
+use baler_common::container::Compression;
+use clap::{Args, ValueEnum};
+
+use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, values};
+
+/// Flags of `baler verify`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Producers and consumers are processes of their own, so that they can be killed. Producers send \
+numbered records through the endpoint, consumers compare every record with what it must be, and \
+the command ends with 0 only if everything acknowledged was delivered, nothing else was, nothing \
+was altered, no reader let a copy through, each thread's records came in order, every producer's \
+last line adds up, and a fresh record passes at the end; else with 65.
+
+Endpoints:
+  tcp:                     processes on the loopback; with broker faults a `baler relay` in between
+  file:                    folders in the temporary folder
+  kafka+mock:              three brokers inside this process; they keep 5 MiB a partition
+  amqp+private:            a RabbitMQ node of its own; rabbitmq-server must be installed
+  amqp://..., kafka://...  yours: the queue or topic is yours to choose, and must be empty
+
+A run with the same seed and flags makes the same records and injects the same faults in the same \
+order; how processes and threads interleave is up to the machine.")]
+pub(crate) struct VerifyArgs {
+    /// The endpoint to verify: tcp:, file:, kafka+mock:, amqp+private:, or the URI of your own
+    #[arg(long, value_name = "URI", env = "BALER_TO")]
+    pub(crate) to: String,
+    /// How many records
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = values::count)]
+    pub(crate) records: u64,
+    /// The same seed makes the same records and the same faults in the same order
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Faults to inject, in an order that the seed decides; `all` for those of the endpoint
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
+    pub(crate) faults: Vec<FaultChoice>,
+    /// How often each fault is injected
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) rounds: u16,
+    /// How many producers, each a process
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) producers: u16,
+    /// How many threads of each producer make records
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) threads: u16,
+    /// How many consumers, each a process; where each reads only its own (tcp, file), as many as
+    /// producers
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) consumers: u16,
+    /// Put a spool before each producer's writer, in the temporary folder
+    #[arg(long)]
+    pub(crate) spool: bool,
+    /// How long acknowledged records may take to arrive after the last fault
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = values::duration)]
+    pub(crate) patience: std::time::Duration,
+    /// How the result is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    /// Makes one consumer lie, to see that the oracle notices
+    #[arg(long, value_enum, hide = true)]
+    pub(crate) sabotage: Option<Sabotage>,
+    /// A chunk closes at so many records; by default at a four-hundredth of all, 16 to 1,024
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk_records: Option<NonZeroUsize>,
+    /// How chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
+    #[arg(long, value_name = "NAME", default_value = "none", value_parser = values::compression)]
+    pub(crate) compression: Compression,
+}
+
+impl VerifyArgs {
+    /// The flags by which its producers ship.
+    pub(crate) fn shipping(&self) -> Vec<String> {
+        let records = self.chunk_records.map_or_else(
+            || (self.records / 400).clamp(16, 1_024).to_string(),
+            |records| records.to_string(),
+        );
+        let flags = [
+            ["--chunk-records", &records],
+            ["--compression", &self.compression.to_string()],
+            ["--wait-time", "20ms"],
+            // It is the oracle that gives up.
+            ["--give-up", "1h"],
+        ];
+        flags.concat().into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// Flags of a producer's process.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyProducerArgs {
+    #[arg(long)]
+    pub(crate) to: String,
+    #[arg(long)]
+    pub(crate) seed: u64,
+    #[arg(long)]
+    pub(crate) producer: u16,
+    #[arg(long)]
+    pub(crate) life: u16,
+    #[arg(long)]
+    pub(crate) threads: u16,
+    #[command(flatten)]
+    pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+}
+
+/// Flags of a consumer's process.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyConsumerArgs {
+    #[arg(long)]
+    pub(crate) from: String,
+    #[arg(long)]
+    pub(crate) seed: u64,
+    #[arg(long, value_enum)]
+    pub(crate) sabotage: Option<Sabotage>,
+    /// At which chunk.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) sabotage_at: u64,
+}
+
+/// How a consumer lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sabotage {
+    /// A record is not what it was
+    Alter,
+    /// A chunk is told twice
+    Duplicate,
+    /// A record is told that was never issued
+    Invent,
+    /// A chunk is not told
+    Lose,
+    /// A chunk is told after the next one
+    Reorder,
+}
+
+/// A fault by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum FaultChoice {
+    /// Every fault that the endpoint can have
+    All,
+    /// The broker is not there when producers and consumers start
+    BrokerDownAtStart,
+    /// The broker ends in good order and starts again
+    BrokerRestart,
+    /// The broker is killed and starts again with what it has on disk
+    BrokerKill,
+    /// Partitions get another leader
+    LeaderMove,
+    /// The consumer group gets another coordinator
+    CoordinatorMove,
+    /// The broker answers requests with errors
+    RequestErrors,
+    /// The broker takes its time for each answer
+    Throttle,
+    /// Connections stand still for a while, then go on
+    Stall,
+    /// Connections stand still for good, without an end; new ones work
+    HalfOpen,
+    /// Connections are reset in the middle of a chunk
+    Reset,
+    /// Connections become slow for a while
+    SlowLink,
+    /// The broker closes all connections
+    ConnectionClosed,
+    /// The broker takes nothing for a while, and says so
+    Blocked,
+    /// A producer gets SIGTERM, and another life goes on
+    ProducerTerm,
+    /// A producer gets SIGKILL, and another life goes on
+    ProducerKill,
+    /// A consumer gets SIGTERM, and another life goes on
+    ConsumerTerm,
+    /// A consumer gets SIGKILL after it processed a chunk and before it settled it
+    ConsumerKill,
+    /// A consumer joins, and leaves again
+    Rebalance,
+    /// Consumers take their time for each chunk
+    ConsumerSlow,
+    /// Producers cannot write to their disk for a while
+    DiskFull,
+    /// A producer is killed, and its last write is found torn
+    TornWrite,
+    /// Foreign bytes among the chunks
+    Poison,
+    /// Producers make more than fits, with a policy that drops
+    Overflow,
+}
+
+impl FaultChoice {
+    /// The name, as it is typed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::BrokerDownAtStart => "broker-down-at-start",
+            Self::BrokerRestart => "broker-restart",
+            Self::BrokerKill => "broker-kill",
+            Self::LeaderMove => "leader-move",
+            Self::CoordinatorMove => "coordinator-move",
+            Self::RequestErrors => "request-errors",
+            Self::Throttle => "throttle",
+            Self::Stall => "stall",
+            Self::HalfOpen => "half-open",
+            Self::Reset => "reset",
+            Self::SlowLink => "slow-link",
+            Self::ConnectionClosed => "connection-closed",
+            Self::Blocked => "blocked",
+            Self::ProducerTerm => "producer-term",
+            Self::ProducerKill => "producer-kill",
+            Self::ConsumerTerm => "consumer-term",
+            Self::ConsumerKill => "consumer-kill",
+            Self::Rebalance => "rebalance",
+            Self::ConsumerSlow => "consumer-slow",
+            Self::DiskFull => "disk-full",
+            Self::TornWrite => "torn-write",
+            Self::Poison => "poison",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_have_the_names_that_are_typed() {
+        for fault in FaultChoice::value_variants() {
+            let value = fault.to_possible_value().unwrap();
+            assert_eq!(value.get_name(), fault.name());
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Every kind of violation is told and counted, and nothing else is.
+
+use baler_common::transport::{Epoch, ProducerId};
+
+use super::*;
+use crate::commands::verify::poison;
+
+const PRODUCER: Teller = Teller::Producer {
+    producer: 0,
+    life: 0,
+};
+
+fn stream(life: u16) -> Stream {
+    Stream {
+        producer: 0,
+        life,
+        thread: 0,
+    }
+}
+
+fn identity(sequence: u64) -> ChunkIdentity {
+    ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 1,
+            random: 0,
+        },
+        lane: 0,
+        sequence,
+    }
+}
+
+fn run(first: u64, count: u32) -> Vec<Run> {
+    vec![Run {
+        stream: stream(0),
+        first,
+        count,
+    }]
+}
+
+fn processed(first: u64, count: u32, redelivered: bool) -> Event {
+    Event::Processed {
+        identity: Some(identity(first / 10)),
+        redelivered,
+        runs: run(first, count),
+        altered: 0,
+    }
+}
+
+/// Ten chunks of ten records, offered and acknowledged.
+fn sent() -> Oracle {
+    let mut oracle = Oracle::default();
+    for sequence in 0..10 {
+        let identity = identity(sequence);
+        let runs = run(sequence * 10, 10);
+        oracle.told(PRODUCER, Event::Offered { identity, runs });
+        let spooled = false;
+        oracle.told(PRODUCER, Event::Acknowledged { identity, spooled });
+    }
+    let report = ProducerReport {
+        issued: 100,
+        emitted: 100,
+        delivered: 100,
+        ..ProducerReport::default()
+    };
+    let json = serde_json::to_string(&report).unwrap();
+    oracle.told(PRODUCER, Event::Report { json });
+    oracle
+}
+
+fn deliver(oracle: &mut Oracle, reader: usize, chunks: impl IntoIterator<Item = u64>) {
+    for chunk in chunks {
+        oracle.told(Teller::Reader(reader), processed(chunk * 10, 10, false));
+    }
+}
+
+/// Only this may be wrong.
+fn assert_only(findings: &Findings, wrong: &str) {
+    let counts = [
+        ("missing", findings.missing),
+        ("spurious", findings.spurious),
+        ("altered", findings.altered),
+        ("within", findings.within),
+        ("out_of_order", findings.out_of_order),
+        ("quarantine", findings.quarantine_errors),
+        ("conserved", u64::from(!findings.conserved)),
+    ];
+    for (name, count) in counts {
+        assert_eq!(count > 0, name == wrong, "{name}: {findings:?}");
+    }
+    assert_eq!(findings.held(), wrong.is_empty());
+    assert_eq!(findings.violations.is_empty(), wrong.is_empty());
+}
+
+#[test]
+fn what_was_kept_is_held() {
+    let mut oracle = sent();
+    assert!(!oracle.is_complete());
+    deliver(&mut oracle, 0, 0..10);
+    assert!(oracle.is_complete());
+    let findings = oracle.judge();
+    assert_only(&findings, "");
+    assert_eq!((findings.acknowledged, findings.delivered), (100, 100));
+}
+
+#[test]
+fn a_record_that_never_came_is_missing() {
+    let mut oracle = sent();
+    deliver(&mut oracle, 0, 0..9);
+    oracle.told(Teller::Reader(0), processed(90, 9, false));
+    let findings = oracle.judge();
+    assert_only(&findings, "missing");
+    assert_eq!(findings.missing, 1);
+    assert!(findings.violations[0].contains("[99]"), "{findings:?}");
+}
+
+#[test]
+fn what_nobody_issued_is_spurious() {
+    let mut oracle = sent();
+    deliver(&mut oracle, 0, 0..10);
+    oracle.told(Teller::Reader(0), processed(100, 3, false));
+    let other = Event::Processed {
+        identity: None,
+        redelivered: false,
+        runs: vec![Run {
+            stream: stream(9),
+            first: 0,
+            count: 1,
+        }],
+        altered: 0,
+    };
+    oracle.told(Teller::Reader(0), other);
+    let findings = oracle.judge();
+    assert_only(&findings, "spurious");
+    assert_eq!(findings.spurious, 4);
+}
+
+#[test]
+fn what_was_only_offered_is_neither_missing_nor_spurious() {
+    let mut oracle = sent();
+    for sequence in [10, 11] {
+        let event = Event::Offered {
+            identity: identity(sequence),
+            runs: run(sequence * 10, 10),
+        };
+        let life = Teller::Producer {
+            producer: 0,
+            life: 1,
+        };
+        oracle.told(life, event);
+    }
+    deliver(&mut oracle, 0, 0..11);
+    let findings = oracle.judge();
+    assert_only(&findings, "");
+    assert_eq!(findings.in_doubt, 20);
+    assert_eq!(findings.offered, 120);
+}
+
+#[test]
+fn another_content_is_an_alteration() {
+    let mut oracle = sent();
+    deliver(&mut oracle, 0, 0..10);
+    let event = Event::Processed {
+        identity: None,
+        redelivered: false,
+        runs: Vec::new(),
+        altered: 1,
+    };
+    oracle.told(Teller::Reader(0), event);
+    assert_only(&oracle.judge(), "altered");
+}
+
+#[test]
+fn a_copy_within_a_reader_is_told_from_one_across_readers() {
+    let mut oracle = sent();
+    deliver(&mut oracle, 0, 0..10);
+    deliver(&mut oracle, 1, 3..5);
+    let findings = oracle.judge();
+    assert_only(&findings, "");
+    assert_eq!(findings.across, 20);
+    deliver(&mut oracle, 1, 4..5);
+    let findings = oracle.judge();
+    assert_only(&findings, "within");
+    assert_eq!((findings.within, findings.across), (10, 20));
+}
+
+#[test]
+fn an_earlier_record_after_a_later_one_is_out_of_order_unless_it_was_redelivered() {
+    let mut oracle = sent();
+    deliver(&mut oracle, 0, [0, 1, 2, 4]);
+    oracle.told(Teller::Reader(0), processed(30, 10, true));
+    deliver(&mut oracle, 0, [5, 6, 7]);
+    assert_only(
+        &{
+            let mut oracle = oracle.judge();
+            oracle.missing = 0;
+            oracle.violations.clear();
+            oracle
+        },
+        "",
+    );
+    deliver(&mut oracle, 0, [9, 8]);
+    let findings = oracle.judge();
+    assert_only(&findings, "out_of_order");
+    assert_eq!(findings.out_of_order, 10);
+}
+
+#[test]
+fn accounts_that_do_not_add_up_are_told() {
+    for (emitted, delivered, dropped) in [(101, 100, 0), (100, 99, 1), (100, 100, 1)] {
+        let mut oracle = sent();
+        deliver(&mut oracle, 0, 0..10);
+        let report = ProducerReport {
+            issued: emitted,
+            emitted,
+            delivered,
+            dropped: [("Refused".to_owned(), dropped)].into(),
+            ..ProducerReport::default()
+        };
+        let json = serde_json::to_string(&report).unwrap();
+        oracle.told(PRODUCER, Event::Report { json });
+        assert_only(&oracle.judge(), "conserved");
+    }
+}
+
+#[test]
+fn foreign_bytes_must_be_put_aside_as_they_were() {
+    let mut oracle = sent();
+    deliver(&mut oracle, 0, 0..10);
+    let bytes = poison::bytes(5, 1);
+    let event = Event::Poisoned {
+        bytes: bytes.clone(),
+    };
+    oracle.told(PRODUCER, event);
+    assert!(!oracle.is_complete());
+    assert_only(&oracle.judge(), "quarantine");
+    let aside = |bytes: &[u8]| Event::Quarantined {
+        bytes: bytes.into(),
+    };
+    oracle.told(Teller::Reader(0), aside(&bytes));
+    assert!(oracle.is_complete());
+    assert_only(&oracle.judge(), "");
+    let mut other = bytes;
+    *other.last_mut().unwrap() ^= 1;
+    oracle.told(Teller::Reader(0), aside(&other));
+    assert_only(&oracle.judge(), "quarantine");
+    oracle.expect_damage(other);
+    assert_only(&oracle.judge(), "");
+}

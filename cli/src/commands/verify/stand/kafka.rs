@@ -1,0 +1,191 @@
+//! `kafka+mock:`: librdkafka's mock cluster of three brokers, in this process.
+
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use baler_connector_kafka::{EmbeddedCluster, RequestFault, RequestKind};
+
+use super::{Stand, broken, settings_of};
+use crate::args::FaultChoice;
+use crate::commands::verify::random::Random;
+use crate::exit::Failure;
+
+const FAULTS: &[FaultChoice] = &[
+    FaultChoice::BrokerDownAtStart,
+    FaultChoice::BrokerRestart,
+    FaultChoice::BrokerKill,
+    FaultChoice::LeaderMove,
+    FaultChoice::CoordinatorMove,
+    FaultChoice::RequestErrors,
+    FaultChoice::Throttle,
+    FaultChoice::Rebalance,
+];
+
+/// Two of three brokers may be down at a time, or all.
+const BROKERS: NonZeroU16 = NonZeroU16::MIN.saturating_add(2);
+
+const PARTITIONS: u16 = 4;
+
+const GROUP: &str = "verify";
+
+/// The mock keeps 5 MiB a partition, and all producers may share one: so many records are far less.
+const WINDOW: u64 = 40_000;
+
+/// A cluster, and what clients are told of it.
+#[derive(Debug)]
+pub(super) struct Kafka {
+    cluster: EmbeddedCluster,
+    topic: String,
+    settings: String,
+    /// The brokers that are down.
+    down: Vec<i32>,
+    /// Whose turn it is.
+    turn: i32,
+}
+
+impl Kafka {
+    /// `rest` is what follows the scheme: the topic, and settings of librdkafka.
+    pub(super) fn new(rest: &str) -> Result<Self, Failure> {
+        let (topic, settings) = settings_of(rest);
+        let topic = if topic.is_empty() { "verify" } else { topic };
+        let mut settings = format!("?{settings}");
+        for (name, value) in [
+            ("group.id", GROUP),
+            ("socket.timeout.ms", "3000"),
+            ("message.timeout.ms", "8000"),
+            ("session.timeout.ms", "6000"),
+            ("heartbeat.interval.ms", "500"),
+            ("auto.commit.interval.ms", "200"),
+        ] {
+            if !settings.contains(&format!("{name}=")) {
+                let joint = if settings.len() > 1 { "&" } else { "" };
+                settings.push_str(&format!("{joint}{name}={value}"));
+            }
+        }
+        let cluster = EmbeddedCluster::with_brokers(BROKERS).map_err(broken)?;
+        cluster
+            .create_topic(topic, PARTITIONS, BROKERS.get())
+            .map_err(broken)?;
+        Ok(Self {
+            cluster,
+            topic: topic.to_owned(),
+            settings,
+            down: Vec::new(),
+            turn: 0,
+        })
+    }
+
+    fn uri(&self) -> String {
+        let servers = self.cluster.bootstrap_servers();
+        format!("kafka://{servers}/{}{}", self.topic, self.settings)
+    }
+
+    fn next_broker(&mut self) -> i32 {
+        self.turn = self.turn % i32::from(BROKERS.get()) + 1;
+        self.turn
+    }
+
+    fn fail(&self, kind: RequestKind, fault: RequestFault, times: usize) -> Result<(), Failure> {
+        let faults = vec![fault; times];
+        self.cluster.fail_requests(kind, &faults).map_err(broken)
+    }
+}
+
+impl Stand for Kafka {
+    fn faults(&self) -> &'static [FaultChoice] {
+        FAULTS
+    }
+
+    fn producer_uri(&self, _producer: u16) -> String {
+        self.uri()
+    }
+
+    fn consumer_uri(&self, _consumer: u16) -> String {
+        self.uri()
+    }
+
+    fn window(&self) -> u64 {
+        WINDOW
+    }
+
+    fn start(&mut self) -> Result<(), Failure> {
+        for broker in self.down.drain(..) {
+            self.cluster.broker_up(broker).map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, kill: bool) -> Result<(), Failure> {
+        if kill {
+            // All of them at once: partitions have no leader.
+            for broker in self.cluster.brokers() {
+                self.cluster.broker_down(broker).map_err(broken)?;
+                self.down.push(broker);
+            }
+            return Ok(());
+        }
+        let broker = self.next_broker();
+        self.cluster.broker_leaves(broker).map_err(broken)?;
+        self.down.push(broker);
+        Ok(())
+    }
+
+    fn begin(&mut self, fault: FaultChoice, random: &mut Random) -> Result<String, Failure> {
+        let times = usize::try_from(random.between(1, 4)).unwrap_or(1);
+        match fault {
+            FaultChoice::LeaderMove => {
+                for partition in 0..PARTITIONS {
+                    let broker = self.next_broker();
+                    self.cluster
+                        .move_leader(&self.topic, partition, broker)
+                        .map_err(broken)?;
+                }
+                self.next_broker();
+                Ok("another leader for each partition".to_owned())
+            }
+            FaultChoice::CoordinatorMove => {
+                let broker = self.next_broker();
+                self.cluster
+                    .move_coordinator(GROUP, broker)
+                    .map_err(broken)?;
+                Ok(format!("coordinator is broker {broker}"))
+            }
+            FaultChoice::RequestErrors => {
+                use RequestFault as Fault;
+                let produce = [
+                    Fault::NotEnoughReplicas,
+                    Fault::NotEnoughReplicasAfterAppend,
+                    Fault::RequestTimedOut,
+                    Fault::NotLeader,
+                    Fault::Disconnect,
+                    Fault::StorageFailed,
+                ];
+                let choice = random.between(0, 5);
+                let choice = usize::try_from(choice).ok().and_then(|at| produce.get(at));
+                let produced = choice.copied().unwrap_or(Fault::RequestTimedOut);
+                self.fail(RequestKind::Produce, produced, times)?;
+                self.fail(RequestKind::Fetch, Fault::Disconnect, 1)?;
+                self.fail(RequestKind::OffsetCommit, Fault::CoordinatorLoading, 1)?;
+                self.fail(RequestKind::Heartbeat, Fault::NotCoordinator, 1)?;
+                Ok(format!(
+                    "{times} of produce fail with {produced:?}, and others"
+                ))
+            }
+            FaultChoice::Throttle => {
+                let millis = random.between(50, 300);
+                self.cluster
+                    .round_trip(Duration::from_millis(millis))
+                    .map_err(broken)?;
+                Ok(format!("each answer takes {millis} ms"))
+            }
+            other => Err(broken(format_args!("{} is not known here", other.name()))),
+        }
+    }
+
+    fn heal(&mut self, fault: FaultChoice) -> Result<(), Failure> {
+        if fault == FaultChoice::Throttle {
+            self.cluster.round_trip(Duration::ZERO).map_err(broken)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Endpoints under test, each with the faults that it can have.
+
+mod file;
+#[cfg(feature = "kafka")]
+mod kafka;
+mod own;
+#[cfg(feature = "amqp")]
+mod rabbitmq;
+mod tcp;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use baler_faults::TcpProxy;
+
+use super::random::Random;
+use crate::args::{FaultChoice, VerifyArgs};
+use crate::endpoint;
+use crate::exit::{Code, Failure};
+
+/// An endpoint under test.
+pub(super) trait Stand {
+    /// The faults that it can have, besides those of processes.
+    fn faults(&self) -> &'static [FaultChoice];
+
+    /// Where a producer sends to.
+    fn producer_uri(&self, producer: u16) -> String;
+
+    /// Where a consumer reads from.
+    fn consumer_uri(&self, consumer: u16) -> String;
+
+    /// Whether each consumer reads only what the producer with its number writes.
+    fn pairs(&self) -> bool {
+        false
+    }
+
+    /// How many records may be on their way.
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// The proxies that all connections go through.
+    fn proxies(&self) -> &[TcpProxy] {
+        &[]
+    }
+
+    /// Starts the broker, as it was left.
+    fn start(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Ends the broker, in good order or not.
+    fn end(&mut self, _kill: bool) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Begins a fault of this endpoint alone; says what was done.
+    fn begin(&mut self, fault: FaultChoice, _random: &mut Random) -> Result<String, Failure> {
+        Err(broken(format_args!("{} is not known here", fault.name())))
+    }
+
+    /// Ends what was begun.
+    fn heal(&mut self, _fault: FaultChoice) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// The folder that a producer writes segments to.
+    fn folder(&self, _producer: usize) -> Option<PathBuf> {
+        None
+    }
+}
+
+/// Faults of processes, which need no control over the endpoint.
+pub(super) const ANYWHERE: &[FaultChoice] = &[
+    FaultChoice::ProducerTerm,
+    FaultChoice::ProducerKill,
+    FaultChoice::ConsumerTerm,
+    FaultChoice::ConsumerKill,
+    FaultChoice::ConsumerSlow,
+    FaultChoice::Poison,
+    FaultChoice::Overflow,
+];
+
+/// Faults of disks, where producers have a spool.
+pub(super) const WITH_SPOOL: &[FaultChoice] = &[FaultChoice::DiskFull, FaultChoice::TornWrite];
+
+/// A folder in the temporary folder, removed at the end.
+#[derive(Debug)]
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes a folder.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub(super) fn new() -> Result<Self, Failure> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("baler-verify-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).map_err(broken)?;
+        Ok(Self(folder))
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Sets up the endpoint that the flags name.
+///
+/// # Errors
+///
+/// The URI is wrong, or what it needs is not there.
+pub(super) fn stand(args: &VerifyArgs, pairs: u16) -> Result<Box<dyn Stand>, Failure> {
+    let (scheme, rest) = args.to.split_once(':').unwrap_or((&args.to, ""));
+    Ok(match (scheme, rest) {
+        ("tcp", "") => Box::new(tcp::Tcp::new(pairs, wants_broker(args))?),
+        ("file", "") => Box::new(file::Files::new()?),
+        #[cfg(feature = "kafka")]
+        ("kafka+mock", _) => Box::new(kafka::Kafka::new(rest)?),
+        #[cfg(feature = "amqp")]
+        ("amqp+private", _) => Box::new(rabbitmq::Rabbit::new(
+            rest,
+            wants(args, FaultChoice::BrokerDownAtStart),
+        )?),
+        ("null", _) => {
+            return Err(Failure::configuration(
+                "null: keeps nothing, so there is nothing to verify",
+            ));
+        }
+        _ => {
+            // What is wrong with it is said now, once, and not by each process.
+            drop(endpoint::writer(&args.to)?);
+            Box::new(own::Own::new(&args.to))
+        }
+    })
+}
+
+fn wants(args: &VerifyArgs, fault: FaultChoice) -> bool {
+    args.faults.contains(&fault) || args.faults.contains(&FaultChoice::All)
+}
+
+fn wants_broker(args: &VerifyArgs) -> bool {
+    [
+        FaultChoice::BrokerDownAtStart,
+        FaultChoice::BrokerRestart,
+        FaultChoice::BrokerKill,
+    ]
+    .into_iter()
+    .any(|fault| wants(args, fault))
+}
+
+/// Something that faults are made with failed.
+pub(super) fn broken(error: impl fmt::Display) -> Failure {
+    Failure::new(Code::Unavailable, error.to_string())
+}
+
+/// `name?settings`, for what follows the scheme of a stand's own URI.
+#[cfg(any(feature = "amqp", feature = "kafka"))]
+fn settings_of(rest: &str) -> (&str, &str) {
+    rest.split_once('?').unwrap_or((rest, ""))
+}

@@ -1,0 +1,134 @@
+//! `amqp+private:`: a RabbitMQ node of its own, behind a proxy.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use baler_faults::{RabbitMqNode, TcpProxy};
+
+use super::{Stand, broken, settings_of};
+use crate::args::FaultChoice;
+use crate::commands::verify::random::Random;
+use crate::exit::Failure;
+
+const FAULTS: &[FaultChoice] = &[
+    FaultChoice::BrokerDownAtStart,
+    FaultChoice::BrokerRestart,
+    FaultChoice::BrokerKill,
+    FaultChoice::Stall,
+    FaultChoice::HalfOpen,
+    FaultChoice::Reset,
+    FaultChoice::SlowLink,
+    FaultChoice::ConnectionClosed,
+    FaultChoice::Blocked,
+    FaultChoice::Rebalance,
+];
+
+/// What an absolute limit of memory is set back to.
+const MEMORY: &str = "512MB";
+
+/// A node, and the proxy that every connection goes through.
+#[derive(Debug)]
+pub(super) struct Rabbit {
+    node: RabbitMqNode,
+    proxies: [TcpProxy; 1],
+    settings: String,
+}
+
+impl Rabbit {
+    /// `rest` is what follows the scheme: settings of the endpoint, of which `queue` has a default.
+    pub(super) fn new(rest: &str, down: bool) -> Result<Self, Failure> {
+        let (name, settings) = settings_of(rest);
+        let queue = if name.is_empty() { "verify" } else { name };
+        let mut settings = match settings {
+            "" => format!("queue={queue}"),
+            settings => format!("queue={queue}&{settings}"),
+        };
+        for (name, value) in [
+            ("heartbeat", "1s"),
+            ("prefetch", "32"),
+            ("connect_timeout", "5s"),
+        ] {
+            if !settings.contains(&format!("&{name}=")) {
+                settings.push_str(&format!("&{name}={value}"));
+            }
+        }
+        let node = RabbitMqNode::prepare().map_err(broken)?;
+        if !down {
+            node.restart().map_err(broken)?;
+        }
+        let proxy = TcpProxy::start().map_err(broken)?;
+        proxy.set_target(Some(node.address()));
+        Ok(Self {
+            node,
+            proxies: [proxy],
+            settings,
+        })
+    }
+
+    fn uri(&self) -> String {
+        let [proxy] = &self.proxies;
+        format!("amqp://{}?{}", proxy.address(), self.settings)
+    }
+
+    fn is_up(&self) -> bool {
+        let address: SocketAddr = self.node.address();
+        TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
+    }
+}
+
+impl Stand for Rabbit {
+    fn faults(&self) -> &'static [FaultChoice] {
+        FAULTS
+    }
+
+    fn producer_uri(&self, _producer: u16) -> String {
+        self.uri()
+    }
+
+    fn consumer_uri(&self, _consumer: u16) -> String {
+        self.uri()
+    }
+
+    fn proxies(&self) -> &[TcpProxy] {
+        &self.proxies
+    }
+
+    fn start(&mut self) -> Result<(), Failure> {
+        if self.is_up() {
+            return Ok(());
+        }
+        self.node.restart().map_err(broken)
+    }
+
+    fn end(&mut self, kill: bool) -> Result<(), Failure> {
+        if !kill {
+            return self.node.stop().map_err(broken);
+        }
+        // A node that is killed forgets declarations that it has not yet written.
+        self.node.sync_declarations().map_err(broken)?;
+        self.node.kill().map_err(broken)
+    }
+
+    fn begin(&mut self, fault: FaultChoice, _random: &mut Random) -> Result<String, Failure> {
+        let control = |arguments: &[&str]| self.node.control(arguments).map_err(broken);
+        match fault {
+            FaultChoice::ConnectionClosed => {
+                control(&["close_all_connections", "verify"])?;
+                Ok("rabbitmqctl close_all_connections".to_owned())
+            }
+            FaultChoice::Blocked => {
+                control(&["set_vm_memory_high_watermark", "absolute", "1MB"])?;
+                Ok("memory alarm".to_owned())
+            }
+            other => Err(broken(format_args!("{} is not known here", other.name()))),
+        }
+    }
+
+    fn heal(&mut self, fault: FaultChoice) -> Result<(), Failure> {
+        if fault == FaultChoice::Blocked {
+            let absolute = ["set_vm_memory_high_watermark", "absolute", MEMORY];
+            self.node.control(&absolute).map_err(broken)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+//! The program with real brokers: a private RabbitMQ node, Kafka's mock cluster, and the cluster
+//! that `KAFKA_BOOTSTRAP` names.
+
+mod real_log;
+mod verify;

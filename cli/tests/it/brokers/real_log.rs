@@ -1,0 +1,168 @@
+//! The real log of 2010 through brokers to 1, 2 and 4 consumers, one of which is killed midway:
+//! every record is there, by its identity.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::real_log::expected;
+use crate::support::{Background, command, json, json_lines, real_log, wait_for};
+
+/// Settings of consumers and senders, so that each consumer gets a share and losing one is noticed
+/// soon.
+const KAFKA: &str = "partition_by=round_robin&session.timeout.ms=6000&heartbeat.interval.ms=500";
+
+/// A queue or topic that nobody used before.
+fn fresh_name() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    format!("real-log-{}-{}", std::process::id(), now.as_nanos())
+}
+
+/// A consumer whose output nobody reads: it stops in the middle of its share, since a pipe holds
+/// 64 KiB and the log has 2 MiB of JSON.
+struct Doomed(Child);
+
+impl Doomed {
+    fn start(uri: &str) -> Self {
+        let mut command = command();
+        command.args(["receive", "--from", uri, "--format", "json", "--identity"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        Self(child.spawn().unwrap())
+    }
+
+    /// Waits for its first record, kills it, and yields what it had written.
+    fn die(mut self) -> String {
+        let mut pipe = BufReader::new(self.0.stdout.take().unwrap());
+        let mut text = String::new();
+        pipe.read_line(&mut text).unwrap();
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+        pipe.read_to_string(&mut text).unwrap();
+        // The last line may have been cut.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        text.truncate(whole);
+        text
+    }
+}
+
+impl Drop for Doomed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn consumer(uri: &str, output: &Path) -> Background {
+    let output = output.to_str().unwrap();
+    let args = ["receive", "--from", uri, "--format", "json", "--identity"];
+    Background::start(&[args.as_slice(), &["--output", output]].concat())
+}
+
+/// Adds records by their identity; how many were there before.
+fn collect(records: &mut BTreeMap<(u64, u64), Value>, lines: Vec<Value>) -> usize {
+    let mut copies = 0;
+    for mut record in lines {
+        let identity = record.as_object_mut().unwrap().remove("identity").unwrap();
+        let number = |name: &str| identity[name].as_u64().unwrap();
+        let place = (number("sequence"), number("index"));
+        if let Some(before) = records.insert(place, record.clone()) {
+            assert_eq!(before, record, "two records with one identity");
+            copies += 1;
+        }
+    }
+    copies
+}
+
+fn whole_lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    // The last line may not be whole yet.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    json_lines(whole)
+}
+
+/// The log to so many consumers, of which the first is killed midway.
+fn arrives_whole(uri: &str, consumers: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let doomed = Doomed::start(uri);
+    let outputs: Vec<PathBuf> = (1..consumers)
+        .map(|number| folder.path().join(number.to_string()))
+        .collect();
+    let mut others: Vec<Background> = outputs.iter().map(|it| consumer(uri, it)).collect();
+    let log = real_log();
+    let mut send = vec!["send", "--from", &log, "--to", uri, "--format", "json"];
+    send.extend(["--chunk-records", "20"]);
+    let sent = json(&send);
+    let expected = expected();
+    assert_eq!(sent["delivered"], expected.len());
+
+    let first = doomed.die();
+    let mut records = BTreeMap::new();
+    collect(&mut records, json_lines(&first));
+    assert!(
+        !records.is_empty() && records.len() < expected.len(),
+        "it was not killed midway: {} records",
+        records.len()
+    );
+    let replacement = folder.path().join("replacement");
+    others.push(consumer(uri, &replacement));
+    wait_for("every record", || {
+        let mut all = records.clone();
+        for output in outputs.iter().chain([&replacement]) {
+            collect(&mut all, whole_lines(output));
+        }
+        (all.len() >= expected.len()).then_some(())
+    });
+    for other in others {
+        other.signal("TERM");
+        other.succeed();
+    }
+    for output in outputs.iter().chain([&replacement]) {
+        collect(&mut records, whole_lines(output));
+    }
+    // By identity, and so in the order in which they were sent.
+    let records: Vec<Value> = records.into_values().collect();
+    assert_eq!(records.len(), expected.len());
+    for (position, (record, expected)) in records.iter().zip(&expected).enumerate() {
+        assert_eq!(record, expected, "record {position}, {consumers} consumers");
+    }
+}
+
+#[cfg(feature = "amqp")]
+#[test]
+fn the_log_goes_through_rabbitmq_to_1_2_and_4_consumers_one_of_which_is_killed() {
+    let node = baler_faults::RabbitMqNode::start().unwrap();
+    for consumers in [1, 2, 4] {
+        let queue = fresh_name();
+        arrives_whole(&node.uri(&format!("?queue={queue}&prefetch=8")), consumers);
+    }
+}
+
+#[cfg(feature = "kafka")]
+#[test]
+fn the_log_goes_through_kafka_to_1_2_and_4_consumers_one_of_which_is_killed() {
+    use baler_connector_kafka::EmbeddedCluster;
+
+    for consumers in [1, 2, 4] {
+        let topic = fresh_name();
+        let cluster = EmbeddedCluster::start(&topic, 4).unwrap();
+        let servers = cluster.bootstrap_servers();
+        arrives_whole(&format!("kafka://{servers}/{topic}?{KAFKA}"), consumers);
+    }
+}
+
+#[cfg(feature = "kafka")]
+#[test]
+#[ignore = "needs a Kafka cluster: KAFKA_BOOTSTRAP=host:port"]
+fn the_log_goes_through_a_real_cluster_to_1_2_and_4_consumers_one_of_which_is_killed() {
+    let servers = std::env::var("KAFKA_BOOTSTRAP").expect("KAFKA_BOOTSTRAP=host:port");
+    for consumers in [1, 2, 4] {
+        let topic = fresh_name();
+        let settings = format!("{KAFKA}&group.id={topic}");
+        arrives_whole(&format!("kafka://{servers}/{topic}?{settings}"), consumers);
+    }
+}

@@ -1,0 +1,80 @@
+//! `baler verify` on brokers: seeded runs, spread over their faults.
+
+use crate::verify::holds;
+
+#[test]
+fn kafka_keeps_its_promise_while_brokers_come_and_go() {
+    let seen = holds(
+        "kafka+mock:",
+        101,
+        "broker-down-at-start,broker-kill,broker-restart",
+        &[],
+    );
+    assert_eq!(seen["faults"]["broker-kill"], 1);
+}
+
+#[test]
+fn kafka_keeps_its_promise_while_leaders_and_coordinators_move() {
+    holds(
+        "kafka+mock:",
+        102,
+        "leader-move,coordinator-move,request-errors",
+        &[],
+    );
+}
+
+#[test]
+fn kafka_keeps_its_promise_while_consumers_come_and_go() {
+    let seen = holds(
+        "kafka+mock:",
+        103,
+        "rebalance,consumer-kill,consumer-term",
+        &[],
+    );
+    assert_eq!(seen["duplicates_within_reader"], 0);
+}
+
+#[test]
+fn kafka_keeps_its_promise_while_producers_come_and_go() {
+    holds(
+        "kafka+mock:",
+        104,
+        "producer-kill,producer-term,throttle,poison",
+        &[],
+    );
+}
+
+#[test]
+fn rabbitmq_keeps_its_promise_when_it_is_killed_and_restarted() {
+    holds(
+        "amqp+private:",
+        201,
+        "broker-down-at-start,broker-kill,broker-restart",
+        &[],
+    );
+}
+
+#[test]
+fn rabbitmq_keeps_its_promise_over_a_bad_network() {
+    let faults = "reset,half-open,stall,slow-link,connection-closed";
+    let seen = holds("amqp+private:", 202, faults, &[]);
+    assert!(seen["transport"]["resent"].as_u64() > Some(0), "{seen}");
+}
+
+#[test]
+fn rabbitmq_keeps_its_promise_while_consumers_are_killed() {
+    let faults = "consumer-kill,consumer-term,rebalance,consumer-slow,poison";
+    let seen = holds("amqp+private:", 203, faults, &["--rounds", "2"]);
+    let seen_twice = seen["duplicates_across_readers"].as_u64();
+    assert!(seen_twice > Some(0), "no duplicate was seen: {seen}");
+}
+
+#[test]
+fn rabbitmq_keeps_its_promise_while_it_blocks_and_producers_spool() {
+    holds(
+        "amqp+private:",
+        204,
+        "blocked,overflow,disk-full,torn-write,producer-kill",
+        &["--spool"],
+    );
+}
