@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod aside;
 mod error;
 pub mod filters;
 pub mod kieker_log;

@@ -11,10 +11,11 @@ use baler_common::transport::{
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
+use crate::aside::{Aside, Job, Kept};
 use crate::error::AnalysisError;
 use crate::lanes::{Arrival, LaneTracker};
 use crate::parcel::Parcel;
-use crate::quarantine::{Discard, Poison, Quarantine};
+use crate::quarantine::{Discard, Quarantine};
 use crate::report::SourceReport;
 use crate::stage::Stage;
 use crate::watch::{SourceWatch, Watched};
@@ -26,6 +27,9 @@ const DEFAULT_DEMAND: usize = 64;
 /// How long to wait after a failure of the medium from which the reader recovers by itself.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
+/// How long the end waits for the quarantine. What it does not have by then is delivered again.
+const QUARANTINE_PATIENCE: Duration = Duration::from_secs(10);
+
 /// How long [`Source::run`] waits at a time before it looks whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -36,7 +40,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub struct Source {
     reader: Box<dyn ChunkReader>,
     decoder: ChunkDecoder,
-    quarantine: Box<dyn Quarantine>,
+    aside: Aside,
     lanes: LaneTracker,
     /// What is in work, by token. Bounded by the demand.
     in_work: std::collections::HashMap<Token, Option<ChunkIdentity>>,
@@ -88,7 +92,7 @@ impl Source {
         let mut source = Self {
             reader,
             decoder: ChunkDecoder::default(),
-            quarantine: Box::new(Discard),
+            aside: Aside::new(Box::new(Discard)),
             lanes: LaneTracker::new(),
             in_work: std::collections::HashMap::new(),
             done,
@@ -111,10 +115,11 @@ impl Source {
         self
     }
 
-    /// Sets where poison goes.
+    /// Sets where poison goes. A thread of its own puts it there, in order; the chunk is settled when
+    /// it is safe, and [`Step::End`] and [`Source::run`] wait for that.
     #[must_use]
     pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
-        self.quarantine = Box::new(quarantine);
+        self.aside = Aside::new(Box::new(quarantine));
         self
     }
 
@@ -163,10 +168,13 @@ impl Source {
         match received {
             Ok(Received::Chunk(delivery)) => self.arrived(delivery),
             Ok(Received::Damaged(damaged)) => {
-                self.damaged(&damaged)?;
+                self.damaged(damaged);
                 Ok(Step::Idle)
             }
-            Ok(Received::End) => Ok(Step::End),
+            Ok(Received::End) => {
+                self.settle_aside(Instant::now() + QUARANTINE_PATIENCE)?;
+                Ok(Step::End)
+            }
             Ok(Received::Idle) => Ok(Step::Idle),
             Ok(Received::Assigned { lanes }) => {
                 self.assigned.get_or_insert_default().extend(lanes);
@@ -239,6 +247,7 @@ impl Source {
             }
         }
         stage.finish()?;
+        self.settle_aside(Instant::now() + QUARANTINE_PATIENCE)?;
         self.settle_done()
     }
 
@@ -263,7 +272,7 @@ impl Source {
     ///
     /// The medium failed while it was closed; what was not settled will come again.
     pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
-        let settled = self.settle_done();
+        let settled = self.settle_aside(by).and_then(|()| self.settle_done());
         let report = self.report();
         if let Some(watched) = &mut self.watched {
             watched.show(report.clone(), Instant::now());
@@ -335,7 +344,7 @@ impl Source {
         let decoded = match self.decoder.decode(&delivery.bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.poisoned(&delivery, identity, &error.to_string())?;
+                self.poisoned(delivery, identity, &error.to_string());
                 return Ok(Step::Idle);
             }
         };
@@ -357,51 +366,60 @@ impl Source {
         )))
     }
 
-    fn poisoned(
-        &mut self,
-        delivery: &Delivery,
-        identity: Option<ChunkIdentity>,
-        reason: &str,
-    ) -> Result<(), AnalysisError> {
-        let kept = self.quarantine.put_aside(Poison {
-            bytes: &delivery.bytes,
-            origin: &delivery.origin,
+    /// Puts aside what was delivered; it is settled when the quarantine has it.
+    fn poisoned(&mut self, delivery: Delivery, identity: Option<ChunkIdentity>, reason: &str) {
+        self.aside.put(Job {
+            token: Some(delivery.token),
+            bytes: delivery.bytes,
+            origin: delivery.origin,
             identity,
-            reason,
+            reason: reason.into(),
         });
-        let verdict = if kept.is_ok() {
-            Verdict::Reject
-        } else {
-            Verdict::Retry
-        };
-        self.conclude(delivery.token, verdict)?;
-        kept.map_err(|source| AnalysisError::Quarantine {
-            origin: delivery.origin.to_string().into(),
-            source,
-        })
     }
 
-    fn damaged(&mut self, damaged: &Damaged) -> Result<(), AnalysisError> {
+    fn damaged(&mut self, damaged: Damaged) {
         self.report.quarantined = self.report.quarantined.saturating_add(1);
-        let poison = Poison {
-            bytes: &damaged.bytes,
-            origin: &damaged.origin,
+        self.aside.put(Job {
+            token: None,
+            bytes: damaged.bytes,
+            origin: damaged.origin,
             identity: None,
-            reason: &damaged.reason,
-        };
-        self.quarantine
-            .put_aside(poison)
-            .map_err(|source| AnalysisError::Quarantine {
-                origin: damaged.origin.to_string().into(),
-                source,
-            })
+            reason: damaged.reason,
+        });
     }
 
     fn settle_done(&mut self) -> Result<(), AnalysisError> {
         while let Ok((token, verdict)) = self.verdicts.try_recv() {
             self.conclude(token, verdict)?;
         }
+        while let Some(kept) = self.aside.next() {
+            self.kept(kept)?;
+        }
         Ok(())
+    }
+
+    /// Waits until everything is settled that was put aside, `by` at most.
+    fn settle_aside(&mut self, by: Instant) -> Result<(), AnalysisError> {
+        while let Some(kept) = self.aside.wait(by) {
+            self.kept(kept)?;
+        }
+        Ok(())
+    }
+
+    /// The quarantine has a chunk, or could not keep it.
+    fn kept(&mut self, kept: Kept) -> Result<(), AnalysisError> {
+        if let Some(token) = kept.token {
+            let verdict = if kept.result.is_ok() {
+                Verdict::Reject
+            } else {
+                Verdict::Retry
+            };
+            self.conclude(token, verdict)?;
+        }
+        kept.result.map_err(|source| AnalysisError::Quarantine {
+            origin: kept.origin.to_string().into(),
+            source,
+        })
     }
 
     /// Settles a delivery that was in work, and the copies that waited for it.

@@ -168,7 +168,9 @@ fn poison_that_cannot_be_kept_is_given_back() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let (reader, verdicts) = Scripted::new([Play::Chunk(Bytes::from_static(b"poison"))]);
     let mut source = Source::new(reader).with_quarantine(Folder::new(file.path()));
-    let error = source.step(soon()).unwrap_err();
+    let (mut stage, _) = keep_all();
+    let ran = source.run(&mut stage, Stop::default(), |_| true);
+    let error = ran.unwrap_err();
     assert!(matches!(error, AnalysisError::Quarantine { .. }), "{error}");
     assert_eq!(verdicts.lock().unwrap()[0].1, Verdict::Retry);
 }
