@@ -340,7 +340,7 @@ struct Bites(Arc<Mutex<Vec<u8>>>, Arc<AtomicUsize>);
 
 impl Write for Bites {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bite = bytes.len().min(7);
+        let bite = bytes.len().min(40);
         self.0.lock().unwrap().extend(&bytes[..bite]);
         self.1.fetch_add(1, Ordering::Relaxed);
         std::thread::yield_now();
@@ -359,7 +359,7 @@ fn lines_of_several_workers_are_never_torn() {
     let workers = Workers::new(count(4));
     let ended = run(&workers, |number| {
         let lane = u32::try_from(number).unwrap();
-        let script = (0..60).map(|sequence| Play::Chunk(of_lane(lane, sequence)));
+        let script = (0..15).map(|sequence| Play::Chunk(of_lane(lane, sequence)));
         let (reader, _) = Scripted::new(script);
         // One in work at a time: each line is flushed by itself.
         Ok(Worker {
@@ -369,7 +369,7 @@ fn lines_of_several_workers_are_never_torn() {
     });
     assert!(ended.error.is_none());
     let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    assert_eq!(text.lines().count(), 240);
+    assert_eq!(text.lines().count(), 60);
     for line in text.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
