@@ -7,6 +7,7 @@ mod endpoint;
 mod exit;
 mod observe;
 mod output;
+mod quarantine;
 mod shipping;
 mod shutdown;
 

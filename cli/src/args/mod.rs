@@ -6,6 +6,7 @@ mod global;
 mod inspect;
 mod observe;
 mod receive;
+mod relay;
 mod send;
 mod shipping;
 mod spool;
@@ -27,6 +28,7 @@ pub(crate) use global::{DocumentFormat, GlobalArgs};
 pub(crate) use inspect::InspectArgs;
 pub(crate) use observe::ObserveArgs;
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
+pub(crate) use relay::RelayArgs;
 pub(crate) use send::SendArgs;
 pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use spool::{SpoolArgs, SpoolSyncChoice};
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive records and print, store or measure them
     Receive(ReceiveArgs),
+    /// Pass chunks of a medium on to another medium as they are, without decoding them
+    Relay(RelayArgs),
     /// Show what is in chunks: headers, schemas, strings, columns and records
     Inspect(InspectArgs),
     /// Show records as they pass, without disturbing those who consume them

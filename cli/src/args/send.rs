@@ -1,6 +1,5 @@
 //! Flags of `baler send`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -22,9 +21,10 @@ pub(crate) struct SendArgs {
     /// Stop when nothing came from a medium for so long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
-    /// Keep chunks that do not decode in this folder
-    #[arg(long, value_name = "DIR", env = "BALER_QUARANTINE")]
-    pub(crate) quarantine: Option<PathBuf>,
+    /// Keep chunks that do not decode in this folder, or
+    /// in a topic or queue by its URI
+    #[arg(long, value_name = "DIR|URI", env = "BALER_QUARANTINE")]
+    pub(crate) quarantine: Option<String>,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

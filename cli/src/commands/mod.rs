@@ -5,6 +5,7 @@ mod demo;
 mod generate;
 mod inspect;
 mod receive;
+mod relay;
 mod send;
 mod tap;
 mod top;
@@ -24,6 +25,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
     let quiet = cli.global.quiet;
     let verbose = cli.global.verbose;
     match cli.command {
+        Command::Relay(args) => relay::run(&args, quiet, shutdown),
         Command::Receive(args) => receive::run(args, quiet, shutdown),
         Command::Completions { shell } => completions::run(shell),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),

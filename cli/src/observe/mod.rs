@@ -11,6 +11,7 @@ pub(crate) mod metric;
 mod observed;
 mod process;
 mod receiving;
+pub(crate) mod relaying;
 mod sending;
 mod server;
 pub(crate) mod tap;

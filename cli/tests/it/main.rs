@@ -15,6 +15,7 @@ mod observability;
 mod poison;
 mod real_log;
 mod refusals;
+mod relay;
 mod sigterm;
 mod spool;
 mod support;

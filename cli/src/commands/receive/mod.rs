@@ -6,7 +6,6 @@ mod settings;
 mod stages;
 mod summary;
 
-use baler_analysis::quarantine::Folder;
 use baler_analysis::workers::{Worker, Workers};
 use baler_analysis::{AnalysisError, Source, SourceReport, Stop};
 use settings::Settings;
@@ -18,6 +17,7 @@ use crate::endpoint::{self, OpenReaders};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
+use crate::quarantine;
 use crate::shutdown::Shutdown;
 
 /// Receives until the end, the count, the idle timeout or a signal.
@@ -26,6 +26,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let settings = Settings::new(args)?;
     let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings)?;
+    let aside = quarantine::optional(settings.quarantine.as_deref(), shutdown.timeout())?;
     let OpenReaders {
         readers,
         listens_on,
@@ -57,8 +58,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
             })?;
             let mut source = Source::new(observation.tapped_reader(reader));
             observation.receives(&mut source);
-            if let Some(folder) = &settings.quarantine {
-                source = source.with_quarantine(Folder::new(folder));
+            if let Some(quarantine) = &aside {
+                source = source.with_quarantine(quarantine.clone());
             }
             let stage = stages.next();
             Ok(Worker { source, stage })

@@ -25,7 +25,7 @@ pub(super) struct Settings {
     pub(super) identity: bool,
     pub(super) target: Target,
     pub(super) summary: Option<PathBuf>,
-    pub(super) quarantine: Option<PathBuf>,
+    pub(super) quarantine: Option<String>,
     pub(super) operations: bool,
     pub(super) port_file: Option<PathBuf>,
 }

@@ -8,7 +8,6 @@ mod summary;
 use std::time::Instant;
 
 use baler_analysis::kieker_log::{BadLines, LogError, LogReader};
-use baler_analysis::quarantine::Folder;
 use baler_analysis::{Source, Stop};
 use forward::Forward;
 use summary::{Document, SourceFigures};
@@ -18,12 +17,14 @@ use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
+use crate::quarantine::{self, SharedQuarantine};
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let writer = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let aside = quarantine::optional(args.quarantine.as_deref(), shutdown.timeout())?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.
@@ -35,7 +36,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
             send_log(*reader, endpoint, &shipper, &progress, quiet)
         }
         RecordSource::Medium(open) => send_medium(
-            args,
+            (args, aside),
             open,
             &shipper,
             shutdown,
@@ -135,7 +136,7 @@ fn show_bad_lines(bad_lines: &BadLines) {
 /// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
 /// at the other end.
 fn send_medium(
-    args: &SendArgs,
+    (args, aside): (&SendArgs, Option<SharedQuarantine>),
     open: OpenReader,
     shipper: &Shipper,
     shutdown: &Shutdown,
@@ -147,8 +148,8 @@ fn send_medium(
     observation.observed().endpoint("source", &open.endpoint);
     let mut source = Source::new(open.reader);
     observation.receives(&mut source);
-    if let Some(folder) = &args.quarantine {
-        source = source.with_quarantine(Folder::new(folder));
+    if let Some(quarantine) = aside {
+        source = source.with_quarantine(quarantine);
     }
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;

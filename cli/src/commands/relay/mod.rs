@@ -1,0 +1,177 @@
+//! `baler relay`: chunks of a medium to another medium, as they are.
+//!
+//! reader -> relay (outbox) -> writer; settled at the source when the target has confirmed
+
+mod summary;
+
+use std::time::{Duration, Instant};
+
+use baler_analysis::quarantine::{Poison, Quarantine as _};
+use baler_common::transport::Connection;
+use baler_relay::{Ended, Relay, RelayError, RelaySettings, RelayStats, Stop, Unfit};
+use summary::{EndedBy, Summary};
+
+use crate::args::{DocumentFormat, RelayArgs};
+use crate::endpoint;
+use crate::exit::{Code, Failure};
+use crate::observe::Observation;
+use crate::observe::relaying::Shown;
+use crate::output::{self, Progress};
+use crate::quarantine::{self, SharedQuarantine};
+use crate::shutdown::Shutdown;
+
+/// Relays until the end of the source, the count, the idle timeout or a signal.
+pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let aside = quarantine::optional(args.quarantine.as_deref(), shutdown.timeout())?;
+    let source = endpoint::open_reader(&args.from, args.follow)?;
+    if let Some(address) = source.listens_on {
+        if !quiet {
+            output::say(format_args!("listening on {address}"));
+        }
+        if let Some(path) = &args.port_file {
+            output::whole_file(path, &format!("{address}\n"))?;
+        }
+    }
+    let mut settings = RelaySettings::default();
+    settings.max_chunks = args.max_chunks.get();
+    settings.max_bytes = args.max_bytes.get();
+    let observation = Observation::start(&args.observe, "relay", shutdown, quiet)?;
+    observation.observed().endpoint("source", &source.endpoint);
+    observation.observed().endpoint("target", &target.endpoint);
+    let reader = observation.tapped_reader(source.reader);
+    let mut relay = Relay::new(reader, target.writer, &settings);
+    let shown = Shown::default();
+    observation.observed().add(Box::new(shown.clone()));
+    if let Some(aside) = aside {
+        relay = relay.with_quarantine(putting_aside(aside));
+    }
+    let mut stop = Stop::default();
+    stop.idle_timeout = args.idle_timeout;
+    stop.chunks = args.count_chunks;
+
+    let started = Instant::now();
+    let progress = Progress::spinner(quiet);
+    let mut look = Look::new(shown);
+    let ended = relay.run(stop, |relay| {
+        look.at(relay);
+        progress.show(relay.received(), || {
+            format!(
+                "{} chunks from {} to {}",
+                output::number(relay.received()),
+                source.endpoint,
+                target.endpoint
+            )
+        });
+        !shutdown.is_requested()
+    });
+    progress.clear();
+    let report = relay.close(shutdown.deadline());
+    look.last(report.stats.clone());
+    let served = observation.finish();
+    let ended_by = match &ended {
+        Err(_) => EndedBy::Error,
+        Ok(Ended::Count) => EndedBy::Count,
+        Ok(Ended::End) => EndedBy::End,
+        Ok(Ended::IdleTimeout) => EndedBy::IdleTimeout,
+        Ok(Ended::Stopped) => EndedBy::Signal,
+    };
+    let elapsed = started.elapsed();
+    let endpoints = (source.endpoint, target.endpoint);
+    let summary = Summary::new(
+        endpoints,
+        &report.stats,
+        ended_by,
+        source.listens_on,
+        elapsed,
+    );
+    match args.format {
+        DocumentFormat::Json => output::json(&summary)?,
+        DocumentFormat::Table => output::print(&summary.text())?,
+    }
+    for error in [report.source_error, report.sink_error]
+        .into_iter()
+        .flatten()
+    {
+        tracing::info!(%error, "closing");
+    }
+    if !report.stats.adds_up() {
+        let message = "received is not forwarded, spooled, quarantined and given back together: a \
+                       fault of baler, please report it";
+        return Err(Failure::new(Code::Internal, message));
+    }
+    served?;
+    ended.map_err(failure)?;
+    if let Some(error) = report.error {
+        return Err(failure(error));
+    }
+    Ok(summary.code())
+}
+
+/// The quarantine as the relay calls it.
+fn putting_aside(
+    mut quarantine: SharedQuarantine,
+) -> impl FnMut(Unfit<'_>) -> std::io::Result<()> + Send {
+    move |unfit| {
+        tracing::warn!(origin = %unfit.origin, reason = unfit.reason, "a chunk is put aside");
+        quarantine.put_aside(Poison {
+            bytes: unfit.bytes,
+            origin: unfit.origin,
+            identity: unfit.identity,
+            reason: unfit.reason,
+        })
+    }
+}
+
+pub(super) fn failure(error: RelayError) -> Failure {
+    let code = match &error {
+        // Without a quarantine it is the chunk that cannot pass.
+        RelayError::Quarantine { .. } => Code::Output,
+        _ => Code::Unavailable,
+    };
+    Failure::new(code, error.to_string())
+}
+
+/// Tells the log when the target is reached and lost, and shows the figures to other threads.
+struct Look {
+    shown: Shown,
+    connection: Connection,
+    next: Option<Instant>,
+}
+
+impl Look {
+    /// How often it looks.
+    const EVERY: Duration = Duration::from_millis(100);
+
+    fn new(shown: Shown) -> Self {
+        Self {
+            shown,
+            connection: Connection::default(),
+            next: None,
+        }
+    }
+
+    fn at(&mut self, relay: &Relay) {
+        let now = Instant::now();
+        if self.next.is_some_and(|next| now < next) {
+            return;
+        }
+        self.next = Some(now + Self::EVERY);
+        let stats = relay.stats();
+        if stats.outbox.connection != self.connection {
+            self.connection = stats.outbox.connection;
+            let error = stats.outbox.last_error.as_ref().map(ToString::to_string);
+            match self.connection {
+                Connection::Open => tracing::info!("the target is connected"),
+                Connection::Closed | Connection::Failed => {
+                    tracing::warn!(error, "the target is disconnected");
+                }
+            }
+        }
+        self.shown.show(stats);
+    }
+
+    fn last(&self, stats: RelayStats) {
+        self.shown.show(stats);
+    }
+}
