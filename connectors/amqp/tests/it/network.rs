@@ -22,7 +22,7 @@ fn through_a_proxy(name: &str, settings: &str) -> (RabbitMq, TcpProxy, String) {
 
 #[test]
 fn half_open_connection_is_noticed_within_two_heartbeats() {
-    let (_node, proxy, uri) = through_a_proxy("half-open", "&heartbeat=1s");
+    let (_node, proxy, uri) = through_a_proxy("half-open", "&heartbeat=1s&single_active=yes");
     let mut traffic = Traffic::new(&uri);
     traffic.confirm(200);
     let start = Instant::now();
@@ -136,7 +136,7 @@ fn open_files_and_threads() -> (usize, usize) {
 
 #[test]
 fn fifty_reconnects_leave_no_file_and_no_thread_behind() {
-    let (_node, proxy, uri) = through_a_proxy("leak", "&reconnect_max=100ms");
+    let (_node, proxy, uri) = through_a_proxy("leak", "&reconnect_max=100ms&single_active=yes");
     let mut traffic = Traffic::new(&uri);
     let reconnect = |traffic: &mut Traffic| {
         let (broken, reconnects) = (traffic.broken(), traffic.reconnects());

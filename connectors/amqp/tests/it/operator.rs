@@ -13,7 +13,7 @@ use crate::traffic::Traffic;
 #[test]
 fn operator_closes_connections_and_memory_runs_short_under_load() {
     let node = RabbitMq::start();
-    let mut traffic = Traffic::new(&node.uri("?queue=q"));
+    let mut traffic = Traffic::new(&node.uri("?queue=q&single_active=yes"));
     traffic.confirm(200);
     for round in 1..=2 {
         node.close_connections();

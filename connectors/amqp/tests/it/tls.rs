@@ -87,25 +87,26 @@ fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMq, String)
     within_patience("it listens", || {
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
     });
-    (node, format!("amqps://127.0.0.1:{port}?queue=q"))
+    (
+        node,
+        format!("amqps://127.0.0.1:{port}?queue=q&single_active=yes"),
+    )
 }
 
-/// Why a writer and a reader cannot connect.
-fn refusals(uri: &str) -> [TransportError; 2] {
-    let writing = writer(uri).reopen(Instant::now() + PATIENCE).unwrap_err();
-    let mut reader = reader(uri);
-    let reading = within_patience("the reader fails", || {
-        reader
-            .receive(Instant::now() + Duration::from_secs(1))
-            .err()
-    });
-    [writing, reading]
-}
-
+/// A writer and a reader learn that they cannot connect. The broker's alert over a certificate that
+/// is missing follows the handshake, and the end of the connection can overtake it: then they try
+/// again first.
 fn assert_final(uri: &str) {
-    for error in refusals(uri) {
-        assert_eq!(error.class, RetryClass::Final, "{error}");
-    }
+    let is_final = |error: TransportError| (error.class == RetryClass::Final).then_some(());
+    let mut writer = writer(uri);
+    within_patience("the writer fails for good", || {
+        is_final(writer.reopen(Instant::now() + PATIENCE).unwrap_err())
+    });
+    let mut reader = reader(uri);
+    within_patience("the reader fails for good", || {
+        let received = reader.receive(Instant::now() + Duration::from_secs(1));
+        received.err().and_then(is_final)
+    });
 }
 
 #[test]
