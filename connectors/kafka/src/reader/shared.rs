@@ -46,6 +46,8 @@ struct State {
     was_assigned: bool,
     rebalances: u64,
     reconnects: u64,
+    /// Whether any broker is reached, once the client said so.
+    connected: Option<bool>,
 }
 
 /// A chunk from the topic.
@@ -177,6 +179,7 @@ impl Shared {
         stats.lag = lag.collect();
         stats.rebalances = state.rebalances;
         stats.reconnects = state.reconnects;
+        stats.connected = state.connected;
         stats
     }
 
@@ -187,9 +190,11 @@ impl Shared {
         }
     }
 
-    /// How often the client connected again.
-    pub(super) fn reconnected(&self, times: u64) {
-        self.lock().reconnects = times;
+    /// How often the client connected again, and whether it reaches any broker now.
+    pub(super) fn reconnected(&self, times: u64, connected: bool) {
+        let mut state = self.lock();
+        state.reconnects = times;
+        state.connected = Some(connected);
     }
 
     /// The partitions that this reader owns.

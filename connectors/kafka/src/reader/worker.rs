@@ -62,7 +62,9 @@ impl ClientContext for Callbacks {
     fn stats(&self, statistics: Statistics) {
         let again = |broker: &Broker| u64::try_from(broker.connects? - 1).ok();
         let reconnects = statistics.brokers.values().filter_map(again).sum();
-        self.shared.reconnected(reconnects);
+        let up = |broker: &Broker| broker.state == "UP";
+        let connected = statistics.brokers.values().any(up);
+        self.shared.reconnected(reconnects, connected);
         let Some(topic) = statistics.topics.get(&*self.topic) else {
             return;
         };

@@ -89,7 +89,13 @@ fn rebalances_and_connections_are_counted() {
         (assigned && first.reader().stats().rebalances > 0).then_some(())
     });
     let before = first.reader().stats().reconnects;
+    shows("it is connected", &mut first, |stats| {
+        stats.connected == Some(true)
+    });
     kafka.cluster.broker_down(1).unwrap();
+    shows("it says that nothing is reached", &mut first, |stats| {
+        stats.connected == Some(false)
+    });
     kafka.cluster.broker_up(1).unwrap();
     shows("it connected again", &mut first, |stats| {
         stats.reconnects > before
