@@ -501,6 +501,17 @@ impl Store {
     }
 }
 
+impl Drop for Store {
+    /// The file connector's thread still writes what it has: who opens the spool next, in this
+    /// process, must not count before that is done, so the lock is kept until then.
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            let closed = Box::new(writer).close(Instant::now() + OPEN_TIMEOUT);
+            drop(closed);
+        }
+    }
+}
+
 fn writer_config(config: &SpoolConfig) -> FileWriterConfig {
     let mut writer = FileWriterConfig::new(config.folder.join(CHUNKS_FOLDER));
     // Room comes back by the segment, so the bound is several of them.
