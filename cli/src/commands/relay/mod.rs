@@ -38,7 +38,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     settings.max_bytes = args.max_bytes.get();
     let observation = Observation::start(&args.observe, "relay", shutdown, quiet)?;
     observation.observed().endpoint("source", &source.endpoint);
-    observation.observed().endpoint("target", &target.endpoint);
+    observation.observed().endpoint("sink", &target.endpoint);
     let reader = observation.tapped_reader(source.reader);
     let mut relay = Relay::new(reader, target.writer, &settings);
     let shown = Shown::default();
