@@ -7,6 +7,7 @@ mod inspect;
 mod observe;
 mod receive;
 mod relay;
+mod replay;
 mod send;
 mod shipping;
 mod spool;
@@ -29,6 +30,7 @@ pub(crate) use inspect::InspectArgs;
 pub(crate) use observe::ObserveArgs;
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
+pub(crate) use replay::{ReplayArgs, Undecodable};
 pub(crate) use send::SendArgs;
 pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use spool::{SpoolArgs, SpoolSyncChoice};
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     /// Pass chunks of a medium on to another medium as they are, without decoding them
     Relay(RelayArgs),
+    /// Send quarantined or stored chunks on, byte for byte
+    Replay(ReplayArgs),
     /// Show what is in chunks: headers, schemas, strings, columns and records
     Inspect(InspectArgs),
     /// Show records as they pass, without disturbing those who consume them

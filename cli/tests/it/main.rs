@@ -16,6 +16,7 @@ mod poison;
 mod real_log;
 mod refusals;
 mod relay;
+mod replay;
 mod sigterm;
 mod spool;
 mod support;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use baler_analysis::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::Connection;
-use baler_relay::{Ended, Relay, RelayError, RelaySettings, RelayStats, Stop, Unfit};
-use summary::{EndedBy, Summary};
+use baler_relay::{Relay, RelayError, RelaySettings, RelayStats, Stop, Unfit};
+pub(super) use summary::{EndedBy, Summary};
 
 use crate::args::{DocumentFormat, RelayArgs};
 use crate::endpoint;
@@ -69,13 +69,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let report = relay.close(shutdown.deadline());
     look.last(report.stats.clone());
     let served = observation.finish();
-    let ended_by = match &ended {
-        Err(_) => EndedBy::Error,
-        Ok(Ended::Count) => EndedBy::Count,
-        Ok(Ended::End) => EndedBy::End,
-        Ok(Ended::IdleTimeout) => EndedBy::IdleTimeout,
-        Ok(Ended::Stopped) => EndedBy::Signal,
-    };
+    let ended_by = EndedBy::of(&ended);
     let elapsed = started.elapsed();
     let endpoints = (source.endpoint, target.endpoint);
     let summary = Summary::new(

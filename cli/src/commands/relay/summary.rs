@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use baler_relay::RelayStats;
+use baler_relay::{Ended, RelayStats};
 use serde::Serialize;
 
 use crate::exit::Code;
@@ -23,6 +23,19 @@ pub(in crate::commands) enum EndedBy {
     IdleTimeout,
     /// SIGINT or SIGTERM.
     Signal,
+}
+
+impl EndedBy {
+    /// Why a relay ended.
+    pub(in crate::commands) fn of<E>(ended: &Result<Ended, E>) -> Self {
+        match ended {
+            Err(_) => Self::Error,
+            Ok(Ended::Count) => Self::Count,
+            Ok(Ended::End) => Self::End,
+            Ok(Ended::IdleTimeout) => Self::IdleTimeout,
+            Ok(Ended::Stopped) => Self::Signal,
+        }
+    }
 }
 
 /// What `relay` did: `received` is `forwarded`, `spooled`, `quarantined` and `given_back` together.

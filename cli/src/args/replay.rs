@@ -1,0 +1,45 @@
+//! Flags of `baler replay`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{DocumentFormat, SpoolArgs, values};
+
+/// Flags of `baler replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// What is sent on: the folder of a quarantine, or the URI of a medium with chunks or with a
+    /// quarantine
+    #[arg(value_name = "DIR|URI")]
+    pub(crate) what: String,
+    /// Where it goes
+    #[arg(long, value_name = "URI", required_unless_present = "check")]
+    pub(crate) to: Option<String>,
+    /// Send nothing: only tell what decodes now
+    #[arg(long, conflicts_with_all = ["to", "remove"])]
+    pub(crate) check: bool,
+    /// Remove from the folder what the target has confirmed
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// What happens to chunks that do not decode
+    #[arg(long, value_enum, default_value = "skip")]
+    pub(crate) undecodable: Undecodable,
+    /// Stop when nothing came from a medium for so long
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
+    pub(crate) idle_timeout: Duration,
+    /// How the summary is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
+}
+
+/// What happens to chunks that do not decode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Undecodable {
+    /// They are sent as they are, if it is known who they are
+    Send,
+    /// They stay where they are, and are counted
+    Skip,
+}

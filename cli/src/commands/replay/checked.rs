@@ -1,0 +1,150 @@
+//! Between a source and the relay: unwraps what is in quarantine, and holds back what does not
+//! decode.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use baler_analysis::quarantine::Quarantined;
+use baler_common::container::ChunkDecoder;
+use baler_common::transport::{
+    ChunkReader, Delivery, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
+    TransportError, Verdict,
+};
+use serde::Serialize;
+
+use super::folder::meta;
+use crate::args::Undecodable;
+
+/// What was looked at. The names are part of the program's interface.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Looked {
+    /// Chunks that decode.
+    pub(super) decodable: u64,
+    /// Records in them.
+    pub(super) records: u64,
+    /// Chunks that do not decode.
+    pub(super) undecodable: u64,
+    /// Those of them that stayed where they are.
+    pub(super) skipped: u64,
+    /// Chunks that were taken out of a record of a quarantine.
+    pub(super) unwrapped: u64,
+    /// What is wrong with the first ones.
+    pub(super) problems: Vec<String>,
+}
+
+/// How many problems are told.
+const MAX_PROBLEMS: usize = 20;
+
+/// A reader that hands out what shall be sent on.
+pub(super) struct Checked {
+    inner: Box<dyn ChunkReader>,
+    decoder: ChunkDecoder,
+    undecodable: Undecodable,
+    looked: Arc<Mutex<Looked>>,
+    demand: usize,
+    /// How many deliveries are held back: never settled, so that the source keeps them.
+    held_back: usize,
+}
+
+impl Checked {
+    pub(super) fn new(inner: Box<dyn ChunkReader>, undecodable: Undecodable) -> Self {
+        Self {
+            inner,
+            decoder: ChunkDecoder::default(),
+            undecodable,
+            looked: Arc::default(),
+            demand: usize::MAX,
+            held_back: 0,
+        }
+    }
+
+    /// What was looked at so far, and will be.
+    pub(super) fn looked(&self) -> Arc<Mutex<Looked>> {
+        Arc::clone(&self.looked)
+    }
+
+    /// The delivery as it is sent on, or nothing when it is held back.
+    fn look(&mut self, mut delivery: Delivery) -> Option<Delivery> {
+        let mut decoded = self.decoder.decode(&delivery.bytes);
+        let wrapped = decoded.as_ref().ok().and_then(Quarantined::of);
+        let looked = Arc::clone(&self.looked);
+        let mut looked = lock(&looked);
+        if let Some(wrapped) = wrapped {
+            looked.unwrapped = looked.unwrapped.saturating_add(1);
+            delivery.meta = wrapped.identity().map(|it| meta(&wrapped.bytes, it));
+            delivery.origin = wrapped.origin();
+            delivery.bytes = wrapped.bytes;
+            decoded = self.decoder.decode(&delivery.bytes);
+        }
+        match decoded {
+            Ok(chunk) => {
+                let records = u64::try_from(chunk.batch.len()).unwrap_or(u64::MAX);
+                looked.decodable = looked.decodable.saturating_add(1);
+                looked.records = looked.records.saturating_add(records);
+                if let (Some(meta), Ok(records)) =
+                    (&mut delivery.meta, u32::try_from(chunk.batch.len()))
+                {
+                    meta.records = records;
+                }
+                return Some(delivery);
+            }
+            Err(error) => {
+                looked.undecodable = looked.undecodable.saturating_add(1);
+                if looked.problems.len() < MAX_PROBLEMS {
+                    looked
+                        .problems
+                        .push(format!("{}: {error}", delivery.origin));
+                }
+            }
+        }
+        if self.undecodable == Undecodable::Send && delivery.meta.is_some() {
+            return Some(delivery);
+        }
+        looked.skipped = looked.skipped.saturating_add(1);
+        drop(looked);
+        self.held_back = self.held_back.saturating_add(1);
+        self.set_demand(self.demand);
+        None
+    }
+}
+
+/// The figures, whoever panicked.
+pub(super) fn lock(looked: &Mutex<Looked>) -> MutexGuard<'_, Looked> {
+    looked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ChunkReader for Checked {
+    fn capability(&self) -> &ReaderCapability {
+        self.inner.capability()
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+        let demand = match chunks {
+            0 => 0,
+            chunks => chunks.saturating_add(self.held_back),
+        };
+        self.inner.set_demand(demand);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        loop {
+            match self.inner.receive(by)? {
+                Received::Chunk(delivery) => {
+                    if let Some(delivery) = self.look(delivery) {
+                        return Ok(Received::Chunk(delivery));
+                    }
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        self.inner.settle(token, verdict)
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        self.inner.close(by)
+    }
+}

@@ -1,0 +1,156 @@
+//! `baler replay`: quarantined or stored chunks to a medium, byte for byte.
+//!
+//! folder or reader -> unwrapped and checked -> relay -> writer
+
+mod checked;
+mod folder;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{ChunkReader, Received};
+use baler_relay::{Relay, RelaySettings, Stop};
+use checked::{Checked, Looked, lock};
+use folder::FolderReader;
+use serde::Serialize;
+
+use super::relay::{EndedBy, Summary, failure};
+use crate::args::{DocumentFormat, ReplayArgs};
+use crate::endpoint;
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::shutdown::Shutdown;
+
+/// How long `--check` waits at a time before it looks at signals.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What `replay` did. The names are part of the program's interface.
+#[derive(Debug, Serialize)]
+struct Document {
+    #[serde(flatten)]
+    looked: Looked,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<Summary>,
+}
+
+/// Replays until the end of the source, the idle timeout or a signal.
+pub(super) fn run(args: &ReplayArgs, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let target = match &args.to {
+        Some(to) => Some(endpoint::wrap(endpoint::writer(to)?, &args.spool)),
+        None => None,
+    };
+    let (from, reader) = open(args)?;
+    let reader = Checked::new(reader, args.undecodable);
+    let looked = reader.looked();
+    let Some(target) = target else {
+        check(reader, args.idle_timeout, shutdown)?;
+        let looked = lock(&looked).clone();
+        let code = code(&looked);
+        tell(args.format, &Document { looked, sent: None })?;
+        return Ok(code);
+    };
+    let started = Instant::now();
+    let settings = RelaySettings::default();
+    let mut relay = Relay::new(Box::new(reader), target.writer, &settings);
+    let mut stop = Stop::default();
+    stop.idle_timeout = Some(args.idle_timeout);
+    let ended = relay.run(stop, |_| !shutdown.is_requested());
+    let report = relay.close(shutdown.deadline());
+    let ended_by = EndedBy::of(&ended);
+    let (endpoints, elapsed) = ((from, target.endpoint), started.elapsed());
+    let sent = Summary::new(endpoints, &report.stats, ended_by, None, elapsed);
+    let looked = lock(&looked).clone();
+    let codes = (sent.code(), code(&looked));
+    let sent = Some(sent);
+    tell(args.format, &Document { looked, sent })?;
+    ended.map_err(failure)?;
+    if let Some(error) = report.error {
+        return Err(failure(error));
+    }
+    Ok(match codes {
+        (Code::Done, looked) => looked,
+        (sent, _) => sent,
+    })
+}
+
+/// A folder of a quarantine, or a medium; with its name.
+fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
+    if endpoint::is_uri(&args.what) {
+        if args.remove {
+            return Err(Failure::configuration(
+                "--remove is for a folder: what a medium confirmed is acknowledged there in any case",
+            ));
+        }
+        let open = endpoint::open_reader(&args.what, false)?;
+        return Ok((open.endpoint, open.reader));
+    }
+    let reader = FolderReader::open(Path::new(&args.what), args.remove)
+        .map_err(|error| Failure::unavailable(&args.what, error))?;
+    if reader.len() == 0 {
+        let message = "there is no .chunk file in it; a folder of segments is file:///folder";
+        return Err(Failure::unavailable(&args.what, message));
+    }
+    Ok((args.what.clone(), Box::new(reader)))
+}
+
+/// Looks at everything and settles nothing.
+fn check(mut reader: Checked, idle_timeout: Duration, shutdown: &Shutdown) -> Result<(), Failure> {
+    let ends = reader.capability().ends;
+    let mut last_heard = Instant::now();
+    while !shutdown.is_requested() && last_heard.elapsed() < idle_timeout {
+        match reader.receive(Instant::now() + TICK) {
+            Ok(Received::End) => break,
+            // Nothing now is nothing ever, except what waits behind what is not settled.
+            Ok(Received::Idle) if ends => break,
+            Ok(Received::Chunk(_) | Received::Damaged(_)) => last_heard = Instant::now(),
+            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {}
+            Err(error) if error.is_retryable() => tracing::info!(%error, "the medium failed"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match Box::new(reader).close(shutdown.deadline()).error {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+fn code(looked: &Looked) -> Code {
+    if looked.undecodable > 0 {
+        Code::Data
+    } else {
+        Code::Done
+    }
+}
+
+fn tell(format: DocumentFormat, document: &Document) -> Result<(), Failure> {
+    if format == DocumentFormat::Json {
+        return output::json(document);
+    }
+    let number = output::number;
+    let looked = &document.looked;
+    let mut text = output::two_columns(&[
+        (
+            "decodable",
+            format!(
+                "{} chunks, {} records",
+                number(looked.decodable),
+                number(looked.records)
+            ),
+        ),
+        (
+            "undecodable",
+            format!(
+                "{}, {} skipped",
+                number(looked.undecodable),
+                number(looked.skipped)
+            ),
+        ),
+    ]);
+    for problem in &looked.problems {
+        text.push_str(&format!("  {problem}\n"));
+    }
+    if let Some(sent) = &document.sent {
+        text.push_str(&sent.text());
+    }
+    output::print(&text)
+}
