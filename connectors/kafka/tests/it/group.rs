@@ -126,6 +126,7 @@ fn reader_whose_owner_is_slow_stays_in_its_group() {
     let until = Instant::now() + Duration::from_secs(8);
     let idle = tap.reader().receive(until).unwrap();
     assert!(matches!(idle, Received::Idle), "{idle:?}");
+    assert_eq!(tap.reader().stats().rebalances, 0);
     tap.acknowledge();
     drive(
         "the rest comes",

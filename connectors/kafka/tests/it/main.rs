@@ -8,5 +8,6 @@ mod failure;
 mod group;
 mod network;
 mod real;
+mod requests;
 mod stats;
 mod support;
