@@ -261,6 +261,15 @@ pub(crate) fn shown(text: &str) -> String {
     parse(text).map_or_else(|failure| failure.message, |(_, endpoint)| endpoint)
 }
 
+/// The URI with the setting that `--create-topic` stands for; media without topics refuse it.
+pub(crate) fn with_topic(text: &str, create_topic: Option<&str>) -> String {
+    let Some(shape) = create_topic else {
+        return text.to_owned();
+    };
+    let joint = if text.contains('?') { '&' } else { '?' };
+    format!("{text}{joint}create_topic={shape}")
+}
+
 /// Makes the sending end of a medium; it is not opened yet.
 ///
 /// # Errors

@@ -52,6 +52,14 @@ pub(crate) struct ShippingArgs {
     /// gives each lane a partition
     #[arg(long, value_name = "N", env = "BALER_LANES")]
     pub(crate) lanes: Option<NonZeroUsize>,
+    /// Create the Kafka topic of the URI if there is none: how many partitions, and on how many
+    /// brokers each of them is
+    #[arg(
+        long,
+        value_name = "PARTITIONS,REPLICATION",
+        env = "BALER_CREATE_TOPIC"
+    )]
+    pub(crate) create_topic: Option<String>,
     /// One budget for queues, batches, and chunks in flight and to be tried again
     #[arg(long, value_name = "SIZE", env = "BALER_MEMORY", value_parser = values::size)]
     pub(crate) memory: Option<NonZeroUsize>,

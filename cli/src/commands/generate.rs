@@ -38,7 +38,8 @@ struct Document<'a> {
 
 /// Emits, delivers, accounts.
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let writer = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
+    let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
     let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
     let shipper = Shipper::start(&args.shipping, writer, false, shutdown, &observation)?;
     let progress = Progress::bar(args.records, quiet);

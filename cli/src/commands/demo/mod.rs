@@ -83,7 +83,9 @@ fn load(
     quiet: bool,
     shutdown: &Shutdown,
 ) -> Result<crate::shipping::Report, Failure> {
-    let writer = endpoint::writer(&format!("tcp://{address}"))?;
+    let to = format!("tcp://{address}");
+    let to = endpoint::with_topic(&to, args.shipping.create_topic.as_deref());
+    let writer = endpoint::writer(&to)?;
     let shipper = Shipper::start(&args.shipping, writer, true, shutdown, observation)?;
     let before = shipper.controller().install();
     let started = Instant::now();

@@ -23,7 +23,8 @@ use crate::shutdown::Shutdown;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let writer = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
+    let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
     let aside = quarantine::optional(args.quarantine.as_deref(), shutdown.timeout())?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
