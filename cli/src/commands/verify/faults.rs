@@ -9,7 +9,7 @@ use super::orders::Order;
 use super::process::Process;
 use super::random::Random;
 use super::run::Run;
-use super::stand::broken;
+use super::stand::{Harm, broken};
 use crate::args::FaultChoice;
 use crate::exit::Failure;
 
@@ -84,17 +84,15 @@ impl Run<'_> {
     }
 
     fn harm_network(&mut self, fault: FaultChoice, held: Duration) -> String {
-        let proxies = self.stand.proxies();
         match fault {
             FaultChoice::Stall => {
-                proxies.iter().for_each(|proxy| proxy.set_frozen(true));
+                self.stand.network(Harm::Frozen(true));
                 self.pause(held * 2);
-                let proxies = self.stand.proxies();
-                proxies.iter().for_each(|proxy| proxy.set_frozen(false));
+                self.stand.network(Harm::Frozen(false));
                 format!("nothing passes for {:.1?}", held * 2)
             }
             FaultChoice::HalfOpen => {
-                proxies.iter().for_each(baler_faults::TcpProxy::abandon);
+                self.stand.network(Harm::Abandon);
                 self.pause(held);
                 "connections stand still for good".to_owned()
             }
@@ -102,27 +100,16 @@ impl Run<'_> {
                 let cuts = self.random.between(1, 4);
                 for _ in 0..cuts {
                     let bytes = self.random.between(1, 20_000);
-                    let proxies = self.stand.proxies();
-                    proxies.iter().for_each(|proxy| proxy.cut_after(bytes));
+                    self.stand.network(Harm::CutAfter(bytes));
                     self.pause(held / 2);
                 }
                 format!("{cuts} times in the middle of something")
             }
             _ => {
                 let rate = self.random.between(20_000, 200_000);
-                let slow = |on: bool| {
-                    let (delay, rate) = match on {
-                        true => (Duration::from_millis(5), Some(rate)),
-                        false => (Duration::ZERO, None),
-                    };
-                    move |proxy: &baler_faults::TcpProxy| {
-                        proxy.set_delay(delay);
-                        proxy.set_bytes_per_second(rate);
-                    }
-                };
-                proxies.iter().for_each(slow(true));
+                self.stand.network(Harm::Slow(rate));
                 self.pause(held * 2);
-                self.stand.proxies().iter().for_each(slow(false));
+                self.stand.network(Harm::Fast);
                 format!("{rate} bytes a second")
             }
         }

@@ -126,6 +126,11 @@ impl KafkaProxy {
         self.shared.each(TcpProxy::cut);
     }
 
+    /// Lets the connections of now stand still for good without an end, while new ones work.
+    pub fn abandon(&self) {
+        self.shared.each(TcpProxy::abandon);
+    }
+
     /// Cuts the connections of each broker after this many more bytes towards it: in the middle of a
     /// frame, as it happens.
     pub fn cut_after(&self, bytes: u64) {

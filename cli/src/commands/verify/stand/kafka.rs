@@ -4,8 +4,9 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use baler_connector_kafka::{EmbeddedCluster, RequestFault, RequestKind};
+use baler_faults::KafkaProxy;
 
-use super::{Stand, broken, settings_of};
+use super::{Harm, LATE, Stand, broken, settings_of};
 use crate::args::FaultChoice;
 use crate::commands::verify::random::Random;
 use crate::exit::Failure;
@@ -18,6 +19,10 @@ const FAULTS: &[FaultChoice] = &[
     FaultChoice::CoordinatorMove,
     FaultChoice::RequestErrors,
     FaultChoice::Throttle,
+    FaultChoice::Stall,
+    FaultChoice::HalfOpen,
+    FaultChoice::Reset,
+    FaultChoice::SlowLink,
     FaultChoice::Rebalance,
 ];
 
@@ -35,6 +40,7 @@ const WINDOW: u64 = 40_000;
 #[derive(Debug)]
 pub(super) struct Kafka {
     cluster: EmbeddedCluster,
+    proxy: KafkaProxy,
     topic: String,
     settings: String,
     /// The brokers that are down.
@@ -66,8 +72,10 @@ impl Kafka {
         cluster
             .create_topic(topic, PARTITIONS, BROKERS.get())
             .map_err(broken)?;
+        let proxy = KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken)?;
         Ok(Self {
             cluster,
+            proxy,
             topic: topic.to_owned(),
             settings,
             down: Vec::new(),
@@ -76,7 +84,7 @@ impl Kafka {
     }
 
     fn uri(&self) -> String {
-        let servers = self.cluster.bootstrap_servers();
+        let servers = self.proxy.bootstrap_servers();
         format!("kafka://{servers}/{}{}", self.topic, self.settings)
     }
 
@@ -102,6 +110,23 @@ impl Stand for Kafka {
 
     fn consumer_uri(&self, _consumer: u16) -> String {
         self.uri()
+    }
+
+    fn network(&self, harm: Harm) {
+        let proxy = &self.proxy;
+        match harm {
+            Harm::Abandon => proxy.abandon(),
+            Harm::CutAfter(bytes) => proxy.cut_after(bytes),
+            Harm::Frozen(frozen) => proxy.set_frozen(frozen),
+            Harm::Slow(rate) => {
+                proxy.set_delay(LATE);
+                proxy.set_bytes_per_second(Some(rate));
+            }
+            Harm::Fast => {
+                proxy.set_delay(Duration::ZERO);
+                proxy.set_bytes_per_second(None);
+            }
+        }
     }
 
     fn window(&self) -> u64 {

@@ -11,6 +11,7 @@ mod tcp;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use baler_faults::TcpProxy;
 
@@ -40,10 +41,8 @@ pub(super) trait Stand {
         u64::MAX
     }
 
-    /// The proxies that all connections go through.
-    fn proxies(&self) -> &[TcpProxy] {
-        &[]
-    }
+    /// Harms the network that all connections go through.
+    fn network(&self, _harm: Harm) {}
 
     /// Starts the broker, as it was left.
     fn start(&mut self) -> Result<(), Failure> {
@@ -68,6 +67,42 @@ pub(super) trait Stand {
     /// The folder that a producer writes segments to.
     fn folder(&self, _producer: usize) -> Option<PathBuf> {
         None
+    }
+}
+
+/// What is done to a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Harm {
+    /// Connections stand still for good, new ones work.
+    Abandon,
+    /// Connections are cut after so many bytes.
+    CutAfter(u64),
+    /// Nothing passes, or everything does again.
+    Frozen(bool),
+    /// Each piece is late, and each connection has so many bytes a second.
+    Slow(u64),
+    /// It is as fast as ever.
+    Fast,
+}
+
+/// How late each piece is on a slow network.
+const LATE: Duration = Duration::from_millis(5);
+
+impl Harm {
+    fn to(self, proxy: &TcpProxy) {
+        match self {
+            Self::Abandon => proxy.abandon(),
+            Self::CutAfter(bytes) => proxy.cut_after(bytes),
+            Self::Frozen(frozen) => proxy.set_frozen(frozen),
+            Self::Slow(rate) => {
+                proxy.set_delay(LATE);
+                proxy.set_bytes_per_second(Some(rate));
+            }
+            Self::Fast => {
+                proxy.set_delay(Duration::ZERO);
+                proxy.set_bytes_per_second(None);
+            }
+        }
     }
 }
 

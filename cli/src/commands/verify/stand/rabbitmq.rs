@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baler_faults::{RabbitMqNode, TcpProxy};
 
-use super::{Stand, broken, settings_of};
+use super::{Harm, Stand, broken, settings_of};
 use crate::args::FaultChoice;
 use crate::commands::verify::random::Random;
 use crate::exit::Failure;
@@ -30,7 +30,7 @@ const MEMORY: &str = "512MB";
 #[derive(Debug)]
 pub(super) struct Rabbit {
     node: RabbitMqNode,
-    proxies: [TcpProxy; 1],
+    proxy: TcpProxy,
     settings: String,
 }
 
@@ -60,14 +60,13 @@ impl Rabbit {
         proxy.set_target(Some(node.address()));
         Ok(Self {
             node,
-            proxies: [proxy],
+            proxy,
             settings,
         })
     }
 
     fn uri(&self) -> String {
-        let [proxy] = &self.proxies;
-        format!("amqp://{}?{}", proxy.address(), self.settings)
+        format!("amqp://{}?{}", self.proxy.address(), self.settings)
     }
 
     fn is_up(&self) -> bool {
@@ -89,8 +88,8 @@ impl Stand for Rabbit {
         self.uri()
     }
 
-    fn proxies(&self) -> &[TcpProxy] {
-        &self.proxies
+    fn network(&self, harm: Harm) {
+        harm.to(&self.proxy);
     }
 
     fn start(&mut self) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use baler_faults::TcpProxy;
 use rustix::process::Signal;
 
-use super::{Stand, broken};
+use super::{Harm, Stand, broken};
 use crate::args::FaultChoice;
 use crate::commands::verify::process::{program, signal};
 use crate::exit::Failure;
@@ -96,8 +96,8 @@ impl Stand for Tcp {
         true
     }
 
-    fn proxies(&self) -> &[TcpProxy] {
-        &self.proxies
+    fn network(&self, harm: Harm) {
+        self.proxies.iter().for_each(|proxy| harm.to(proxy));
     }
 
     fn start(&mut self) -> Result<(), Failure> {
