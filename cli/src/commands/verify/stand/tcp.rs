@@ -106,8 +106,6 @@ impl Stand for Tcp {
             let from = format!("tcp://{}?{SETTINGS}", relay.listens_on);
             let to = format!("tcp://{}?{SETTINGS}", relay.sends_to);
             command.args(["relay", "--quiet", "--from", &from, "--to", &to]);
-            // It is to wait for its consumer as long as the run may take.
-            command.args(["--give-up", "1h", "--shutdown-timeout", "3s"]);
             command
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
