@@ -203,7 +203,7 @@ fn receiver_that_is_away_in_the_middle_is_bridged_by_the_spool() {
     let (after, _) = second.succeed();
     let before = fs::read_to_string(before).unwrap();
     // A last line that was cut is none.
-    let whole = before.rfind('\n').map_or("", |end| &before[..=end]);
+    let whole = before.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let (before, after) = (lines(whole), lines(&after));
     let all = before.iter().chain(&after);
     let distinct: HashSet<_> = all.map(|line| (line.1, line.2)).collect();
