@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::oracle::Teller;
 use super::orders::Order;
 use super::process::Process;
 use super::random::Random;
@@ -120,6 +121,12 @@ impl Run<'_> {
             FaultChoice::ProducerTerm | FaultChoice::ProducerKill => {
                 let producer = self.any_producer();
                 let life = self.fleet().life(producer);
+                // Before it listens to signals, SIGTERM is as hard as SIGKILL.
+                let teller = Teller::Producer {
+                    producer: u16::try_from(producer).unwrap_or(u16::MAX),
+                    life,
+                };
+                self.wait_until_ready(teller);
                 if fault == FaultChoice::ProducerKill {
                     self.fleet().kill_producer(producer);
                 } else {
@@ -132,6 +139,9 @@ impl Run<'_> {
             }
             FaultChoice::ConsumerTerm => {
                 let consumer = self.any_consumer();
+                if let Some(reader) = self.fleet().reader(consumer) {
+                    self.wait_until_ready(Teller::Reader(reader));
+                }
                 self.fleet()
                     .end_consumer(consumer, |process| process.terminate());
                 self.pause(held / 4);
@@ -168,6 +178,11 @@ impl Run<'_> {
                 Ok(format!("{micros} us for each chunk"))
             }
         }
+    }
+
+    fn wait_until_ready(&self, teller: Teller) {
+        let by = Instant::now() + HOLDING;
+        self.board.wait_for(by, |oracle| oracle.is_ready(teller));
     }
 
     /// Makes a consumer hold the next chunk that it gets, and sees to it that there is one; whether

@@ -28,9 +28,6 @@ const AT_THE_END: Duration = Duration::from_millis(500);
 /// How long the broker is away at the start.
 const DOWN_AT_START: Duration = Duration::from_millis(1_500);
 
-/// How long calm is waited for.
-const CALM: Duration = Duration::from_secs(15);
-
 /// How long a process may take to say that it is ready.
 const READY: Duration = Duration::from_secs(30);
 
@@ -258,33 +255,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Waits until what was sent so far has arrived, and a moment longer.
-    fn calm(&self) {
-        let by = Instant::now() + CALM;
-        let before = self.board.lock().delivered();
-        while Instant::now() < by {
-            let soon = Instant::now() + AT_THE_END;
-            if self
-                .board
-                .wait_for(soon, |oracle| oracle.delivered() > before && oracle.is_complete())
-            {
-                break;
-            }
-            self.fleet().trickle();
-        }
-        self.pause(AT_THE_END);
-    }
-
     fn note(&mut self, fault: FaultChoice) -> Result<(), Failure> {
-        let network = [
-            FaultChoice::Stall,
-            FaultChoice::HalfOpen,
-            FaultChoice::Reset,
-            FaultChoice::SlowLink,
-        ];
-        if self.stand.wants_calm() && network.contains(&fault) {
-            self.calm();
-        }
         let at = self.started.elapsed();
         let detail = self.inject(fault)?;
         let injected = Injected {
@@ -318,14 +289,15 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        let count = self.fleet().producers();
-        for number in 0..count {
-            if let Some(process) = self.fleet().producer(number) {
+        // Nobody looks after processes in between: they end because they are told to.
+        let mut fleet = self.fleet();
+        for number in 0..fleet.producers() {
+            if let Some(process) = fleet.producer(number) {
                 process.order(Order::Finish);
             }
         }
-        for number in 0..count {
-            self.fleet().end_producer(number, |_| {});
+        for number in 0..fleet.producers() {
+            fleet.end_producer(number, |_| {});
         }
         Ok(())
     }

@@ -40,7 +40,12 @@ const WINDOW: u64 = 40_000;
 #[derive(Debug)]
 pub(super) struct Kafka {
     cluster: EmbeddedCluster,
+    /// Before producers, with every harm.
     proxy: KafkaProxy,
+    /// Before consumers, only slow or still: a member whose connection ends while the group forms
+    /// makes the mock fail an assertion (`!member->resp` in rdkafka_mock_cgrp.c), which ends this
+    /// process.
+    calm: KafkaProxy,
     topic: String,
     settings: String,
     /// The brokers that are down.
@@ -57,8 +62,12 @@ impl Kafka {
         let mut settings = format!("?{settings}");
         for (name, value) in [
             ("group.id", GROUP),
-            ("socket.timeout.ms", "3000"),
             ("message.timeout.ms", "8000"),
+            // The mock does not check sequence numbers as a broker does: of several requests in
+            // flight it takes a later one although the first one failed, and order is lost.
+            ("max.in.flight.requests.per.connection", "1"),
+            // Below socket.timeout.ms: a request to join that is sent again while the group waits for a
+            // dead member makes the mock fail an assertion and end this process.
             ("session.timeout.ms", "6000"),
             ("heartbeat.interval.ms", "500"),
             // How long an unanswered request to join is waited for.
@@ -74,10 +83,12 @@ impl Kafka {
         cluster
             .create_topic(topic, PARTITIONS, BROKERS.get())
             .map_err(broken)?;
-        let proxy = KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken)?;
+        let before = || KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken);
+        let (proxy, calm) = (before()?, before()?);
         Ok(Self {
             cluster,
             proxy,
+            calm,
             topic: topic.to_owned(),
             settings,
             down: Vec::new(),
@@ -85,8 +96,7 @@ impl Kafka {
         })
     }
 
-    fn uri(&self) -> String {
-        let servers = self.proxy.bootstrap_servers();
+    fn uri(&self, servers: &str) -> String {
         format!("kafka://{servers}/{}{}", self.topic, self.settings)
     }
 
@@ -107,33 +117,32 @@ impl Stand for Kafka {
     }
 
     fn producer_uri(&self, _producer: u16) -> String {
-        self.uri()
+        self.uri(self.proxy.bootstrap_servers())
     }
 
     fn consumer_uri(&self, _consumer: u16) -> String {
-        self.uri()
-    }
-
-    fn wants_calm(&self) -> bool {
-        // A member that is cut off while the group forms makes the mock fail an assertion
-        // (`!member->resp` in rdkafka_mock_cgrp.c) and end this process.
-        true
+        self.uri(self.calm.bootstrap_servers())
     }
 
     fn network(&self, harm: Harm) {
-        let proxy = &self.proxy;
+        for proxy in [&self.proxy, &self.calm] {
+            match harm {
+                Harm::Frozen(frozen) => proxy.set_frozen(frozen),
+                Harm::Slow(rate) => {
+                    proxy.set_delay(LATE);
+                    proxy.set_bytes_per_second(Some(rate));
+                }
+                Harm::Fast => {
+                    proxy.set_delay(Duration::ZERO);
+                    proxy.set_bytes_per_second(None);
+                }
+                Harm::Abandon | Harm::CutAfter(_) => {}
+            }
+        }
         match harm {
-            Harm::Abandon => proxy.abandon(),
-            Harm::CutAfter(bytes) => proxy.cut_after(bytes),
-            Harm::Frozen(frozen) => proxy.set_frozen(frozen),
-            Harm::Slow(rate) => {
-                proxy.set_delay(LATE);
-                proxy.set_bytes_per_second(Some(rate));
-            }
-            Harm::Fast => {
-                proxy.set_delay(Duration::ZERO);
-                proxy.set_bytes_per_second(None);
-            }
+            Harm::Abandon => self.proxy.abandon(),
+            Harm::CutAfter(bytes) => self.proxy.cut_after(bytes),
+            Harm::Frozen(_) | Harm::Slow(_) | Harm::Fast => {}
         }
     }
 

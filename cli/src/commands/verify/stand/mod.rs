@@ -41,11 +41,6 @@ pub(super) trait Stand {
         u64::MAX
     }
 
-    /// Whether the network may only be harmed while nobody joins or leaves.
-    fn wants_calm(&self) -> bool {
-        false
-    }
-
     /// Harms the network that all connections go through.
     fn network(&self, _harm: Harm) {}
 
