@@ -10,13 +10,18 @@
 //! - [`cpu`]: wall-clock and CPU time.
 //! - [`checksum`]: whether what came out is what went in.
 //! - [`statistics`]: what repetitions say together.
+//! - [`regression`]: whether something grows.
+//! - [`child`], [`footprint`]: processes of one's own, what they hold and use.
 //! - [`machine`]: what a result depends on.
 //! - [`report`]: tables and JSON.
 
 pub mod checksum;
+pub mod child;
 pub mod cpu;
+pub mod footprint;
 pub mod machine;
 mod random;
+pub mod regression;
 pub mod report;
 pub mod schedule;
 pub mod statistics;

@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
 use super::case::Part;
+use crate::output::Format;
 
 /// The largest chunk to measure: with it, a chunk of Kieker's is still below the collector's cap
 /// of encoded bytes, so that the number of records is what closes a chunk.
@@ -57,15 +58,6 @@ pub struct Args {
     /// So few records that the figures mean nothing: only to see that everything works
     #[arg(long)]
     pub quick: bool,
-}
-
-/// How to print rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A list of objects.
-    Json,
-    /// For people, within 100 columns.
-    Table,
 }
 
 impl Args {

@@ -9,9 +9,9 @@ use baler_rig::checksum::Checksum;
 use baler_rig::cpu::Stopwatch;
 
 use super::case::Case;
-use super::failure::Failure;
 use super::load::Load;
 use super::row::Sample;
+use crate::failure::Failure;
 
 /// The load as a collector would hand it to the serializer, and as chunks.
 struct Prepared {

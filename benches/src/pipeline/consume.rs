@@ -6,7 +6,7 @@ use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_rig::checksum::Checksum;
 
-use super::failure::Failure;
+use crate::failure::Failure;
 
 /// What a reader yielded so far.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use baler_rig::checksum::Checksum;
 use baler_rig::workload::{Call, Executions, Workload};
 
-use super::failure::Failure;
+use crate::failure::Failure;
 
 /// The calls that each emitting thread tells of, made before anything is measured.
 #[derive(Debug)]

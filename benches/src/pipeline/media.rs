@@ -16,11 +16,11 @@ use baler_rig::cpu::Stopwatch;
 
 use super::case::{Case, FileSync};
 use super::consume::Consumed;
-use super::failure::Failure;
 use super::keeping::{Keeping, Kept};
 use super::load::Load;
 use super::row::Sample;
 use super::send::{PATIENCE, send};
+use crate::failure::Failure;
 
 /// How soon a consumer looks whether the sender has ended; it adds that much to a measurement.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);

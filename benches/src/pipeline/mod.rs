@@ -10,7 +10,6 @@ mod args;
 mod case;
 mod codec;
 mod consume;
-mod failure;
 mod keeping;
 mod load;
 mod media;
@@ -18,8 +17,7 @@ mod row;
 mod run;
 mod send;
 
-pub use args::{Args, Format};
+pub use args::Args;
 pub use case::{Case, Encoding, FileSync, Part};
-pub use failure::Failure;
 pub use row::Row;
 pub use run::run;

@@ -2,23 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use baler_rig::machine::Provenance;
-use baler_rig::report::Document;
 use baler_rig::schedule::interleaved;
 
-use super::args::{Args, Format};
+use super::args::Args;
 use super::case::{Case, Part};
-use super::failure::Failure;
 use super::load::Load;
 use super::row::{Row, Sample, table};
 use super::{codec, media};
-
-/// The name of the file in a folder of results.
-const RESULTS_FILE: &str = "pipeline.json";
+use crate::failure::Failure;
+use crate::output::Results;
 
 /// Measures what was asked for and prints it to `out`; whether every row was verified.
 ///
@@ -31,24 +27,14 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
     let rows = measure(args)?;
-    let json = |value: &dyn Fn() -> serde_json::Result<String>| {
-        value().map_err(Failure::cannot("write JSON"))
+    let results = Results {
+        name: "pipeline",
+        provenance: &provenance,
+        rows: &rows,
     };
-    let text = match args.format {
-        Format::Json => json(&|| serde_json::to_string_pretty(&rows))? + "\n",
-        Format::Table => table(&rows),
-    };
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    printed.map_err(Failure::cannot("print the rows"))?;
+    results.print(args.format, &|| table(&rows), out)?;
     if let Some(folder) = &args.results {
-        let document = Document {
-            provenance: &provenance,
-            rows: &rows,
-        };
-        let text = json(&|| serde_json::to_string_pretty(&document))? + "\n";
-        let written =
-            fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(RESULTS_FILE), text));
-        written.map_err(Failure::cannot("write the results"))?;
+        results.keep(folder, None)?;
     }
     Ok(rows.iter().all(|row| row.verified))
 }

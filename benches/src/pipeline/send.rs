@@ -11,9 +11,9 @@ use baler_rig::cpu::Stopwatch;
 use baler_rig::workload::Call;
 
 use super::case::Case;
-use super::failure::Failure;
 use super::load::Load;
 use super::row::Sample;
+use crate::failure::Failure;
 
 /// How long a repetition may take altogether; a medium that hangs must not hang the run.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);

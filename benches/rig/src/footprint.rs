@@ -1,0 +1,123 @@
+//! What a process holds and has used, as Linux tells of it in `/proc`.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// What a process holds at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Footprint {
+    /// Resident memory, in bytes.
+    pub resident_bytes: u64,
+    /// Open file descriptors.
+    pub descriptors: u64,
+    /// Threads.
+    pub threads: u64,
+}
+
+impl Footprint {
+    /// That of a process.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended, or is not this user's.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let word = line.and_then(|line| line.split_whitespace().next());
+            word.and_then(|word| word.parse::<u64>().ok())
+                .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no {name}")))
+        };
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"))?.count();
+        Ok(Self {
+            resident_bytes: number("VmRSS:")?.saturating_mul(1024),
+            descriptors: u64::try_from(descriptors).unwrap_or(u64::MAX),
+            threads: number("Threads:")?,
+        })
+    }
+}
+
+/// User and system CPU time of another process, threads that ended included; in steps of 10 ms.
+///
+/// # Errors
+///
+/// The process has ended.
+pub fn cpu_time_of(pid: u32) -> io::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // Behind the name, which may contain anything: state is field 3, utime 14, stime 15 (proc(5)).
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map_while(|field| field.parse::<u64>().ok());
+    // Linux shows hundredths of a second to user space, whatever it counts in.
+    Ok(Duration::from_millis(ticks.sum::<u64>().saturating_mul(10)))
+}
+
+/// CPU time that the whole machine has used, and that its processors had to give, idle time
+/// included; in steps of 10 ms.
+///
+/// # Errors
+///
+/// `/proc/stat` cannot be read.
+pub fn machine_cpu_time() -> io::Result<(Duration, Duration)> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().next().unwrap_or_default();
+    // user nice system idle iowait irq softirq steal; guests are counted in user already.
+    let ticks: Vec<u64> = line
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .map_while(|field| field.parse().ok())
+        .collect();
+    let all: u64 = ticks.iter().sum();
+    let idle: u64 = ticks.iter().skip(3).take(2).sum();
+    let time = |ticks: u64| Duration::from_millis(ticks.saturating_mul(10));
+    Ok((time(all.saturating_sub(idle)), time(all)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_holds_more_shows_more() {
+        let pid = std::process::id();
+        let before = Footprint::of(pid).unwrap();
+        let files: Vec<_> = (0..50)
+            .map(|_| fs::File::open("/proc/self/stat").unwrap())
+            .collect();
+        let memory = vec![1_u8; 64 << 20];
+        let after = Footprint::of(pid).unwrap();
+        assert!(after.descriptors >= before.descriptors + 50, "{after:?}");
+        assert!(
+            after.resident_bytes >= before.resident_bytes + (60 << 20),
+            "{before:?} {after:?}"
+        );
+        assert!(after.threads >= 1);
+        drop((files, memory));
+        Footprint::of(u32::MAX).unwrap_err();
+    }
+
+    #[test]
+    fn cpu_time_is_that_of_the_process_clock() {
+        let (busy, all) = machine_cpu_time().unwrap();
+        let before = crate::cpu::process_cpu_time();
+        while crate::cpu::process_cpu_time() < before + Duration::from_millis(60) {
+            std::hint::spin_loop();
+        }
+        let seen = cpu_time_of(std::process::id()).unwrap();
+        let exact = crate::cpu::process_cpu_time();
+        let step = Duration::from_millis(30);
+        assert!(
+            seen <= exact + step && exact <= seen + step,
+            "{seen:?} {exact:?}"
+        );
+        let (more_busy, more) = machine_cpu_time().unwrap();
+        assert!(more_busy > busy && more >= all);
+    }
+}

@@ -1,0 +1,98 @@
+//! Writing through Baler: emit, queue, collector, encoding, connector.
+
+use std::time::Duration;
+
+use baler_common::transport::ChunkWriter;
+use baler_common::transport::uri::Uri;
+use baler_connector_amqp::{AmqpConfig, AmqpWriter};
+use baler_connector_kafka::{KafkaConfig, KafkaWriter};
+use baler_monitoring::{Controller, Overflow};
+use baler_rig::workload::Executions;
+
+use super::super::case::Broker;
+use super::super::task::Writing;
+use super::{Calls, Confirmed, Writes};
+use crate::failure::Failure;
+
+/// How long a repetition may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One emitting thread and a controller with every setting but those of chunks at its default.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    controller: Controller,
+    executions: Executions,
+    calls: &'a Calls,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn open(
+        task: &Writing,
+        calls: &'a Calls,
+        chunk_records: u32,
+    ) -> Result<Self, Failure> {
+        let controller = Controller::builder(writer(task)?)
+            .metadata_record(false)
+            // Nothing may be lost, so the slower end sets the pace.
+            .overflow(Overflow::Block)
+            .chunk_records(usize::try_from(chunk_records).unwrap_or(usize::MAX))
+            .start()
+            .map_err(Failure::cannot("start a controller"))?;
+        Ok(Self {
+            controller,
+            executions: Executions::new(calls.workload()),
+            calls,
+        })
+    }
+
+    /// Ends the controller; yields how many messages there were altogether.
+    pub(super) fn close(self) -> Result<u64, Failure> {
+        let report = self.controller.shutdown(PATIENCE);
+        if report.adds_up() && report.dropped().total() == 0 && report.error.is_none() {
+            return Ok(report.stats.chunks_delivered);
+        }
+        Err(Failure::new(format!("{report}; {:?}", report.error)))
+    }
+}
+
+fn writer(task: &Writing) -> Result<Box<dyn ChunkWriter>, Failure> {
+    let Writing {
+        address,
+        name,
+        queue_type,
+        ..
+    } = task;
+    let uri = match task.broker {
+        Broker::Amqp => format!("amqp://{address}?queue={name}&queue_type={queue_type}"),
+        Broker::Kafka | Broker::KafkaMock => format!("kafka://{address}/{name}"),
+    };
+    let uri = Uri::parse(&uri).map_err(Failure::cannot("understand the URI"))?;
+    Ok(match task.broker {
+        Broker::Amqp => Box::new(AmqpWriter::new(
+            AmqpConfig::from_uri(uri).map_err(Failure::cannot("set up AMQP"))?,
+        )),
+        Broker::Kafka | Broker::KafkaMock => Box::new(KafkaWriter::new(
+            KafkaConfig::from_uri(uri).map_err(Failure::cannot("set up Kafka"))?,
+        )),
+    })
+}
+
+impl Writes for Writer<'_> {
+    fn write(&mut self, records: u64) -> Result<(), Failure> {
+        for call in self.calls.take(records) {
+            // What is not taken is counted, with its reason: `close` finds it.
+            self.controller.emit(self.executions.of(call));
+        }
+        let flushed = self.controller.flush(PATIENCE);
+        flushed.map_err(Failure::cannot("deliver everything"))
+    }
+
+    fn confirmed(&self) -> Confirmed {
+        let stats = self.controller.stats();
+        Confirmed {
+            records: stats.delivered,
+            messages: stats.chunks_delivered,
+            payload_bytes: stats.bytes_delivered,
+        }
+    }
+}
