@@ -3,7 +3,8 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use baler_benches::brokers::{Args, child, run};
+use baler_benches::brokers::{Args, run};
+use baler_benches::child;
 use clap::Parser as _;
 
 fn main() -> ExitCode {

@@ -3,17 +3,18 @@
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_connector_testkit::RabbitMq;
+use baler_faults::RabbitMqNode;
 use baler_rig::checksum::Checksum;
-use baler_rig::child::Child;
 
 use super::args::{Args, kafka_bootstrap};
 use super::case::{Broker, Way};
 use super::clients::{Amqp, Kafka};
 use super::plain;
-use super::task::{Task, Writing, Written};
+use super::task::{Writing, Written};
 use super::writing::Calls;
 use crate::failure::Failure;
+use crate::mock::MockBroker;
+use crate::role::{Role, understand};
 
 /// How long a child process may take.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -39,8 +40,8 @@ enum Client {
 }
 
 enum Process {
-    RabbitMq(#[expect(dead_code, reason = "held until the end")] Box<RabbitMq>),
-    Mock(#[expect(dead_code, reason = "held until the end")] Child),
+    RabbitMq(#[expect(dead_code, reason = "held until the end")] Box<RabbitMqNode>),
+    Mock(#[expect(dead_code, reason = "held until the end")] MockBroker),
     Elsewhere,
 }
 
@@ -49,15 +50,14 @@ impl Running {
         let mut name = NAME.to_owned();
         let (process, address) = match broker {
             Broker::Amqp => {
-                let node = RabbitMq::start();
+                let node = RabbitMqNode::start().map_err(Failure::cannot("start RabbitMQ"))?;
                 let address = node.address().to_string();
                 (Process::RabbitMq(Box::new(node)), address)
             }
             Broker::KafkaMock => {
-                let child = start(&Task::Mock(NAME.to_owned()))?;
-                let said = child.line(Instant::now() + PATIENCE);
-                let address = said.map_err(Failure::cannot("start the mock cluster"))?;
-                (Process::Mock(child), address)
+                let cluster = MockBroker::start(NAME, 1)?;
+                let address = cluster.address().to_owned();
+                (Process::Mock(cluster), address)
             }
             Broker::Kafka => {
                 name = format!("{NAME}-{}", std::process::id());
@@ -173,7 +173,7 @@ impl Running {
     }
 
     fn child(&self, way: Way, records: u64, warm_up: u64) -> Result<Written, Failure> {
-        let child = start(&Task::Write(Writing {
+        let role = Role::Write(Writing {
             broker: self.broker,
             way,
             address: self.address.clone(),
@@ -182,17 +182,13 @@ impl Running {
             records,
             warm_up,
             seed: self.seed,
-        }))?;
+        });
+        let child = role.start()?;
         let line = child.line(Instant::now() + PATIENCE);
         let line = line.map_err(Failure::cannot("hear of the writing process"))?;
         child
             .end(PATIENCE)
             .map_err(Failure::cannot("end the writing process"))?;
-        serde_json::from_str(&line).map_err(Failure::cannot("understand the writing process"))
+        understand(&line)
     }
-}
-
-fn start(task: &Task) -> Result<Child, Failure> {
-    let task = serde_json::to_string(task).map_err(Failure::cannot("write JSON"))?;
-    Child::of_this_program(&["child", &task]).map_err(Failure::cannot("start a process"))
 }

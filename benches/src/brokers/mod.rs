@@ -23,4 +23,5 @@ pub use args::Args;
 pub use case::{Case, Way};
 pub use row::Row;
 pub use run::run;
-pub use task::child;
+pub(crate) use task::Writing;
+pub(crate) use writing::write;

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use baler_common::transport::ChunkWriter;
-use baler_common::transport::uri::Uri;
-use baler_connector_amqp::{AmqpConfig, AmqpWriter};
-use baler_connector_kafka::{KafkaConfig, KafkaWriter};
 use baler_monitoring::{Controller, Overflow};
 use baler_rig::workload::Executions;
 
 use super::super::case::Broker;
 use super::super::task::Writing;
 use super::{Calls, Confirmed, Writes};
+use crate::endpoint;
 use crate::failure::Failure;
 
 /// How long a repetition may take.
@@ -31,7 +28,7 @@ impl<'a> Writer<'a> {
         calls: &'a Calls,
         chunk_records: u32,
     ) -> Result<Self, Failure> {
-        let controller = Controller::builder(writer(task)?)
+        let controller = Controller::builder(endpoint::writer(&uri(task))?)
             .metadata_record(false)
             // Nothing may be lost, so the slower end sets the pace.
             .overflow(Overflow::Block)
@@ -55,26 +52,17 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn writer(task: &Writing) -> Result<Box<dyn ChunkWriter>, Failure> {
+fn uri(task: &Writing) -> String {
     let Writing {
         address,
         name,
         queue_type,
         ..
     } = task;
-    let uri = match task.broker {
+    match task.broker {
         Broker::Amqp => format!("amqp://{address}?queue={name}&queue_type={queue_type}"),
         Broker::Kafka | Broker::KafkaMock => format!("kafka://{address}/{name}"),
-    };
-    let uri = Uri::parse(&uri).map_err(Failure::cannot("understand the URI"))?;
-    Ok(match task.broker {
-        Broker::Amqp => Box::new(AmqpWriter::new(
-            AmqpConfig::from_uri(uri).map_err(Failure::cannot("set up AMQP"))?,
-        )),
-        Broker::Kafka | Broker::KafkaMock => Box::new(KafkaWriter::new(
-            KafkaConfig::from_uri(uri).map_err(Failure::cannot("set up Kafka"))?,
-        )),
-    })
+    }
 }
 
 impl Writes for Writer<'_> {

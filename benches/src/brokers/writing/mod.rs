@@ -63,7 +63,7 @@ trait Writes {
 /// # Errors
 ///
 /// The broker does not take it.
-pub(super) fn write(task: &Writing) -> Result<Written, Failure> {
+pub(crate) fn write(task: &Writing) -> Result<Written, Failure> {
     let calls = Calls::new(task.seed, task.records.max(task.warm_up));
     match (task.broker, task.way) {
         (_, Way::Baler(chunk_records)) => {

@@ -1,0 +1,109 @@
+//! What to measure.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+use crate::output::Format;
+
+/// Memory, descriptors and threads of both ends of each connector over a long time with restarts.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "soak", version)]
+pub struct Args {
+    /// How to print the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// Soak this medium only; may be given several times. All of them run at the same time
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub only: Vec<Medium>,
+
+    /// How long, in seconds
+    #[arg(long, value_name = "N", default_value_t = NonZeroU64::MIN.saturating_add(1_199))]
+    pub seconds: NonZeroU64,
+
+    /// How often the medium restarts, in seconds
+    #[arg(long, value_name = "N", default_value_t = NonZeroU64::MIN.saturating_add(59))]
+    pub restart_every: NonZeroU64,
+
+    /// How many restarts are warm-up, which no slope is taken of
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub warm_up: u32,
+
+    /// Records a second
+    #[arg(long, value_name = "N", default_value_t = NonZeroU32::MIN.saturating_add(19_999))]
+    pub rate: NonZeroU32,
+
+    /// Which load
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Where the files are [default: the system's folder for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+
+    /// Also write the rows, with machine, command and commit, to soak.json, and every fifth sample
+    /// to soak.csv, in this folder
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+}
+
+/// What is between the two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Medium {
+    /// A RabbitMQ node, stopped and killed in turn.
+    Amqp,
+    /// A folder, whose reader is opened anew.
+    File,
+    /// librdkafka's mock cluster, whose broker goes down for some seconds.
+    KafkaMock,
+    /// A connection, whose receiver is opened anew.
+    Tcp,
+}
+
+impl Medium {
+    /// Its name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Amqp => "amqp",
+            Self::File => "file",
+            Self::KafkaMock => "kafka-mock",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+impl Args {
+    pub(super) fn media(&self) -> Vec<Medium> {
+        match self.only.is_empty() {
+            true => Medium::value_variants().to_vec(),
+            false => self.only.clone(),
+        }
+    }
+
+    pub(super) fn duration(&self) -> Duration {
+        Duration::from_secs(self.seconds.get())
+    }
+
+    pub(super) fn restart_every(&self) -> Duration {
+        Duration::from_secs(self.restart_every.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn flags_are_consistent() {
+        Args::command().debug_assert();
+        let args = Args::parse_from(["soak", "--only", "kafka-mock", "--seconds", "30"]);
+        assert_eq!(args.media(), [Medium::KafkaMock]);
+        assert_eq!(args.duration(), Duration::from_secs(30));
+        assert_eq!(Args::parse_from(["soak"]).media().len(), 4);
+    }
+}

@@ -1,0 +1,287 @@
+//! What is known of a medium afterwards.
+
+use std::fmt::Write as _;
+
+use baler_rig::footprint::Footprint;
+use baler_rig::regression::Slope;
+use baler_rig::report::{TextTable, short};
+use baler_rig::statistics::to_f64;
+use serde::Serialize;
+
+use super::args::{Args, Medium};
+use super::endurance::{Endured, Sample};
+
+/// One figure of one end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// What is between the ends.
+    pub medium: &'static str,
+    /// `writer` or `reader`.
+    pub end: &'static str,
+    /// `resident_bytes`, `descriptors` or `threads`.
+    pub figure: &'static str,
+    /// Its mean over the first stretch after the warm-up, from a restart to the next.
+    pub first: f64,
+    /// Its mean over the last stretch.
+    pub last: f64,
+    /// Its smallest and largest sample after the warm-up.
+    pub range: [f64; 2],
+    /// Change a minute: the regression of the means of all stretches.
+    pub slope_per_minute: Option<Slope>,
+    /// Whether the slope may as well be none, or is so small that an hour would not make a
+    /// hundredth of the figure.
+    pub steady: bool,
+    /// Restarts of the medium.
+    pub restarts: u64,
+    /// Records emitted.
+    pub records: u64,
+    /// Records that never arrived.
+    pub missing: u64,
+    /// Copies that the medium delivered.
+    pub copies: u64,
+    /// Whether the writer's account adds up and nothing is missing.
+    pub complete: bool,
+}
+
+/// An hour of it would be no more than this part of the figure.
+const NEGLIGIBLE_AN_HOUR: f64 = 0.01;
+
+type Figure = (&'static str, fn(&Footprint) -> u64);
+
+const FIGURES: [Figure; 3] = [
+    ("resident_bytes", |footprint| footprint.resident_bytes),
+    ("descriptors", |footprint| footprint.descriptors),
+    ("threads", |footprint| footprint.threads),
+];
+
+type End = (&'static str, fn(&Sample) -> &Footprint);
+
+const ENDS: [End; 2] = [
+    ("writer", |sample| &sample.writer),
+    ("reader", |sample| &sample.reader),
+];
+
+/// Every figure of both ends.
+pub(super) fn rows(medium: Medium, args: &Args, endured: &Endured) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (end, of_end) in ENDS {
+        for (figure, value) in FIGURES {
+            let series = endured.samples.iter();
+            let series: Vec<(f64, f64)> = series
+                .map(|sample| (sample.seconds, to_f64(value(of_end(sample)))))
+                .collect();
+            let stretches = stretches(&series, args);
+            let slope = Slope::of(&stretches);
+            let warm = args.restart_every().as_secs_f64() * f64::from(args.warm_up);
+            let after = series.iter().filter(|(seconds, _)| *seconds >= warm);
+            let (mut low, mut high) = (f64::MAX, f64::MIN);
+            for (_, value) in after {
+                (low, high) = (low.min(*value), high.max(*value));
+            }
+            let last = stretches.last().map_or(0.0, |(_, mean)| *mean);
+            let steady = slope.is_some_and(|slope| {
+                slope.may_be_none() || slope.per_unit.abs() * 60.0 <= NEGLIGIBLE_AN_HOUR * last
+            });
+            rows.push(Row {
+                medium: medium.name(),
+                end,
+                figure,
+                first: stretches.first().map_or(0.0, |(_, mean)| *mean),
+                last,
+                range: [low, high],
+                slope_per_minute: slope,
+                steady,
+                restarts: endured.restarts,
+                records: endured.sent.emitted,
+                missing: endured.read.missing,
+                copies: endured.read.repeated,
+                complete: endured.sent.complete
+                    && endured.read.missing == 0
+                    && endured.read.impossible == 0,
+            });
+        }
+    }
+    rows
+}
+
+/// The means of the stretches from one restart to the next after the warm-up, by their middle in
+/// minutes. Samples of one stretch depend on each other; their means hardly do.
+fn stretches(series: &[(f64, f64)], args: &Args) -> Vec<(f64, f64)> {
+    let length = args.restart_every().as_secs_f64();
+    let mut means = Vec::new();
+    for number in args.warm_up.. {
+        let begin = f64::from(number) * length;
+        if begin + length > args.duration().as_secs_f64() + 1.0 {
+            break;
+        }
+        let own = series
+            .iter()
+            .filter(|(seconds, _)| (begin..begin + length).contains(seconds));
+        let values: Vec<f64> = own.map(|(_, value)| *value).collect();
+        let count = to_f64(u64::try_from(values.len()).unwrap_or(u64::MAX));
+        if !values.is_empty() {
+            means.push((
+                (begin + length / 2.0) / 60.0,
+                values.iter().sum::<f64>() / count,
+            ));
+        }
+    }
+    means
+}
+
+/// The rows within 100 columns.
+pub(super) fn table(rows: &[Row]) -> String {
+    let mut table = TextTable::new(&[
+        ("medium", true),
+        ("end", true),
+        ("figure", true),
+        ("first", false),
+        ("last", false),
+        ("min", false),
+        ("max", false),
+        ("slope/min", false),
+        ("95 % from", false),
+        ("to", false),
+        ("steady", true),
+        ("complete", true),
+    ]);
+    let yes = |yes: bool| if yes { "yes" } else { "NO" }.to_owned();
+    for row in rows {
+        let slope = |part: fn(&Slope) -> f64| {
+            let slope = row.slope_per_minute.as_ref();
+            slope.map_or_else(|| "-".to_owned(), |slope| short(part(slope)))
+        };
+        let [low, high] = row.range;
+        table.push(vec![
+            row.medium.to_owned(),
+            row.end.to_owned(),
+            row.figure.to_owned(),
+            short(row.first),
+            short(row.last),
+            short(low),
+            short(high),
+            slope(|slope| slope.per_unit),
+            slope(|slope| slope.low),
+            slope(|slope| slope.high),
+            yes(row.steady),
+            yes(row.complete),
+        ]);
+    }
+    let mut text = table.render();
+    let mut last = "";
+    for row in rows {
+        if row.medium != last {
+            last = row.medium;
+            let Row {
+                medium,
+                restarts,
+                records,
+                missing,
+                copies,
+                ..
+            } = row;
+            text.push_str(&format!(
+                "{medium}: {restarts} restarts, {records} records, {missing} missing, \
+                 {copies} copies\n"
+            ));
+        }
+    }
+    text
+}
+
+/// Every fifth sample of all media, for a plot.
+pub(super) fn csv(media: &[(Medium, Endured)]) -> String {
+    let mut text = String::from(
+        "medium,seconds,writer_resident,writer_descriptors,writer_threads,\
+         reader_resident,reader_descriptors,reader_threads\n",
+    );
+    for (medium, endured) in media {
+        for sample in endured.samples.iter().step_by(5) {
+            let Sample {
+                seconds,
+                writer,
+                reader,
+            } = sample;
+            let written = writeln!(
+                text,
+                "{},{seconds:.0},{},{},{},{},{},{}",
+                medium.name(),
+                writer.resident_bytes,
+                writer.descriptors,
+                writer.threads,
+                reader.resident_bytes,
+                reader.descriptors,
+                reader.threads,
+            );
+            debug_assert!(written.is_ok());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::super::ends::{Read, Sent};
+    use super::*;
+
+    fn endured(growth: u64) -> Endured {
+        let sample = |second: u64| {
+            let footprint = |resident_bytes| Footprint {
+                resident_bytes,
+                descriptors: 10 + second % 3,
+                threads: 4,
+            };
+            Sample {
+                seconds: to_f64(second),
+                writer: footprint(10_000_000 + second * growth),
+                reader: footprint(20_000_000 + (second * 7_919) % 10_000),
+            }
+        };
+        Endured {
+            samples: (0..600).map(sample).collect(),
+            restarts: 10,
+            sent: Sent {
+                emitted: 100,
+                delivered: 100,
+                complete: true,
+                told: String::new(),
+            },
+            read: Read {
+                distinct: 100,
+                repeated: 3,
+                missing: 0,
+                impossible: 0,
+                errors: 1,
+            },
+        }
+    }
+
+    #[test]
+    fn growth_is_told_from_noise() {
+        let args = Args::parse_from(["soak", "--seconds", "600"]);
+        let of = |growth: u64| rows(Medium::Tcp, &args, &endured(growth));
+        for row in of(0) {
+            assert!(row.steady && row.complete, "{row:?}");
+        }
+        let grown = of(100);
+        let writer = grown.iter().find(|row| row.end == "writer").unwrap();
+        let slope = writer.slope_per_minute.unwrap();
+        assert!(
+            (slope.per_unit - 6_000.0).abs() < 1.0 && !writer.steady,
+            "{writer:?}"
+        );
+        assert!(grown.iter().filter(|row| !row.steady).count() == 1);
+    }
+
+    #[test]
+    fn the_table_says_what_was_lost() {
+        let args = Args::parse_from(["soak", "--seconds", "600"]);
+        let mut endured = endured(0);
+        endured.read.missing = 5;
+        let text = table(&rows(Medium::File, &args, &endured));
+        assert!(text.contains("NO") && text.contains("5 missing"), "{text}");
+        assert!(csv(&[(Medium::File, endured)]).lines().count() == 121);
+    }
+}
