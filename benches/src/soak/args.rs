@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
+use crate::medium::Medium;
 use crate::output::Format;
 
 /// Memory, descriptors and threads of both ends of each connector over a long time with restarts.
@@ -48,31 +49,6 @@ pub struct Args {
     /// to soak.csv, in this folder
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-}
-
-/// What is between the two ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Medium {
-    /// A RabbitMQ node, stopped and killed in turn.
-    Amqp,
-    /// A folder, whose reader is opened anew.
-    File,
-    /// librdkafka's mock cluster, whose broker goes down for some seconds.
-    KafkaMock,
-    /// A connection, whose receiver is opened anew.
-    Tcp,
-}
-
-impl Medium {
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Amqp => "amqp",
-            Self::File => "file",
-            Self::KafkaMock => "kafka-mock",
-            Self::Tcp => "tcp",
-        }
-    }
 }
 
 impl Args {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use baler_rig::child::Child;
 use baler_rig::footprint::Footprint;
 
-use super::args::{Args, Medium};
+use super::args::Args;
 use super::ends::{Order, Read, Reading, Sending, Sent};
-use super::medium::Running;
 use crate::failure::Failure;
+use crate::medium::{Medium, Running};
 use crate::role::{Role, understand};
 
 /// Both ends at one moment.
@@ -34,6 +34,9 @@ pub(super) struct Endured {
 
 /// How often both ends are looked at.
 const SAMPLE: Duration = Duration::from_secs(1);
+
+/// How long the mock cluster's broker is away; RabbitMQ takes its own time.
+const MOCK_DOWN: Duration = Duration::from_secs(3);
 
 /// How long an end may take.
 const PATIENCE: Duration = Duration::from_secs(200);
@@ -61,11 +64,10 @@ pub(super) fn endure(medium: Medium, args: &Args, folder: &Path) -> Result<Endur
         let reader = reading.start()?;
         (sending.start()?, reader)
     };
-    if let Running::Amqp(node) = &running {
+    if medium == Medium::Amqp {
         // A node that is killed soon after a declaration may forget it.
         thread::park_timeout(args.restart_every() / 4);
-        node.sync_declarations()
-            .map_err(Failure::cannot("sync declarations"))?;
+        running.sync()?;
     }
     let start = Instant::now();
     let (tell, restarts) = channel::<u64>();
@@ -75,7 +77,7 @@ pub(super) fn endure(medium: Medium, args: &Args, folder: &Path) -> Result<Endur
         // Beside the samples, since it takes its time.
         scope.spawn(move || {
             for number in restarts {
-                if let Err(failure) = running.restart(number) {
+                if let Err(failure) = restart(&mut running, number) {
                     told.send(failure).ok();
                 }
             }
@@ -128,6 +130,15 @@ pub(super) fn endure(medium: Medium, args: &Args, folder: &Path) -> Result<Endur
             .map_err(Failure::cannot("end a child process"))?;
     }
     Ok(result)
+}
+
+/// Restarts the broker for the `number`th time, one in two times the hard way.
+fn restart(running: &mut Running, number: u64) -> Result<(), Failure> {
+    running.down(number % 2 == 1)?;
+    if matches!(running, Running::Mock(_)) {
+        thread::park_timeout(MOCK_DOWN);
+    }
+    running.up()
 }
 
 fn folder_of(running: &Running) -> &Path {

@@ -9,11 +9,10 @@
 mod args;
 mod ends;
 mod endurance;
-mod medium;
 mod row;
 mod run;
 
-pub use args::{Args, Medium};
+pub use args::Args;
 pub(crate) use ends::{Reading, Sending, read, send};
 pub use row::Row;
 pub use run::run;

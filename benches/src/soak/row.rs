@@ -8,8 +8,9 @@ use baler_rig::report::{TextTable, short};
 use baler_rig::statistics::to_f64;
 use serde::Serialize;
 
-use super::args::{Args, Medium};
+use super::args::Args;
 use super::endurance::{Endured, Sample};
+use crate::medium::Medium;
 
 /// One figure of one end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
