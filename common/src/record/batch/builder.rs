@@ -318,8 +318,7 @@ fn string_id(
     let tag = row.u32()?;
     if tag & INTERNED != 0 {
         let handle = Interned::from_number(tag & !INTERNED);
-        return index.interned_id(handle, strings).ok_or(PushError::Full);
+        return index.interned_id(handle, strings);
     }
-    let text = std::str::from_utf8(row.take(tag)?).map_err(|_| PushError::Malformed)?;
-    index.id(text, strings).ok_or(PushError::Full)
+    index.id(row.take(tag)?, strings)
 }
