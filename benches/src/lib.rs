@@ -10,6 +10,7 @@ mod output;
 pub mod pipeline;
 pub mod restarts;
 mod role;
+pub mod scaling;
 pub mod soak;
 
 pub use failure::Failure;

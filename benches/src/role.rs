@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::brokers::Writing;
 use crate::failure::Failure;
 use crate::mock::{self, Mock};
+use crate::scaling::{self, Consuming};
 use crate::soak::{self, Reading, Sending};
 
 /// What a child process is for; its second argument, as JSON, behind the word `child`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Role {
+    /// To read chunks as fast as they come, and say what it cost.
+    Consume(Consuming),
     /// To be a cluster.
     Mock(Mock),
     /// To read numbered records without end.
@@ -36,6 +39,7 @@ impl Role {
 
     fn play(self) -> Result<(), Failure> {
         match self {
+            Self::Consume(consuming) => scaling::consume(&consuming),
             Self::Mock(mock) => mock::serve(&mock),
             Self::Read(reading) => soak::read(&reading),
             Self::Send(sending) => soak::send(&sending),

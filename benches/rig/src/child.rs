@@ -96,14 +96,19 @@ impl Child {
         self.lines.try_recv().ok()
     }
 
-    /// Ends what it reads, which asks it to end, and waits for that; after `patience` it is
+    /// Ends what it reads, which asks it to end.
+    pub fn hang_up(&mut self) {
+        drop(self.orders.take());
+    }
+
+    /// Hangs up and waits for its end; after `patience` it is
     /// killed. Whether it succeeded.
     ///
     /// # Errors
     ///
     /// It cannot be waited for.
     pub fn end(mut self, patience: Duration) -> io::Result<bool> {
-        drop(self.orders.take());
+        self.hang_up();
         let by = Instant::now() + patience;
         // Its output ends when it does.
         loop {

@@ -17,7 +17,7 @@ pub struct Args {
     pub format: Format,
 
     /// Restart this broker only, `amqp` or `kafka-mock`; may be given several times
-    #[arg(long, value_enum, value_name = "NAME", value_parser = brokers())]
+    #[arg(long, value_name = "NAME", value_parser = crate::medium::brokers())]
     pub only: Vec<Medium>,
 
     /// How often
@@ -29,6 +29,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 6_000)]
     pub away: u32,
 
+    /// How long the broker stays between two restarts, in milliseconds: longer than a member of a
+    /// Kafka group takes to its next heartbeat (3 s), or restarts in a row end its session, which
+    /// the mock cluster answers with a rebalance of 9 s
+    #[arg(long, value_name = "N", default_value_t = 4_000)]
+    pub stays: u32,
+
     /// How long each outage lasts
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -37,14 +43,6 @@ pub struct Args {
     /// this folder
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-}
-
-fn brokers() -> impl clap::builder::TypedValueParser<Value = Medium> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-    PossibleValuesParser::new(["amqp", "kafka-mock"]).map(|name| match name.as_str() {
-        "amqp" => Medium::Amqp,
-        _ => Medium::KafkaMock,
-    })
 }
 
 impl Args {

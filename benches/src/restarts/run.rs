@@ -54,6 +54,7 @@ fn measure(medium: Medium, args: &Args) -> Result<Vec<Row>, Failure> {
             write!(terminal, "\r{} {number} of {count} ", medium.name()).ok();
         }
         let hard = medium == Medium::Amqp && number % 2 == 1;
+        wait(Duration::from_millis(args.stays.into()));
         running.down(hard)?;
         let down = Instant::now();
         let more =
@@ -67,7 +68,7 @@ fn measure(medium: Medium, args: &Args) -> Result<Vec<Row>, Failure> {
     rows(medium.name(), &rounds, account)
 }
 
-/// The outage itself, for which nothing is waited.
+/// Lets a state last; nothing is waited for.
 fn wait(time: Duration) {
     let by = Instant::now() + time;
     while let Some(left) = by.checked_duration_since(Instant::now()) {

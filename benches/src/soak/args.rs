@@ -21,15 +21,15 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "NAME")]
     pub only: Vec<Medium>,
 
-    /// How long, in seconds
-    #[arg(long, value_name = "N", default_value_t = NonZeroU64::MIN.saturating_add(1_199))]
+    /// How long, in seconds, the warm-up included
+    #[arg(long, value_name = "N", default_value_t = NonZeroU64::MIN.saturating_add(1_439))]
     pub seconds: NonZeroU64,
 
     /// How often the medium restarts, in seconds
     #[arg(long, value_name = "N", default_value_t = NonZeroU64::MIN.saturating_add(59))]
     pub restart_every: NonZeroU64,
 
-    /// How many restarts are warm-up, which no slope is taken of
+    /// How many restarts are warm-up, with bursts, which no slope is taken of
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub warm_up: u32,
 

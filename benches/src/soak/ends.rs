@@ -21,6 +21,9 @@ pub(crate) struct Sending {
     pub(super) uri: String,
     pub(super) per_second: u32,
     pub(super) seed: u64,
+    /// So long, in seconds, records come in bursts of ten seconds' worth: buffers then have sizes
+    /// that the steady rate does not reach, and what grows afterwards is no buffer.
+    pub(super) bursts: u64,
 }
 
 /// To read numbered records until told to end.
@@ -68,6 +71,9 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How often the sender catches up with its rate.
 const TICK: Duration = Duration::from_millis(10);
 
+/// How long the records of a burst would take at the steady rate.
+const BURST_SECONDS: u64 = 10;
+
 /// How many chunks the reader may hold.
 const DEMAND: usize = 64;
 
@@ -97,7 +103,11 @@ pub(crate) fn send(task: &Sending) -> Result<(), Failure> {
     let start = Instant::now();
     while orders.try_recv() == Err(TryRecvError::Empty) {
         let now = start.elapsed();
-        let due = now.as_millis() * u128::from(task.per_second) / 1_000;
+        let until = match now.as_secs() < task.bursts {
+            true => Duration::from_secs(now.as_secs() / BURST_SECONDS * BURST_SECONDS),
+            false => now,
+        };
+        let due = until.as_millis() * u128::from(task.per_second) / 1_000;
         let due = u64::try_from(due).unwrap_or(u64::MAX);
         let tin = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
         while numbered.count() < due {

@@ -54,6 +54,8 @@ pub(super) fn endure(medium: Medium, args: &Args, folder: &Path) -> Result<Endur
         uri: running.writer_uri(),
         per_second,
         seed: args.seed,
+        // The last stretch of the warm-up is steady already.
+        bursts: args.restart_every.get() * u64::from(args.warm_up.saturating_sub(1)),
     });
     // A folder must be there before it is read.
     let (mut writer, mut reader) = if medium == Medium::File {
