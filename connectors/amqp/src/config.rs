@@ -137,7 +137,7 @@ impl AmqpConfig {
             arguments: QueueArguments::take(&mut uri)?,
             declare: true,
             max_chunk_bytes: nonzero(16 << 20),
-            window_chunks: nonzero(64),
+            window_chunks: nonzero(256),
             window_bytes: nonzero(64 << 20),
             prefetch: small(255),
             ack_every: small(63),

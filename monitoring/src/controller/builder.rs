@@ -204,7 +204,8 @@ impl ControllerBuilder {
         self
     }
 
-    /// How many chunks may be unconfirmed before the queues are no longer emptied. Default 64.
+    /// How many chunks may be unconfirmed before the queues are no longer emptied. Default 1,024;
+    /// large chunks are bounded by [`unconfirmed_bytes`](Self::unconfirmed_bytes).
     pub fn unconfirmed_chunks(mut self, chunks: usize) -> Self {
         self.settings.outbox.max_chunks = chunks;
         self

@@ -47,6 +47,9 @@ pub struct Outbox {
     settings: OutboxSettings,
     /// What has no fate yet, by ascending ticket.
     unconfirmed: VecDeque<Entry>,
+    /// Every entry before this position was offered: with a large window most were, and looking
+    /// through them for each chunk would cost more than the chunk.
+    offered_to: usize,
     bytes: usize,
     in_flight_chunks: usize,
     in_flight_bytes: usize,
@@ -88,6 +91,7 @@ impl Outbox {
             writer,
             settings,
             unconfirmed: VecDeque::new(),
+            offered_to: 0,
             bytes: 0,
             in_flight_chunks: 0,
             in_flight_bytes: 0,
@@ -164,6 +168,7 @@ impl Outbox {
             for entry in self.unconfirmed.drain(..) {
                 fates.push(entry.end(End::Refused(Arc::clone(&error))));
             }
+            self.offered_to = 0;
             self.bytes = 0;
         }
         self.next_wake_up(now)
@@ -269,6 +274,7 @@ impl Outbox {
                             self.in_flight_bytes.saturating_sub(entry.chunk.bytes.len());
                     }
                     entry.offered = false;
+                    self.offered_to = self.offered_to.min(at);
                 }
                 self.last_error = Some(Arc::new(error));
                 self.give_up(now, fates);
@@ -279,12 +285,14 @@ impl Outbox {
 
     /// Offers what was not offered, in order, as far as the window goes.
     fn offer(&mut self, now: Instant, fates: &mut Vec<Fate>) {
-        let mut at = 0;
+        let mut at = self.offered_to;
         while let Some(entry) = self.unconfirmed.get_mut(at) {
             if entry.offered {
                 at = at.saturating_add(1);
                 continue;
             }
+            // Those before are; this one is about to be, or the reason to stop.
+            self.offered_to = at;
             if entry.not_before.is_some_and(|time| time > now) {
                 return;
             }
@@ -326,12 +334,16 @@ impl Outbox {
                 }
             }
         }
+        self.offered_to = at;
     }
 
     fn remove(&mut self, at: usize, end: End, fates: &mut Vec<Fate>) {
         let Some(entry) = self.unconfirmed.remove(at) else {
             return;
         };
+        self.offered_to = self
+            .offered_to
+            .saturating_sub(usize::from(at < self.offered_to));
         let bytes = entry.chunk.bytes.len();
         self.bytes = self.bytes.saturating_sub(bytes);
         if entry.offered {
@@ -349,6 +361,7 @@ impl Outbox {
         let resend = self
             .unconfirmed
             .iter()
+            .skip(self.offered_to)
             .find(|entry| !entry.offered)
             .and_then(|entry| entry.not_before)
             // If it was not taken although its time has come, the writer will tell.

@@ -46,6 +46,7 @@ impl Outbox {
             // The pause before reopening holds for all.
             entry.not_before = None;
         }
+        self.offered_to = 0;
         self.in_flight_chunks = 0;
         self.in_flight_bytes = 0;
         self.counts.broken = self.counts.broken.saturating_add(1);

@@ -8,7 +8,9 @@ use crate::transport::RetryPolicy;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutboxSettings {
-    /// How many chunks may be unconfirmed. Default 64, the window of an ample medium.
+    /// How many chunks may be unconfirmed. Default 1,024, the window of Kafka's writer: with 64 a
+    /// client that gathers messages for 5 ms takes no more than 12,800 chunks a second, however
+    /// small they are. Large chunks are bounded by their bytes.
     pub max_chunks: usize,
     /// How many bytes may be unconfirmed; one chunk is always taken. Default 8 MiB.
     pub max_bytes: usize,
@@ -21,7 +23,7 @@ pub struct OutboxSettings {
 impl Default for OutboxSettings {
     fn default() -> Self {
         Self {
-            max_chunks: 64,
+            max_chunks: 1_024,
             max_bytes: 8 << 20,
             reopen_timeout: Duration::from_secs(2),
             retry: RetryPolicy::default(),
