@@ -2,4 +2,6 @@
 
 #![cfg(test)]
 
+mod brokers;
+mod long;
 mod pipeline;

@@ -1,0 +1,61 @@
+//! The programs that take long, for a moment: `restarts`, `scaling` and `soak`.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn rows(output: &Output) -> Vec<Value> {
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    serde_json::from_slice(&output.stdout).expect(&told)
+}
+
+#[test]
+fn chunks_arrive_after_a_restart_of_the_mock_cluster() {
+    let output = Command::new(env!("CARGO_BIN_EXE_restarts"))
+        .args(["--only", "kafka-mock", "--rounds", "2", "--away", "100"])
+        .args(["--stays", "0", "--format", "json"])
+        .output()
+        .unwrap();
+    let rows = rows(&output);
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!(row["missing"], 0, "{row:#}");
+        assert_eq!(row["rounds"], 2);
+        assert!(row["max_ms"].as_f64().unwrap() > 0.0, "{row:#}");
+    }
+    assert_eq!(rows[1]["each"].as_array().unwrap().len(), 2);
+    assert!(output.status.success());
+}
+
+#[test]
+fn two_consumers_share_the_partitions_of_the_mock_cluster() {
+    let output = Command::new(env!("CARGO_BIN_EXE_scaling"))
+        .args(["--only", "kafka-mock", "--consumers", "2"])
+        .args(["--partitions", "4", "--chunk-records", "32"])
+        .args(["--chunks", "200", "--repetitions", "1", "--format", "json"])
+        .output()
+        .unwrap();
+    let rows = rows(&output);
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["verified"], true, "{:#}", rows[0]);
+    assert_eq!(rows[0]["busy_consumers"], 2, "{:#}", rows[0]);
+    assert!(output.status.success());
+}
+
+#[test]
+fn nothing_is_lost_while_a_receiver_and_a_reader_of_files_restart() {
+    let output = Command::new(env!("CARGO_BIN_EXE_soak"))
+        .args(["--only", "tcp", "--only", "file", "--format", "json"])
+        .args(["--seconds", "8", "--restart-every", "2", "--warm-up", "1"])
+        .args(["--rate", "2000"])
+        .output()
+        .unwrap();
+    let rows = rows(&output);
+    // Three figures of two ends of two media; whether they are steady takes longer to tell.
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        assert_eq!(row["complete"], true, "{row:#}");
+        assert!(row["restarts"].as_u64().unwrap() >= 3, "{row:#}");
+        assert!(row["last"].as_f64().unwrap() > 0.0, "{row:#}");
+    }
+}
