@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_line_has_its_slope_and_no_doubt() {
-        let points: Vec<_> = (0..10).map(|x| (f64::from(x), 3.0 + 2.0 * f64::from(x)));
+        let points = (0..10).map(|x| (f64::from(x), 3.0 + 2.0 * f64::from(x)));
         let slope = Slope::of(&points.collect::<Vec<_>>()).unwrap();
         assert!((slope.per_unit - 2.0).abs() < 1e-9);
         assert!(slope.high - slope.low < 1e-6 && !slope.may_be_none());

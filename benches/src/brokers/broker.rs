@@ -35,7 +35,7 @@ pub(super) struct Running {
 }
 
 enum Client {
-    Amqp(Amqp),
+    Amqp(Box<Amqp>),
     Kafka(Kafka),
 }
 
@@ -67,7 +67,7 @@ impl Running {
             }
         };
         let client = match broker {
-            Broker::Amqp => Client::Amqp(Amqp::connect(&address)?),
+            Broker::Amqp => Client::Amqp(Box::new(Amqp::connect(&address)?)),
             Broker::Kafka | Broker::KafkaMock => Client::Kafka(Kafka::connect(&address)?),
         };
         if let (Broker::Kafka, Client::Kafka(kafka)) = (broker, &client) {

@@ -64,6 +64,12 @@ pub struct Row {
 /// The longest time that the histogram distinguishes, in microseconds.
 const LONGEST_US: u64 = 120_000_000;
 
+/// A kind of restarts: its name, and which they are.
+type Kind = (&'static str, fn(&Round) -> bool);
+
+/// An arrival: its name, and when it was.
+type Arrival = (&'static str, fn(&Round) -> f64);
+
 /// The rows of a broker.
 ///
 /// # Errors
@@ -75,12 +81,12 @@ pub(super) fn rows(
     (records, missing): (u64, u64),
 ) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    let kinds: [(&str, fn(&Round) -> bool); 3] = [
+    let kinds: [Kind; 3] = [
         ("clean", |round| !round.hard),
         ("hard", |round| round.hard),
         ("all", |_| true),
     ];
-    let arrivals: [(&str, fn(&Round) -> f64); 2] = [
+    let arrivals: [Arrival; 2] = [
         ("first", |round| round.first_ms),
         ("fresh", |round| round.fresh_ms),
     ];

@@ -38,26 +38,29 @@ type Publishing = Pin<Box<dyn Future<Output = lapin::Result<Confirmation>>>>;
 /// each to its end costs several times the CPU.
 enum Slot {
     Waiting(Publishing),
-    Answered(lapin::Result<Confirmation>),
+    Answered(Result<(), Failure>),
 }
 
 impl Slot {
     async fn start(mut publishing: Publishing) -> Self {
         match poll_fn(|cx| Poll::Ready(publishing.as_mut().poll(cx))).await {
             Poll::Pending => Self::Waiting(publishing),
-            Poll::Ready(result) => Self::Answered(result),
+            Poll::Ready(result) => Self::Answered(confirmed(result)),
         }
     }
 
     async fn answer(self) -> Result<(), Failure> {
-        let result = match self {
-            Self::Waiting(publishing) => publishing.await,
+        match self {
+            Self::Waiting(publishing) => confirmed(publishing.await),
             Self::Answered(result) => result,
-        };
-        match result.map_err(Failure::cannot("publish"))? {
-            Confirmation::Ack(None) => Ok(()),
-            other => Err(Failure::new(format!("not confirmed: {other:?}"))),
         }
+    }
+}
+
+fn confirmed(result: lapin::Result<Confirmation>) -> Result<(), Failure> {
+    match result.map_err(Failure::cannot("publish"))? {
+        Confirmation::Ack(None) => Ok(()),
+        other => Err(Failure::new(format!("not confirmed: {other:?}"))),
     }
 }
 

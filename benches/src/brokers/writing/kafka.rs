@@ -167,7 +167,7 @@ impl Writes for Writer<'_> {
             self.bytes += u64::try_from(row.len()).unwrap_or(u64::MAX);
             if self.awaiting {
                 self.settle()?;
-            } else if self.sent % POLL_EVERY == 0 {
+            } else if self.sent.is_multiple_of(POLL_EVERY) {
                 self.serve(Duration::ZERO);
             }
         }
