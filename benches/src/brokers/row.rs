@@ -101,7 +101,7 @@ pub(super) fn compare(rows: &mut [Row]) {
     }
 }
 
-/// The rows within 100 columns, and below them what was wrong.
+/// The rows, and below them what was wrong.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut table = TextTable::new(&[
         ("broker", true),

@@ -80,7 +80,7 @@ impl Row {
     }
 }
 
-/// The rows within 100 columns, and below them what was wrong.
+/// The rows, and below them what was wrong.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut table = TextTable::new(&[
         ("broker", true),
@@ -88,14 +88,14 @@ pub(super) fn table(rows: &[Row]) -> String {
         ("parts", false),
         ("cons", false),
         ("busy", false),
-        ("records/s", false),
+        ("rec/s", false),
         ("min", false),
         ("max", false),
         ("msg/s", false),
         ("CPU s/M", false),
         ("cores", false),
         ("broker", false),
-        ("machine", false),
+        ("all", false),
         ("ok", true),
     ]);
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), short);
