@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_spool::SpoolWatch;
+
 use super::event::Event;
 use super::numbered::{Numbered, Stream};
 use super::orders::{self, Order};
@@ -40,6 +42,7 @@ pub(in crate::commands) fn run(
     let poison = PoisonQueue::default();
     ignore_full_files()?;
     let mut writer = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let spool = writer.spool.clone();
     writer.writer = Box::new(RecordingWriter::new(
         writer.writer,
         args.seed,
@@ -61,9 +64,11 @@ pub(in crate::commands) fn run(
         shutdown.wait_until(Instant::now() + Duration::from_millis(5));
     }
     let waiting = || {
-        let stats = shipper.controller().stats();
-        stats.outbox.writer.spool.waiting_chunks
+        let status = spool.as_ref().map(SpoolWatch::status);
+        status.map_or(0, |status| status.stats.waiting_chunks)
     };
+    // A chunk that is still on its way may end on disk.
+    shipper.flush().ok();
     // What is on disk goes before the end, if the medium is there.
     while waiting() > 0 && Instant::now() < by && !shutdown.is_requested() {
         shutdown.wait_until(Instant::now() + Duration::from_millis(5));
