@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::oracle::Findings;
+use super::oracle::{Findings, OUT_OF_ORDER};
 use crate::output;
 
 /// A producer's last word.
@@ -80,6 +80,8 @@ pub(super) struct Document {
     pub(super) duplicates_within_reader: u64,
     pub(super) duplicates_across_readers: u64,
     pub(super) out_of_order: u64,
+    /// Whether the endpoint promises order to these consumers.
+    pub(super) order_promised: bool,
     pub(super) dropped: BTreeMap<String, u64>,
     pub(super) spooled: u64,
     pub(super) in_doubt: u64,
@@ -110,7 +112,8 @@ pub(super) struct Transport {
 impl Document {
     /// Fills in what the oracle found.
     pub(super) fn take(&mut self, findings: Findings) {
-        self.held = findings.held() && self.fresh_record_passed;
+        let in_order = findings.out_of_order == 0 || !self.order_promised;
+        self.held = findings.held() && in_order && self.fresh_record_passed;
         self.offered = findings.offered;
         self.acknowledged = findings.acknowledged;
         self.delivered = findings.delivered;
@@ -133,6 +136,10 @@ impl Document {
             resent: findings.resent,
         };
         self.violations.extend(findings.violations);
+        if in_order {
+            self.violations
+                .retain(|violation| !violation.starts_with(OUT_OF_ORDER));
+        }
     }
 
     /// The figures for people.
@@ -162,7 +169,16 @@ impl Document {
             ("missing", number(self.missing)),
             ("spurious", number(self.spurious)),
             ("altered", number(self.altered)),
-            ("out of order", number(self.out_of_order)),
+            (
+                "out of order",
+                match self.order_promised {
+                    true => number(self.out_of_order),
+                    false => format!(
+                        "{}, but consumers of one queue are promised none",
+                        number(self.out_of_order)
+                    ),
+                },
+            ),
             (
                 "duplicates",
                 format!(

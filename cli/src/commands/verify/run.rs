@@ -53,6 +53,7 @@ pub(super) struct Plan {
     /// In this order.
     schedule: Vec<FaultChoice>,
     down_at_start: bool,
+    order_promised: bool,
     /// Records around each fault, and at the end.
     slice: u64,
     /// Records of one overflow.
@@ -101,7 +102,9 @@ impl<'a> Run<'a> {
             .unwrap_or(u64::MAX)
             .saturating_add(1);
         let slice = args.records / slices;
+        let alone = consumers == 1 && !faults.contains(&FaultChoice::Rebalance);
         let plan = Plan {
+            order_promised: alone || stand.orders_competitors(),
             down_at_start: faults.contains(&FaultChoice::BrokerDownAtStart),
             schedule,
             slice,
@@ -389,6 +392,7 @@ impl<'a> Run<'a> {
             duplicates_within_reader: 0,
             duplicates_across_readers: 0,
             out_of_order: 0,
+            order_promised: self.plan.order_promised,
             dropped: BTreeMap::new(),
             spooled: 0,
             in_doubt: 0,

@@ -62,7 +62,9 @@ impl Kafka {
         let mut settings = format!("?{settings}");
         for (name, value) in [
             ("group.id", GROUP),
-            ("message.timeout.ms", "8000"),
+            // Longer than it takes to notice a half-open connection: when chunks time out, later ones that
+            // did not may arrive before them (see the connector).
+            ("message.timeout.ms", "20000"),
             // The mock does not check sequence numbers as a broker does: of several requests in
             // flight it takes a later one although the first one failed, and order is lost.
             ("max.in.flight.requests.per.connection", "1"),

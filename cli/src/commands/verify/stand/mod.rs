@@ -36,6 +36,12 @@ pub(super) trait Stand {
         false
     }
 
+    /// Whether several consumers get what they get in order: those of one queue do not, since what
+    /// one of them had is given to another when its connection ends.
+    fn orders_competitors(&self) -> bool {
+        true
+    }
+
     /// How many records may be on their way.
     fn window(&self) -> u64 {
         u64::MAX

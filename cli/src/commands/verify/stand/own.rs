@@ -32,6 +32,10 @@ impl Stand for Own {
         self.uri.clone()
     }
 
+    fn orders_competitors(&self) -> bool {
+        !self.uri.starts_with("amqp")
+    }
+
     fn pairs(&self) -> bool {
         // One process listens on an address, one process writes a folder.
         self.uri.starts_with("tcp:") || self.uri.starts_with("file:")

@@ -88,6 +88,10 @@ impl Stand for Rabbit {
         self.uri()
     }
 
+    fn orders_competitors(&self) -> bool {
+        false
+    }
+
     fn network(&self, harm: Harm) {
         harm.to(&self.proxy);
     }
