@@ -1,0 +1,128 @@
+//! To disk: what is pending while the medium is away.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use baler_common::transport::{Chunk, Confirmation, Outcome, RetryClass, TransportError};
+
+use super::{Link, Worker};
+
+impl Worker {
+    /// Whether chunks belong on disk: the medium is away for long enough, or others are before
+    /// them.
+    fn is_spooling(&self, now: Instant) -> bool {
+        match self.link {
+            Link::Direct => false,
+            // While the medium takes what is on disk, new chunks go behind it. Once it has all of
+            // it they wait for its word, which is one round trip: else a sender that is never
+            // idle would go by way of the disk for ever.
+            Link::Open(_) => self.store.has_front() || self.next.is_some(),
+            Link::Opening | Link::Closed(..) => {
+                self.store.has_front()
+                    || self.store.is_writing()
+                    || now.saturating_duration_since(self.away_since) >= self.config.spool_after
+            }
+        }
+    }
+
+    /// Offers pending chunks to the disk.
+    pub(super) fn spool(&mut self, now: Instant, force: bool) {
+        if !force && !self.is_spooling(now) {
+            return;
+        }
+        let new: Vec<Chunk> = {
+            let state = self.shared.lock();
+            state.pending.iter().skip(self.offered).cloned().collect()
+        };
+        if new.is_empty() || !self.store.ensure_writable(now) {
+            return;
+        }
+        for chunk in new {
+            if !self.store.offer(chunk, self.generation, now) {
+                break;
+            }
+            self.offered = self.offered.saturating_add(1);
+            self.drained = false;
+        }
+        if self.store.is_failing() {
+            self.offered = 0;
+        }
+    }
+
+    /// Tells the owner what is on disk now.
+    pub(super) fn take_written(&mut self, now: Instant) {
+        let written = self.store.written(now);
+        if !written.is_empty() {
+            let generation = self.generation;
+            let told = self.shared.tell(|state| {
+                if state.generation != generation {
+                    return 0;
+                }
+                let mut told = 0_usize;
+                for flight in written.iter().filter(|it| it.generation == generation) {
+                    state.pop();
+                    state.outcomes.push(Confirmation {
+                        ticket: flight.ticket,
+                        outcome: Outcome::Spooled,
+                    });
+                    told = told.saturating_add(1);
+                }
+                told
+            });
+            self.offered = self.offered.saturating_sub(told);
+        }
+        if self.store.is_failing() {
+            self.offered = 0;
+        }
+    }
+
+    /// Says whether chunks are taken: the medium or the disk has to be there.
+    pub(super) fn judge(&mut self, now: Instant) {
+        let (undecided, failed, waits) = {
+            let state = self.shared.lock();
+            (
+                state.verdict.is_none(),
+                matches!(state.verdict, Some(Err(_))),
+                state.pending.len() > self.offered,
+            )
+        };
+        if failed {
+            // The owner asks again when it wants to know.
+            return;
+        }
+        let is_usable = matches!(self.link, Link::Open(_)) && !self.store.is_unreadable();
+        if is_usable || matches!(self.link, Link::Direct) {
+            if undecided {
+                self.decide(Ok(()));
+            }
+        } else if self.is_spooling(now) && (undecided || (waits && self.store.is_failing())) {
+            if undecided && self.store.ensure_writable(now) {
+                self.decide(Ok(()));
+            } else {
+                self.decide(Err(self.stuck()));
+            }
+        }
+    }
+
+    /// Neither the medium nor the disk takes chunks.
+    fn stuck(&self) -> TransportError {
+        let status = self.shared.watch.status();
+        let told = |error: &Option<Arc<TransportError>>| {
+            error
+                .as_ref()
+                .map_or_else(|| "no reason was told".to_owned(), ToString::to_string)
+        };
+        let message = format!(
+            "{}; and the spool does not take chunks: {}",
+            told(&status.medium_error),
+            told(&status.disk_error)
+        );
+        let endpoint = self.config.folder.display().to_string();
+        TransportError::new("spool in", endpoint, RetryClass::Retry, message)
+    }
+
+    pub(super) fn decide(&self, verdict: Result<(), TransportError>) {
+        let verdict = verdict.map_err(Arc::new);
+        self.shared.tell(|state| state.verdict = Some(verdict));
+    }
+}
