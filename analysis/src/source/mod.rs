@@ -1,19 +1,19 @@
 //! Drives a reader: decodes, drops duplicates, puts poison aside, settles after processing.
 
+mod arrival;
+mod settling;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_common::transport::{
-    ChunkIdentity, ChunkReader, Damaged, Delivery, LaneName, Received, Settled, Token,
-    TransportError, Verdict,
-};
+use baler_common::transport::{ChunkIdentity, ChunkReader, LaneName, Received, Token, Verdict};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use crate::aside::{Aside, Job, Kept};
+use crate::aside::Aside;
 use crate::error::AnalysisError;
-use crate::lanes::{Arrival, LaneTracker};
+use crate::lanes::LaneTracker;
 use crate::parcel::Parcel;
 use crate::quarantine::{Discard, Quarantine};
 use crate::report::SourceReport;
@@ -306,165 +306,5 @@ impl Source {
             member.heard();
         }
         Instant::now()
-    }
-
-    fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {
-        if delivery.redelivered {
-            self.report.redelivered = self.report.redelivered.saturating_add(1);
-        }
-        // The container's own word is checked by its checksum; the medium's may be older.
-        let own = self
-            .decoder
-            .summarize(&delivery.bytes)
-            .ok()
-            .and_then(|it| it.identity());
-        let identity = own.or_else(|| delivery.meta.map(|meta| meta.identity));
-        if let Some(identity) = identity {
-            match self.lanes.arrived(identity, delivery.token) {
-                Arrival::New => {}
-                Arrival::Waiting => return Ok(Step::Idle),
-                Arrival::Duplicate => {
-                    self.settle(delivery.token, Verdict::Ack)?;
-                    return Ok(Step::Idle);
-                }
-            }
-            if self
-                .member
-                .as_ref()
-                .is_some_and(|it| it.is_settled(identity))
-            {
-                self.lanes.settled(identity, Verdict::Ack);
-                let copies = &mut self.report.duplicates_across_readers;
-                *copies = copies.saturating_add(1);
-                self.settle(delivery.token, Verdict::Ack)?;
-                return Ok(Step::Idle);
-            }
-        }
-        self.in_work.insert(delivery.token, identity);
-        let decoded = match self.decoder.decode(&delivery.bytes) {
-            Ok(decoded) => decoded,
-            Err(error) => {
-                self.poisoned(delivery, identity, &error.to_string());
-                return Ok(Step::Idle);
-            }
-        };
-        if let Some(header) = &decoded.summary.header {
-            self.lanes.told(header);
-            if let Some(member) = &self.member {
-                member.told(header);
-            }
-        }
-        let count =
-            |total: u64, more: usize| total.saturating_add(u64::try_from(more).unwrap_or(u64::MAX));
-        self.report.chunks = self.report.chunks.saturating_add(1);
-        self.report.records = count(self.report.records, decoded.batch.len());
-        self.report.bytes = count(self.report.bytes, delivery.bytes.len());
-        let done = self.done.clone();
-        let Delivery { token, origin, .. } = delivery;
-        Ok(Step::Chunk(Parcel::delivered(
-            decoded, identity, origin, token, done,
-        )))
-    }
-
-    /// Puts aside what was delivered; it is settled when the quarantine has it.
-    fn poisoned(&mut self, delivery: Delivery, identity: Option<ChunkIdentity>, reason: &str) {
-        self.aside.put(Job {
-            token: Some(delivery.token),
-            bytes: delivery.bytes,
-            origin: delivery.origin,
-            identity,
-            reason: reason.into(),
-        });
-    }
-
-    fn damaged(&mut self, damaged: Damaged) {
-        self.report.quarantined = self.report.quarantined.saturating_add(1);
-        self.aside.put(Job {
-            token: None,
-            bytes: damaged.bytes,
-            origin: damaged.origin,
-            identity: None,
-            reason: damaged.reason,
-        });
-    }
-
-    fn settle_done(&mut self) -> Result<(), AnalysisError> {
-        while let Ok((token, verdict)) = self.verdicts.try_recv() {
-            self.conclude(token, verdict)?;
-        }
-        while let Some(kept) = self.aside.next() {
-            self.kept(kept)?;
-        }
-        Ok(())
-    }
-
-    /// Waits until everything is settled that was put aside, `by` at most.
-    fn settle_aside(&mut self, by: Instant) -> Result<(), AnalysisError> {
-        while let Some(kept) = self.aside.wait(by) {
-            self.kept(kept)?;
-        }
-        Ok(())
-    }
-
-    /// The quarantine has a chunk, or could not keep it.
-    fn kept(&mut self, kept: Kept) -> Result<(), AnalysisError> {
-        if let Some(token) = kept.token {
-            let verdict = if kept.result.is_ok() {
-                Verdict::Reject
-            } else {
-                Verdict::Retry
-            };
-            self.conclude(token, verdict)?;
-        }
-        kept.result.map_err(|source| AnalysisError::Quarantine {
-            origin: kept.origin.to_string().into(),
-            source,
-        })
-    }
-
-    /// Settles a delivery that was in work, and the copies that waited for it.
-    fn conclude(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
-        let identity = self.in_work.remove(&token).flatten();
-        let copies = match identity {
-            Some(identity) => self.lanes.settled(identity, verdict),
-            None => Vec::new(),
-        };
-        if let (Some(member), Some(identity)) = (&self.member, identity)
-            && member.settled(identity, verdict)
-        {
-            let report = &mut self.report;
-            report.duplicates_across_readers = report.duplicates_across_readers.saturating_add(1);
-            report.processed_twice = report.processed_twice.saturating_add(1);
-        }
-        let counter = match verdict {
-            Verdict::Ack => &mut self.report.acknowledged,
-            Verdict::Reject => &mut self.report.quarantined,
-            Verdict::Retry => &mut self.report.given_back,
-        };
-        *counter = counter.saturating_add(1);
-        self.settle(token, verdict)?;
-        copies
-            .into_iter()
-            .try_for_each(|(token, verdict)| self.settle(token, verdict))
-    }
-
-    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
-        match self.reader.settle(token, verdict) {
-            Ok(Settled::Done) => Ok(()),
-            Ok(Settled::Stale) => {
-                self.report.stale = self.report.stale.saturating_add(1);
-                Ok(())
-            }
-            // The delivery will come again and is then known as a duplicate.
-            Err(error) => self.recoverable(error),
-        }
-    }
-
-    fn recoverable(&mut self, error: TransportError) -> Result<(), AnalysisError> {
-        if !error.is_retryable() {
-            return Err(error.into());
-        }
-        self.report.transport_errors = self.report.transport_errors.saturating_add(1);
-        Ok(())
     }
 }

@@ -1,0 +1,91 @@
+//! What becomes of deliveries: settled when the last stage or the quarantine is done with them.
+
+use std::time::Instant;
+
+use baler_common::transport::{Settled, Token, TransportError, Verdict};
+
+use super::Source;
+use crate::aside::Kept;
+use crate::error::AnalysisError;
+
+impl Source {
+    pub(super) fn settle_done(&mut self) -> Result<(), AnalysisError> {
+        while let Ok((token, verdict)) = self.verdicts.try_recv() {
+            self.conclude(token, verdict)?;
+        }
+        while let Some(kept) = self.aside.next() {
+            self.kept(kept)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until everything is settled that was put aside, `by` at most.
+    pub(super) fn settle_aside(&mut self, by: Instant) -> Result<(), AnalysisError> {
+        while let Some(kept) = self.aside.wait(by) {
+            self.kept(kept)?;
+        }
+        Ok(())
+    }
+
+    /// The quarantine has a chunk, or could not keep it.
+    fn kept(&mut self, kept: Kept) -> Result<(), AnalysisError> {
+        if let Some(token) = kept.token {
+            let verdict = if kept.result.is_ok() {
+                Verdict::Reject
+            } else {
+                Verdict::Retry
+            };
+            self.conclude(token, verdict)?;
+        }
+        kept.result.map_err(|source| AnalysisError::Quarantine {
+            origin: kept.origin.to_string().into(),
+            source,
+        })
+    }
+
+    /// Settles a delivery that was in work, and the copies that waited for it.
+    pub(super) fn conclude(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
+        let identity = self.in_work.remove(&token).flatten();
+        let copies = match identity {
+            Some(identity) => self.lanes.settled(identity, verdict),
+            None => Vec::new(),
+        };
+        if let (Some(member), Some(identity)) = (&self.member, identity)
+            && member.settled(identity, verdict)
+        {
+            let report = &mut self.report;
+            report.duplicates_across_readers = report.duplicates_across_readers.saturating_add(1);
+            report.processed_twice = report.processed_twice.saturating_add(1);
+        }
+        let counter = match verdict {
+            Verdict::Ack => &mut self.report.acknowledged,
+            Verdict::Reject => &mut self.report.quarantined,
+            Verdict::Retry => &mut self.report.given_back,
+        };
+        *counter = counter.saturating_add(1);
+        self.settle(token, verdict)?;
+        copies
+            .into_iter()
+            .try_for_each(|(token, verdict)| self.settle(token, verdict))
+    }
+
+    pub(super) fn settle(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
+        match self.reader.settle(token, verdict) {
+            Ok(Settled::Done) => Ok(()),
+            Ok(Settled::Stale) => {
+                self.report.stale = self.report.stale.saturating_add(1);
+                Ok(())
+            }
+            // The delivery will come again and is then known as a duplicate.
+            Err(error) => self.recoverable(error),
+        }
+    }
+
+    pub(super) fn recoverable(&mut self, error: TransportError) -> Result<(), AnalysisError> {
+        if !error.is_retryable() {
+            return Err(error.into());
+        }
+        self.report.transport_errors = self.report.transport_errors.saturating_add(1);
+        Ok(())
+    }
+}
