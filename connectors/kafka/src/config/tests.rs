@@ -1,0 +1,188 @@
+//! Tests of the settings in a URI.
+
+use super::*;
+
+fn config(text: &str) -> Result<KafkaConfig, KafkaConfigError> {
+    KafkaConfig::from_uri(Uri::parse(text).unwrap())
+}
+
+#[test]
+fn settings_come_from_the_uri() {
+    let config = config(
+        "kafka://a:9092,b:9093/chunks?window_chunks=8&window=2MiB&message.max.bytes=1MiB\
+         &partition_by=lane&headers=needed&revoke_timeout=1s&group.id=mine&linger.ms=50",
+    )
+    .unwrap();
+    assert_eq!(config.to_string(), "kafka://a:9092,b:9093/chunks");
+    assert_eq!(&*config.topic, "chunks");
+    assert_eq!(config.window_chunks.get(), 8);
+    assert_eq!(config.window_bytes.get(), 2 << 20);
+    assert_eq!(config.max_chunk_bytes().get(), (1 << 20) - 512);
+    assert_eq!(config.partition_by, PartitionBy::Lane);
+    assert_eq!(config.headers, Headers::Needed);
+    assert_eq!(config.revoke_timeout, Duration::from_secs(1));
+    let producer = config.producer(false).unwrap();
+    assert_eq!(producer.get("bootstrap.servers"), Some("a:9092,b:9093"));
+    assert_eq!(producer.get("linger.ms"), Some("50"));
+    assert_eq!(producer.get("acks"), Some("all"));
+    assert_eq!(producer.get("enable.idempotence"), Some("true"));
+    assert_eq!(producer.get("message.max.bytes"), Some("1048576"));
+    assert_eq!(config.consumer().unwrap().get("group.id"), Some("mine"));
+}
+
+#[test]
+fn credentials_of_the_uri_are_those_of_sasl_and_stay_hidden() {
+    let config = config(
+        "kafka://me:hush@broker/chunks?security.protocol=sasl_ssl&sasl.mechanism=SCRAM-SHA-512",
+    )
+    .unwrap();
+    let producer = config.producer(false).unwrap();
+    assert_eq!(producer.get("sasl.username"), Some("me"));
+    assert_eq!(producer.get("sasl.password"), Some("hush"));
+    assert_eq!(producer.get("sasl.mechanism"), Some("SCRAM-SHA-512"));
+    assert_eq!(producer.get("ssl.ca.location"), Some("probe"));
+    assert!(!format!("{config:?} {config}").contains("hush"));
+}
+
+#[test]
+fn what_cannot_be_is_named() {
+    let error = |text| config(text).unwrap_err().to_string();
+    assert!(error("kafka://host").contains("the topic is missing"));
+    assert!(error("kafka:///topic").contains("the host is missing"));
+    let unknown = error("kafka://host/topic?lingr.ms=5");
+    assert!(unknown.contains("lingr.ms"), "{unknown}");
+    let wrong = error("kafka://host/topic?linger.ms=soon");
+    assert!(wrong.contains("linger.ms"), "{wrong}");
+    assert!(error("kafka://host/topic?message.max.bytes=10").contains("message.max.bytes"));
+    assert!(error("kafka+mock://host/topic").contains("no host"));
+}
+
+#[test]
+fn secret_that_is_not_taken_is_not_told() {
+    let error = config("kafka://host/topic?sasl.pasword=hush").unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
+}
+
+#[test]
+fn conflict_names_both_settings() {
+    for (query, first, second) in [
+        ("acks=1", "acks=1", "enable.idempotence=true"),
+        (
+            "acks=1&enable.idempotence=true",
+            "acks=1",
+            "enable.idempotence=true",
+        ),
+        (
+            "queue.buffering.max.messages=9",
+            "queue.buffering.max.messages",
+            "window_chunks",
+        ),
+        (
+            "queue.buffering.max.kbytes=9",
+            "queue.buffering.max.kbytes",
+            "window",
+        ),
+        ("bootstrap.servers=b:1", "bootstrap.servers", "hosts"),
+        ("enable.auto.commit=false", "enable.auto.commit", "settle"),
+        (
+            "sasl.password=a&sasl.password.file=/b",
+            "sasl.password",
+            "sasl.password.file",
+        ),
+        (
+            "sasl.mechanism=OAUTHBEARER",
+            "sasl.mechanism=OAUTHBEARER",
+            "sasl.oauthbearer.token.file",
+        ),
+        (
+            "sasl.mechanism=PLAIN&sasl.oauthbearer.token.file=/t",
+            "sasl.mechanism=PLAIN",
+            "sasl.oauthbearer.token.file",
+        ),
+        (
+            "sasl.mechanism=OAUTHBEARER&sasl.oauthbearer.method=oidc",
+            "sasl.oauthbearer.method=oidc",
+            "this build",
+        ),
+        (
+            "sasl.mechanism=OAUTHBEARER&sasl.oauthbearer.token.file=/t\
+             &enable.sasl.oauthbearer.unsecure.jwt=true",
+            "enable.sasl.oauthbearer.unsecure.jwt",
+            "sasl.oauthbearer.token.file",
+        ),
+        (
+            "acks=all&request.required.acks=1",
+            "acks",
+            "request.required.acks",
+        ),
+        (
+            "message.timeout.ms=1&delivery.timeout.ms=2",
+            "message.timeout.ms",
+            "delivery.timeout.ms",
+        ),
+    ] {
+        let error = config(&format!("kafka://host/topic?{query}")).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, KafkaConfigError::Conflict { .. }), "{text}");
+        assert!(text.contains(first) && text.contains(second), "{text}");
+    }
+    let text = config("kafka://me@host/topic").unwrap_err().to_string();
+    assert!(
+        text.contains("user") && text.contains("security.protocol"),
+        "{text}"
+    );
+    let text = config("kafka://me@host/topic?security.protocol=sasl_ssl&sasl.username=you");
+    let text = text.unwrap_err().to_string();
+    assert!(
+        text.contains("user") && text.contains("sasl.username"),
+        "{text}"
+    );
+}
+
+#[test]
+fn weaker_acknowledgements_can_be_asked_for() {
+    let config = config("kafka://host/topic?acks=1&enable.idempotence=false").unwrap();
+    assert_eq!(config.producer(false).unwrap().get("acks"), Some("1"));
+}
+
+#[test]
+fn topic_that_is_to_be_created_has_a_shape() {
+    let made = config("kafka://host/topic?create_topic=12,3&partition_by=trace").unwrap();
+    assert_eq!(made.create_topic.unwrap().to_string(), "12,3");
+    assert_eq!(made.partition_by, PartitionBy::Lane);
+    let wrong = config("kafka://host/topic?create_topic=12").unwrap_err();
+    assert!(wrong.to_string().contains("PARTITIONS,REPLICATION"));
+    config("kafka+mock:topic?create_topic=2,1").unwrap();
+    let both = config("kafka+mock:topic?create_topic=2,1&partitions=2").unwrap_err();
+    let text = both.to_string();
+    assert!(text.contains("partitions") && text.contains("create_topic"));
+}
+
+#[test]
+fn password_of_a_file_is_read_when_a_client_is_made() {
+    let name = format!("baler-kafka-config-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, "hush\n").unwrap();
+    let config = config(&format!(
+        "kafka://me@broker/chunks?security.protocol=sasl_ssl&sasl.password.file={}",
+        path.display()
+    ))
+    .unwrap();
+    let producer = config.producer(false).unwrap();
+    assert_eq!(producer.get("sasl.password"), Some("hush"));
+    assert_eq!(producer.get("sasl.password.file"), None);
+    std::fs::remove_file(&path).unwrap();
+    let failure = config.producer(false).unwrap_err();
+    assert!(failure.message.contains("sasl.password.file"));
+}
+
+#[test]
+fn embedded_cluster_tells_where_it_listens() {
+    let config = config("kafka+mock:chunks?partitions=2").unwrap();
+    let cluster = config.embedded_cluster().unwrap();
+    assert!(cluster.bootstrap_servers().starts_with("127.0.0.1:"));
+    assert_eq!(
+        config.to_string(),
+        format!("kafka://{}/chunks", cluster.bootstrap_servers())
+    );
+}
