@@ -1,0 +1,182 @@
+//! The collector's way out: chunks to the outbox, and accounts of what became of them.
+
+mod fates;
+mod shipping;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use baler_common::container::LossReason;
+use baler_common::transport::{Connection, Fate, Outbox};
+
+use self::fates::account;
+use super::encoder::Encoder;
+use super::event::{Event, Hooks};
+use super::shared::Shared;
+use super::types::ChunkTypes;
+
+/// Makes chunks of batches, in pieces where one would be too large, and hands them to the outbox.
+///
+/// What cannot be sent is put aside; everything is entered into the ledger.
+pub(super) struct Dispatch {
+    shared: Arc<Shared>,
+    outbox: Outbox,
+    encoder: Encoder,
+    max_chunk_bytes: usize,
+    hooks: Hooks,
+    /// Whether every lane has its last chunk.
+    sent_last: bool,
+    /// The records of a chunk that the medium found too large went on in chunks below this ticket.
+    resent_below: u64,
+    types: ChunkTypes,
+    fates: Vec<Fate>,
+    seen: Seen,
+}
+
+/// How often dropped records are told of at most.
+const TELL_DROPPED_EVERY: Duration = Duration::from_secs(1);
+
+/// What was told to the application's hooks.
+#[derive(Debug, Default)]
+struct Seen {
+    dropped: u64,
+    /// When that was looked at.
+    dropped_at: Option<Instant>,
+    connection: Connection,
+    broken: u64,
+}
+
+impl Dispatch {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        outbox: Outbox,
+        encoder: Encoder,
+        max_chunk_bytes: usize,
+        hooks: Hooks,
+    ) -> Self {
+        Self {
+            shared,
+            outbox,
+            encoder,
+            max_chunk_bytes,
+            hooks,
+            sent_last: false,
+            resent_below: 0,
+            types: ChunkTypes::default(),
+            fates: Vec::new(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// Whether another chunk is welcome.
+    pub(super) fn has_room(&self) -> bool {
+        self.outbox.has_room()
+    }
+
+    /// Whether every chunk has its fate.
+    pub(super) fn is_empty(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    /// Whether the epoch's last chunk was made.
+    pub(super) fn has_sent_last(&self) -> bool {
+        self.sent_last
+    }
+
+    /// The ticket of the next chunk.
+    pub(super) fn next_ticket(&self) -> u64 {
+        self.encoder.next_ticket()
+    }
+
+    /// Whether the records of all chunks below this ticket have their fates.
+    pub(super) fn has_settled(&self, below: u64) -> bool {
+        let below = below.max(self.resent_below);
+        self.outbox
+            .first_ticket()
+            .is_none_or(|first| first >= below)
+    }
+
+    /// Lets the outbox do what it can, and accounts for it.
+    ///
+    /// Returns when to call again at the latest; blocks until `by` at most.
+    pub(super) fn drive(&mut self, now: Instant, by: Option<Instant>) -> Option<Instant> {
+        let mut fates = std::mem::take(&mut self.fates);
+        let wake_up = self.outbox.drive(now, by, &mut fates);
+        for fate in fates.drain(..) {
+            self.settle(fate);
+        }
+        self.fates = fates;
+        self.types.forget_below(self.outbox.first_ticket());
+        self.tell_connection();
+        let told = self.seen.dropped_at;
+        if told.is_none_or(|at| now.saturating_duration_since(at) >= TELL_DROPPED_EVERY) {
+            self.seen.dropped_at = Some(now);
+            self.tell_dropped();
+        }
+        wake_up
+    }
+
+    fn tell_dropped(&mut self) {
+        let losses = self.shared.queues.counts().lost;
+        let records = losses.total().saturating_sub(self.seen.dropped);
+        if records > 0 {
+            self.seen.dropped = losses.total();
+            self.hooks.tell(&Event::Dropped { records, losses });
+        }
+    }
+
+    fn tell_connection(&mut self) {
+        let stats = self.outbox.stats();
+        if stats.broken != self.seen.broken
+            && let Some(error) = &stats.last_error
+        {
+            self.hooks.tell(&Event::Disconnected {
+                error: Arc::clone(error),
+                retries: stats.connection != Connection::Failed,
+            });
+        }
+        let again = stats.broken != self.seen.broken;
+        if stats.connection == Connection::Open
+            && (again || self.seen.connection != Connection::Open)
+        {
+            let medium = self.outbox.capability().medium;
+            self.hooks.tell(&Event::Connected { medium });
+        }
+        self.seen.connection = stats.connection;
+        self.seen.broken = stats.broken;
+        self.shared.ledger.outbox(stats);
+    }
+
+    /// Tells of a panic and counts what was lost by it.
+    pub(super) fn panicked(&mut self, place: &'static str, records: u64) {
+        self.shared.ledger.panicked();
+        self.shared.ledger.lost(LossReason::NotEncodable, records);
+        self.hooks.tell(&Event::Panicked { place, records });
+    }
+
+    /// Closes the writer until `by` at most and makes the accounts final.
+    pub(super) fn finish(mut self, by: Instant) {
+        self.tell_dropped();
+        let on_time = self.sent_last && self.outbox.is_empty();
+        let mut stats = self.outbox.stats();
+        let mut fates = Vec::new();
+        let error = self.outbox.close(by, &mut fates);
+        stats.connection = Connection::Closed;
+        stats.in_flight_chunks = 0;
+        stats.in_flight_bytes = 0;
+        stats.unconfirmed_chunks = 0;
+        stats.unconfirmed_bytes = 0;
+        self.shared.ledger.outbox(stats);
+        for Fate { chunk, end } in fates {
+            account(&self.shared, &mut self.hooks, &chunk, end);
+        }
+        let error = error.map(|error| error.to_string().into());
+        self.shared
+            .ledger
+            .finish(&self.shared.queues, on_time, error);
+    }
+}
+
+pub(super) fn count(records: usize) -> u64 {
+    u64::try_from(records).unwrap_or(u64::MAX)
+}

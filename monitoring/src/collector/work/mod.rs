@@ -1,0 +1,215 @@
+//! The collector's thread.
+
+mod ends;
+mod round;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baler_common::container::ChunkSerializer;
+use baler_common::transport::{ChunkIdentity, Outbox};
+
+use super::batch::ClosingRule;
+use super::dispatch::{Dispatch, count};
+use super::drain::Drain;
+use super::encoder::Encoder;
+use super::event::Hooks;
+use super::flush::{Flush, FlushStage};
+use super::lanes::{Dealer, Lane};
+use super::shared::Shared;
+use crate::clock::monotonic;
+use crate::queue::suppress;
+
+/// After so long a round is interrupted, so that orders are not kept waiting by a large backlog.
+const LONGEST_STEP: Duration = Duration::from_millis(50);
+
+/// What a collector needs to begin.
+pub(crate) struct Plan {
+    pub(crate) serializer: Box<dyn ChunkSerializer>,
+    /// Of the first chunk of the first lane.
+    pub(crate) identity: ChunkIdentity,
+    pub(crate) lanes: usize,
+    /// Whether rows being batched count towards a memory budget.
+    pub(crate) budgeted: bool,
+    pub(crate) chunk_records: usize,
+    pub(crate) chunk_bytes: usize,
+    pub(crate) max_chunk_bytes: usize,
+    pub(crate) wait_time: Duration,
+    pub(crate) hooks: Hooks,
+}
+
+/// Starts the collector's thread.
+///
+/// # Errors
+///
+/// The operating system's, when it has no thread left.
+pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io::Result<()> {
+    let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes);
+    let dispatch = Dispatch::new(
+        Arc::clone(&shared),
+        outbox,
+        encoder,
+        plan.max_chunk_bytes,
+        plan.hooks,
+    );
+    let mut rule = ClosingRule::new(plan.chunk_records, plan.chunk_bytes, plan.wait_time);
+    if plan.budgeted {
+        rule = rule.within_budget();
+    }
+    let collector = Collector {
+        dispatch,
+        drain: Drain::new(Arc::clone(&shared.queues)),
+        dealer: Dealer::new(plan.lanes),
+        lanes: (0..plan.lanes.max(1)).map(|_| Lane::default()).collect(),
+        rule,
+        drained_at: monotonic(),
+        round_began: monotonic(),
+        in_round: false,
+        step_began: monotonic(),
+        idle_ticks: 0,
+        flushes: Vec::new(),
+        stop: None,
+        shared,
+    };
+    // Detached: a writer that hangs must not keep anyone waiting for the thread.
+    thread::Builder::new()
+        .name("baler-collector".into())
+        .spawn(move || collector.run())
+        .map(drop)
+}
+
+struct Collector {
+    shared: Arc<Shared>,
+    dispatch: Dispatch,
+    drain: Drain,
+    dealer: Dealer,
+    lanes: Vec<Lane>,
+    rule: ClosingRule,
+    /// When the round before began: what this round finds was emitted later.
+    drained_at: Instant,
+    /// When this round began.
+    round_began: Instant,
+    /// Whether the round was interrupted.
+    in_round: bool,
+    /// When the thread last looked at orders.
+    step_began: Instant,
+    /// Rounds in a row that found nothing.
+    idle_ticks: u32,
+    flushes: Vec<Flush>,
+    /// When to be done at the latest, once that was ordered.
+    stop: Option<Instant>,
+}
+
+/// How a round over the queues ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// It found nothing.
+    Empty,
+    /// It took what there was.
+    Found,
+    /// The outbox is full, or there are orders to look at; it goes on later.
+    Interrupted,
+}
+
+/// What the thread does next.
+enum Next {
+    Wait(Duration),
+    End,
+}
+
+impl Collector {
+    fn run(mut self) {
+        // What a writer or serializer emits on this thread would come back to it.
+        let _suppressed = suppress();
+        let _ended = EndGuard(Arc::clone(&self.shared));
+        self.shared.waker.set_thread(thread::current());
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| self.step())) {
+                Ok(Next::Wait(time)) => thread::park_timeout(time),
+                Ok(Next::End) => break,
+                Err(_) => {
+                    self.recover();
+                    thread::park_timeout(self.rule.tick(0));
+                }
+            }
+        }
+        self.dispatch.finish(self.stop.unwrap_or_else(monotonic));
+    }
+
+    fn step(&mut self) -> Next {
+        let now = monotonic();
+        self.step_began = now;
+        let (flushes, stop) = self.shared.take_orders();
+        self.stop = stop;
+        for order in flushes {
+            let marks = self.drain.marks();
+            self.flushes.push(Flush {
+                order,
+                lost_before: self.shared.ledger.losses().total(),
+                stage: FlushStage::Draining(marks),
+            });
+        }
+        let mut made = self.dispatch.next_ticket();
+        let mut wake_up = self.dispatch.drive(now, self.stop);
+        let round = self.collect(now);
+        self.close_if_old(now);
+        self.advance_flushes();
+        if self.stop.is_some() && round == Round::Empty {
+            self.close_epoch();
+        }
+        // As long as there are new ones: a chunk that the medium finds too large comes back as
+        // several smaller ones.
+        while self.dispatch.next_ticket() != made {
+            made = self.dispatch.next_ticket();
+            wake_up = self.dispatch.drive(now, self.stop);
+            self.advance_flushes();
+        }
+        if let Some(by) = self.stop {
+            let done = self.dispatch.has_sent_last() && self.dispatch.is_empty();
+            if done || by <= monotonic() {
+                return Next::End;
+            }
+            if round == Round::Found || self.dispatch.is_empty() {
+                return Next::Wait(Duration::ZERO);
+            }
+        }
+        if round == Round::Interrupted && self.dispatch.has_room() {
+            return Next::Wait(Duration::ZERO);
+        }
+        self.wait(wake_up)
+    }
+
+    /// How long to wait when nothing wakes the thread.
+    fn wait(&self, wake_up: Option<Instant>) -> Next {
+        let now = monotonic();
+        let has_room = self.dispatch.has_room();
+        // Without room the writer will tell; looking in between guards against one that forgets.
+        let idle_ticks = if has_room { self.idle_ticks } else { u32::MAX };
+        let tick = now.checked_add(self.rule.tick(idle_ticks));
+        let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
+        let age = oldest
+            .filter(|_| has_room)
+            .and_then(|oldest| self.rule.closes_at(oldest));
+        let next = [wake_up, self.stop, tick, age].into_iter().flatten().min();
+        Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
+    }
+
+    /// Goes on after a panic in the collector itself.
+    fn recover(&mut self) {
+        let batched = self.lanes.iter().map(|lane| lane.batched).sum();
+        let records = count(batched);
+        self.lanes.fill_with(Lane::default);
+        self.dispatch.panicked("the collector", records);
+    }
+}
+
+/// Lets nobody wait for a collector that has ended, however it ended.
+struct EndGuard(Arc<Shared>);
+
+impl Drop for EndGuard {
+    fn drop(&mut self) {
+        self.0.collector_ended();
+    }
+}

@@ -1,0 +1,186 @@
+//! Rounds over the queues: rows into batches, full batches into chunks.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use baler_common::container::LossReason;
+use baler_common::record::{PushError, Schema};
+use bytes::Bytes;
+
+use super::super::batch::ClosedBy;
+use super::super::encoder::Problem;
+use super::super::event::Quarantined;
+use super::super::lanes::Lane;
+use super::{Collector, LONGEST_STEP, Round};
+use crate::clock::monotonic;
+use crate::queue::Row;
+
+impl Collector {
+    /// Fills batches from the queues and closes full ones, as long as the outbox has room.
+    pub(super) fn collect(&mut self, now: Instant) -> Round {
+        for lane in 0..self.lanes.len() {
+            if !self.close_if_full(lane) {
+                return Round::Interrupted;
+            }
+        }
+        let mut found = self.in_round;
+        if !self.in_round {
+            self.drain.start_round();
+            self.round_began = now;
+        }
+        loop {
+            let (dealer, lanes, drained_at) = (&mut self.dealer, &mut self.lanes, self.drained_at);
+            let pushed = self.drain.next_row(|row| {
+                let number = dealer.lane_of(&row);
+                let Some(lane) = lanes.get_mut(number) else {
+                    return (number, Ok(()));
+                };
+                lane.oldest.get_or_insert(drained_at);
+                let pushed = lane
+                    .builder
+                    .push_row(row.schema, row.timestamp, row.fields)
+                    .map_err(|error| RefusedRow::new(&row, error));
+                if pushed.is_ok() {
+                    lane.batched = lane.batched.saturating_add(1);
+                }
+                (number, pushed)
+            });
+            let Some((lane, pushed)) = pushed else {
+                break;
+            };
+            if let Err(refused) = pushed {
+                self.refuse_row(lane, refused);
+            }
+            found = true;
+            if !self.close_if_full(lane) {
+                self.in_round = true;
+                self.idle_ticks = 0;
+                return Round::Interrupted;
+            }
+        }
+        self.in_round = false;
+        self.drained_at = self.round_began;
+        if found {
+            self.idle_ticks = 0;
+            Round::Found
+        } else {
+            self.idle_ticks = self.idle_ticks.saturating_add(1);
+            Round::Empty
+        }
+    }
+
+    /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.
+    fn close_if_full(&mut self, lane: usize) -> bool {
+        let batch = self.lanes.get(lane);
+        let full = batch.and_then(|it| self.rule.full(it.batched, it.builder.estimated_bytes()));
+        match full {
+            Some(reason) if self.dispatch.has_room() => {
+                self.close(lane, reason, false);
+                // Gives the writer its work while the next batch is filled.
+                let now = monotonic();
+                self.dispatch.drive(now, self.stop);
+                let took = now.saturating_duration_since(self.step_began);
+                self.dispatch.has_room() && took < LONGEST_STEP
+            }
+            Some(_) => false,
+            None => self.dispatch.has_room(),
+        }
+    }
+
+    pub(super) fn close_if_old(&mut self, now: Instant) {
+        for lane in 0..self.lanes.len() {
+            let oldest = self.lanes.get(lane).and_then(|lane| lane.oldest);
+            let due = oldest.and_then(|oldest| self.rule.closes_at(oldest));
+            if due.is_some_and(|due| due <= now) && self.dispatch.has_room() {
+                self.close(lane, ClosedBy::Age, false);
+            }
+        }
+    }
+
+    /// Makes a chunk, or several, of what was batched in a lane.
+    pub(super) fn close(&mut self, number: usize, reason: ClosedBy, last: bool) {
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return;
+        };
+        // A row that was refused leaves its age without a record.
+        lane.oldest = None;
+        if std::mem::take(&mut lane.batched) == 0 {
+            return;
+        }
+        let row_bytes = lane.builder.estimated_bytes();
+        self.shared.ledger.closed(reason, row_bytes);
+        match self.dispatch.ship(number, lane.builder.batch(), last) {
+            Ok(bytes) => {
+                lane.builder.clear();
+                self.rule.learn(row_bytes, bytes);
+            }
+            Err(problem) => {
+                let batch = lane.builder.take();
+                if let Problem::TooLarge { bytes, .. } = problem {
+                    self.rule.learn(row_bytes, bytes);
+                }
+                self.dispatch.take_apart(number, batch, problem, last);
+            }
+        }
+    }
+
+    pub(super) fn close_all(&mut self, reason: ClosedBy) {
+        (0..self.lanes.len()).for_each(|lane| self.close(lane, reason, false));
+    }
+
+    /// Does what can be done with a row that the batch did not take.
+    fn refuse_row(&mut self, lane: usize, refused: RefusedRow) {
+        let RefusedRow {
+            schema,
+            timestamp,
+            fields,
+            error,
+        } = refused;
+        let mut error = error;
+        let holds_some = |lane: &Lane| lane.batched > 0;
+        if error == PushError::Full && self.lanes.get(lane).is_some_and(holds_some) {
+            // Four gigabytes or values: any sensible threshold closes far earlier.
+            self.close(lane, ClosedBy::Bytes, false);
+            if let Some(lane) = self.lanes.get_mut(lane) {
+                match lane.builder.push_row(&schema, timestamp, &fields) {
+                    Ok(()) => {
+                        lane.batched = 1;
+                        lane.oldest = Some(self.drained_at);
+                        return;
+                    }
+                    Err(again) => error = again,
+                }
+            }
+        }
+        self.dispatch.quarantine(Quarantined {
+            record: schema.name().into(),
+            records: 1,
+            reason: match error {
+                PushError::Full => LossReason::TooLarge,
+                _ => LossReason::NotEncodable,
+            },
+            size_bytes: fields.len(),
+            limit_bytes: self.dispatch.limit(),
+            chunk: Bytes::new(),
+        });
+    }
+}
+
+/// A row that the batch did not take; copied, because that is rare.
+struct RefusedRow {
+    schema: Arc<Schema>,
+    timestamp: i64,
+    fields: Vec<u8>,
+    error: PushError,
+}
+
+impl RefusedRow {
+    fn new(row: &Row<'_>, error: PushError) -> Self {
+        Self {
+            schema: Arc::clone(row.schema),
+            timestamp: row.timestamp,
+            fields: row.fields.to_vec(),
+            error,
+        }
+    }
+}
