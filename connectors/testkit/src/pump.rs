@@ -20,6 +20,7 @@ pub struct Pump {
     pending: VecDeque<Chunk>,
     unconfirmed: VecDeque<Chunk>,
     confirmed: HashSet<u64>,
+    spooled: usize,
     refused: Vec<(u64, TransportError)>,
     breaks: usize,
     last_confirmed: HashMap<u32, u64>,
@@ -59,6 +60,7 @@ impl Pump {
             pending: VecDeque::new(),
             unconfirmed: VecDeque::new(),
             confirmed: HashSet::new(),
+            spooled: 0,
             refused: Vec::new(),
             breaks: 0,
             last_confirmed: HashMap::new(),
@@ -91,9 +93,14 @@ impl Pump {
         self.unconfirmed.iter().map(|chunk| chunk.ticket).collect()
     }
 
-    /// How many chunks were confirmed.
+    /// How many chunks were confirmed, by the medium or by a spool.
     pub fn confirmed(&self) -> usize {
         self.confirmed.len()
+    }
+
+    /// How many of the confirmed chunks a spool had on disk at that time.
+    pub fn spooled(&self) -> usize {
+        self.spooled
     }
 
     /// Chunks that the medium refused.
@@ -185,8 +192,12 @@ impl Pump {
                 );
             }
             match outcome {
-                Outcome::Confirmed | Outcome::Spooled => {
+                Outcome::Confirmed => {
                     self.confirmed.insert(ticket);
+                }
+                Outcome::Spooled => {
+                    self.confirmed.insert(ticket);
+                    self.spooled += 1;
                 }
                 Outcome::Refused(error) => self.refused.push((ticket, error)),
             }
