@@ -22,7 +22,7 @@ pub(super) fn bytes(seed: u64, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Whether these bytes are some that [`bytes`] made, unchanged.
+/// Whether these bytes are some that [`bytes()`] made, unchanged.
 pub(super) fn is_ours(bytes: &[u8]) -> bool {
     bytes
         .split_last_chunk()
