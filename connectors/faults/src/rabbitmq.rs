@@ -169,7 +169,10 @@ impl RabbitMqNode {
     }
 
     fn listens(&self) -> bool {
-        TcpStream::connect_timeout(&self.address(), Duration::from_millis(200)).is_ok()
+        let connected = TcpStream::connect_timeout(&self.address(), Duration::from_millis(200));
+        // Where nobody listens on the loopback, a connection may get the very port it asks for and
+        // then be with itself: the node would count as started long before it is.
+        connected.is_ok_and(|stream| stream.local_addr().ok() != stream.peer_addr().ok())
     }
 
     /// Stops the node as an administrator would.
