@@ -175,6 +175,7 @@ impl<'a> Run<'a> {
         let pump = self.pump()?;
         let mut left = self.args.records;
         for fault in std::mem::take(&mut self.plan.schedule) {
+            self.stand.prepare(fault)?;
             let mut planned = self.plan.slice;
             if fault == FaultChoice::Overflow {
                 planned = planned.saturating_sub(self.plan.burst);

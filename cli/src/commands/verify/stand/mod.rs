@@ -55,6 +55,11 @@ pub(super) trait Stand {
         Ok(())
     }
 
+    /// Does what takes its time before a fault, so that the fault meets records on their way.
+    fn prepare(&mut self, _fault: FaultChoice) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Ends the broker, in good order or not.
     fn end(&mut self, _kill: bool) -> Result<(), Failure> {
         Ok(())

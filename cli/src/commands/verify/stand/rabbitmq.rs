@@ -103,12 +103,18 @@ impl Stand for Rabbit {
         self.node.restart().map_err(broken)
     }
 
+    fn prepare(&mut self, fault: FaultChoice) -> Result<(), Failure> {
+        if fault == FaultChoice::BrokerKill {
+            // A node that is killed forgets declarations that it has not yet written.
+            self.node.sync_declarations().map_err(broken)?;
+        }
+        Ok(())
+    }
+
     fn end(&mut self, kill: bool) -> Result<(), Failure> {
         if !kill {
             return self.node.stop().map_err(broken);
         }
-        // A node that is killed forgets declarations that it has not yet written.
-        self.node.sync_declarations().map_err(broken)?;
         self.node.kill().map_err(broken)
     }
 
