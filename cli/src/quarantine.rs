@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use baler_analysis::quarantine::{Folder, MediumQuarantine, Poison, Quarantine};
 
+use crate::args::QuarantineArgs;
 use crate::endpoint;
 use crate::exit::Failure;
 
@@ -18,19 +19,30 @@ pub(crate) struct SharedQuarantine(Arc<Mutex<Box<dyn Quarantine>>>);
 ///
 /// # Errors
 ///
-/// The URI is wrong.
+/// The URI is wrong, or a medium is to be limited.
 pub(crate) fn optional(
-    place: Option<&str>,
+    args: &QuarantineArgs,
     patience: Duration,
 ) -> Result<Option<SharedQuarantine>, Failure> {
-    let Some(place) = place else {
+    let Some(place) = args.quarantine.as_deref() else {
         return Ok(None);
     };
     let quarantine: Box<dyn Quarantine> = if endpoint::is_uri(place) {
+        if let Some(bytes) = args.quarantine_bytes {
+            return Err(Failure::configuration(format!(
+                "--quarantine-bytes {bytes} is the limit of a folder, --quarantine {} is a medium: \
+                 limit it there",
+                endpoint::shown(place)
+            )));
+        }
         let writer = endpoint::writer(place)?.writer;
         Box::new(MediumQuarantine::new(writer).with_patience(patience))
     } else {
-        Box::new(Folder::new(place))
+        let mut folder = Folder::new(place);
+        if let Some(bytes) = args.quarantine_bytes {
+            folder = folder.limited_to(u64::try_from(bytes.get()).unwrap_or(u64::MAX));
+        }
+        Box::new(folder)
     };
     let shared = SharedQuarantine(Arc::new(Mutex::new(quarantine)));
     Ok(Some(shared))

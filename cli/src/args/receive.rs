@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{ObserveArgs, values};
+use super::{ObserveArgs, QuarantineArgs, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -51,10 +51,8 @@ pub(crate) struct ReceiveArgs {
     /// Write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) summary: Option<PathBuf>,
-    /// Keep what does not decode in this folder, with coordinates and reason, or
-    /// in a topic or queue by its URI
-    #[arg(long, value_name = "DIR|URI", env = "BALER_QUARANTINE")]
-    pub(crate) quarantine: Option<String>,
+    #[command(flatten)]
+    pub(crate) quarantine: QuarantineArgs,
     /// Measure the response times of operations, and show them in the summary
     #[arg(long)]
     pub(crate) operations: bool,

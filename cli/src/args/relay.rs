@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ObserveArgs, SpoolArgs, values};
+use super::{DocumentFormat, ObserveArgs, QuarantineArgs, SpoolArgs, values};
 
 /// Flags of `baler relay`.
 #[derive(Debug, Args)]
@@ -28,12 +28,8 @@ pub(crate) struct RelayArgs {
     /// Stop when nothing came for so long and everything is confirmed
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
-    /// Keep chunks that the target refuses for good, and what is no chunk: in this folder, or in a
-    /// topic or queue by its URI
-    ///
-    /// Without it a chunk that is refused ends the relay and stays at the source.
-    #[arg(long, value_name = "DIR|URI", env = "BALER_QUARANTINE")]
-    pub(crate) quarantine: Option<String>,
+    #[command(flatten)]
+    pub(crate) quarantine: QuarantineArgs,
     /// How many chunks may be received and not settled
     #[arg(
         long,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, values};
+use super::{DocumentFormat, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs, values};
 
 /// Flags of `baler send`.
 #[derive(Debug, Args)]
@@ -21,10 +21,8 @@ pub(crate) struct SendArgs {
     /// Stop when nothing came from a medium for so long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
-    /// Keep chunks that do not decode in this folder, or
-    /// in a topic or queue by its URI
-    #[arg(long, value_name = "DIR|URI", env = "BALER_QUARANTINE")]
-    pub(crate) quarantine: Option<String>,
+    #[command(flatten)]
+    pub(crate) quarantine: QuarantineArgs,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

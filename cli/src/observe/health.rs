@@ -18,6 +18,9 @@ pub(crate) struct Limits {
 pub(crate) struct Check {
     name: &'static str,
     ok: bool,
+    /// Good only because something stands in for what is not.
+    #[serde(skip)]
+    degraded: bool,
     #[serde(flatten)]
     figures: BTreeMap<&'static str, Value>,
 }
@@ -28,8 +31,16 @@ impl Check {
         Self {
             name,
             ok,
+            degraded: false,
             figures: BTreeMap::new(),
         }
+    }
+
+    /// Says whether it is good only because something stands in for what is not.
+    #[must_use]
+    pub(crate) fn degraded(mut self, degraded: bool) -> Self {
+        self.degraded = degraded;
+        self
     }
 
     /// Adds a figure.
@@ -59,15 +70,18 @@ impl Health {
     /// Ready if every check is good.
     pub(super) fn ready(checks: Vec<Check>) -> Self {
         let ready = checks.iter().all(|check| check.ok);
-        Self {
-            status: if ready { "ok" } else { "unready" },
-            checks,
-        }
+        let degraded = checks.iter().any(|check| check.degraded);
+        let status = match (ready, degraded) {
+            (false, _) => "unready",
+            (true, true) => "degraded",
+            (true, false) => "ok",
+        };
+        Self { status, checks }
     }
 
-    /// Whether it is good.
+    /// Whether the process is of use, if not as it should be.
     pub(super) fn is_ok(&self) -> bool {
-        self.status == "ok"
+        self.status != "unready"
     }
 
     /// One JSON document.

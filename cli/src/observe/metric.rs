@@ -103,6 +103,14 @@ metrics! {
         "Chunks on disk now.";
     SPOOL_WAITING_BYTES = Gauge "baler_spool_waiting_bytes" []
         "Bytes of the chunks on disk now.";
+    SPOOL_ROUTE = Gauge "baler_spool_route" ["route"]
+        "1 for the way that chunks go, 0 for the others; absent without a spool.";
+    SPOOL_REFUSED_CHUNKS = Counter "baler_spool_refused_chunks_total" []
+        "Chunks from disk that the medium refused for good; absent without a spool.";
+    SPOOL_LOST_CHUNKS = Counter "baler_spool_lost_chunks_total" []
+        "Chunks that were on disk and cannot be read back; absent without a spool.";
+    SPOOL_DISK_FAILURES = Counter "baler_spool_disk_failures_total" []
+        "Times that the disk did not take a chunk: full, at the bound, forbidden; absent without a spool.";
     // Receiving.
     CHUNKS_RECEIVED = Counter "baler_chunks_received_total" ["worker"]
         "Chunks decoded and handed on, or passed on as they are.";

@@ -14,6 +14,7 @@ mod receiving;
 pub(crate) mod relaying;
 mod sending;
 mod server;
+mod spooling;
 pub(crate) mod tap;
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,9 @@ impl Shipper {
             _ => Failure::configuration(error.to_string()),
         })?;
         observed.sends(&controller);
+        if let Some(spool) = &writer.spool {
+            observed.add(Box::new(spool.clone()));
+        }
         let mut shipper = Self {
             controller,
             link,

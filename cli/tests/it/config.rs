@@ -76,6 +76,15 @@ fn the_example_is_valid_and_sets_what_it_says() {
     }
     let help = output(&["--config", example.to_str().unwrap(), "receive", "--help"]);
     assert!(help.contains("*.MemorySwapUsageRecord"), "{help}");
+    let help = output(&["--config", example.to_str().unwrap(), "relay", "--help"]);
+    for default in [
+        "default: /var/lib/baler/relay-spool",
+        "default: 4GiB",
+        "default: fsync",
+        "default: 2048",
+    ] {
+        assert!(help.contains(default), "{default}: {help}");
+    }
 }
 
 #[test]

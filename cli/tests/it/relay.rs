@@ -303,3 +303,49 @@ fn what_the_target_does_not_take_is_put_aside_in_a_folder_or_a_medium_and_stays_
     assert_eq!(received["types"], json!({ "baler.Quarantined": 3 }));
     assert_eq!(fs::read_dir(&aside).unwrap().count(), 6);
 }
+
+#[test]
+fn a_quarantine_that_is_full_ends_the_command_and_keeps_the_rest_at_the_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let from = file_uri(&path("from"));
+    generate(&from, 300);
+    let from = format!("{from}?consumer=relay");
+    let to = format!("{}?max_chunk_bytes=200", file_uri(&path("to")));
+    let one = path("one");
+    let relay = |flags: &[&str]| {
+        let mut args = vec!["relay", "--from", &from, "--to", &to, "--format", "json"];
+        args.extend(flags);
+        baler(&args)
+    };
+    relay(&["--quarantine", one.to_str().unwrap(), "--count-chunks", "1"]).code(65);
+    let files = || fs::read_dir(&one).unwrap().map(|it| it.unwrap());
+    let bytes: u64 = files().map(|it| it.metadata().unwrap().len()).sum();
+    // There is room for the first, and not for two.
+    let limit = (bytes + bytes / 2).to_string();
+    let limited = [
+        "--quarantine",
+        one.to_str().unwrap(),
+        "--quarantine-bytes",
+        &limit,
+    ];
+    let full = relay(&limited).code(74);
+    let told = String::from_utf8(full.get_output().stderr.clone()).unwrap();
+    assert!(told.contains(&format!("its limit of {limit}")), "{told}");
+    assert_eq!(files().count(), 2);
+    let summary: Value = serde_json::from_slice(&full.get_output().stdout).unwrap();
+    adds_up(&summary);
+    // What was given back comes again once there is room.
+    let two = path("two");
+    let rest = relay(&["--quarantine", two.to_str().unwrap()]).code(65);
+    let summary: Value = serde_json::from_slice(&rest.get_output().stdout).unwrap();
+    assert_eq!(summary["quarantined"], 2, "{summary}");
+    // A medium limits itself.
+    let medium = file_uri(&path("medium"));
+    let wrong = relay(&["--quarantine", &medium, "--quarantine-bytes", "1MiB"]).code(78);
+    let told = String::from_utf8(wrong.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("--quarantine-bytes 1048576 is the limit of a folder"),
+        "{told}"
+    );
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use baler_faults::RabbitMqNode;
 use serde_json::Value;
 
+use crate::relay::{self, RelayProcess};
 use crate::support::{Background, Receiver, file_uri, output, wait_for};
 
 /// The deadline that is asked for, and what the process may take beside it to start threads, write
@@ -18,14 +19,14 @@ const SLACK: Duration = Duration::from_secs(2);
 
 /// What the other side does when the signal comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Broker {
+pub(crate) enum Broker {
     Up,
     /// Its processes are stopped: connections stay and nothing answers.
     Frozen,
     Killed,
 }
 
-const STATES: [Broker; 3] = [Broker::Up, Broker::Frozen, Broker::Killed];
+pub(crate) const STATES: [Broker; 3] = [Broker::Up, Broker::Frozen, Broker::Killed];
 
 fn signal(pid: &str, name: &str) {
     let status = Command::new("kill").args(["-s", name, pid]).status();
@@ -33,7 +34,7 @@ fn signal(pid: &str, name: &str) {
 }
 
 /// Lets a stopped process go on, so that it can end.
-struct Frozen(String);
+pub(crate) struct Frozen(String);
 
 impl Drop for Frozen {
     fn drop(&mut self) {
@@ -45,7 +46,7 @@ impl Drop for Frozen {
 }
 
 /// Something that takes records, and can be frozen or killed.
-enum Other {
+pub(crate) enum Other {
     /// `baler receive`, which listens or has a cluster inside.
     Receiver(Box<Receiver>),
     RabbitMq(Box<RabbitMqNode>),
@@ -60,7 +61,7 @@ impl Other {
     }
 
     /// Brings it into the state; what is returned brings it back.
-    fn set(&self, state: Broker) -> Option<Frozen> {
+    pub(crate) fn set(&self, state: Broker) -> Option<Frozen> {
         match (state, self) {
             (Broker::Up, _) => None,
             (Broker::Frozen, _) => {
@@ -92,7 +93,7 @@ fn number(value: &Value) -> u64 {
 }
 
 /// Sends SIGTERM; the exit code and the figures, once the end came in time.
-fn terminate(process: Background, what: &str) -> (Option<i32>, Value, Duration) {
+pub(crate) fn terminate(process: Background, what: &str) -> (Option<i32>, Value, Duration) {
     process.signal("TERM");
     let asked = Instant::now();
     let (status, stdout, stderr) = process.end();
@@ -114,7 +115,7 @@ fn adds_up(report: &Value, what: &str) {
 }
 
 /// The flags of a sender that would go on for ever.
-fn generate(to: &str) -> Background {
+pub(crate) fn generate_for_ever(to: &str) -> Background {
     Background::start(&[
         "generate",
         "--to",
@@ -146,7 +147,7 @@ fn send_to(receiver_uri: &str, to: impl Fn(&Receiver) -> String, state: Broker) 
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::at(receiver_uri, folder.path(), &[]);
     let to = to(&receiver);
-    let sender = generate(&to);
+    let sender = generate_for_ever(&to);
     wait_for_records(&receiver);
     let other = Other::Receiver(Box::new(receiver));
     let frozen = other.set(state);
@@ -183,6 +184,32 @@ fn send_to(receiver_uri: &str, to: impl Fn(&Receiver) -> String, state: Broker) 
 fn a_sender_over_tcp_ends_in_time_and_adds_up() {
     for state in STATES {
         send_to("tcp://127.0.0.1:0", |it| it.uri.clone(), state);
+    }
+}
+
+#[test]
+fn a_relay_over_tcp_ends_in_time_and_adds_up() {
+    for state in STATES {
+        let folder = tempfile::tempdir().unwrap();
+        let receiver = Receiver::start(folder.path(), &[]);
+        let flags = ["--shutdown-timeout", "3s"];
+        let source = "tcp://127.0.0.1:0";
+        let relay = RelayProcess::start(source, &receiver.uri, folder.path(), &flags);
+        let _sender = generate_for_ever(&relay.uri);
+        wait_for_records(&receiver);
+        let other = Other::Receiver(Box::new(receiver));
+        let frozen = other.set(state);
+        let what = format!("relay to tcp, {state:?}");
+        let (code, summary, _) = terminate(relay.process, &what);
+        relay::adds_up(&summary);
+        drop(frozen);
+        assert_eq!(summary["ended_by"], "signal", "{what}: {summary}");
+        let given_back = number(&summary["given_back"]);
+        let expected = if given_back > 0 { 75 } else { 0 };
+        assert_eq!(code, Some(expected), "{what}: {summary}");
+        if state == Broker::Up {
+            assert_eq!(given_back, 0, "{what}: {summary}");
+        }
     }
 }
 
@@ -290,14 +317,16 @@ fn received_adds_up(records: &str, summary: &Value) {
 
 #[test]
 fn a_receiver_over_tcp_ends_in_time_and_adds_up() {
-    receive_ends("tcp://127.0.0.1:0", |receiver| generate(&receiver.uri));
+    receive_ends("tcp://127.0.0.1:0", |receiver| {
+        generate_for_ever(&receiver.uri)
+    });
 }
 
 #[cfg(feature = "kafka")]
 #[test]
 fn a_receiver_from_kafka_ends_in_time_and_adds_up() {
     receive_ends("kafka+mock:records?partitions=2", |receiver| {
-        generate(&(receiver.uri.replace("tcp://", "kafka://") + "/records"))
+        generate_for_ever(&(receiver.uri.replace("tcp://", "kafka://") + "/records"))
     });
 }
 
@@ -335,7 +364,7 @@ fn both_ends_of_rabbitmq_end_in_time_and_add_up() {
         let uri = node.uri(&format!("?queue=sigterm-{number}"));
         let (receiver, [records, summary]) =
             receive_queue(&uri, &folder.path().join(number.to_string()));
-        let sender = generate(&uri);
+        let sender = generate_for_ever(&uri);
         wait_for("records", || {
             let written = fs::metadata(&records).map_or(0, |file| file.len());
             (written > 0).then_some(())

@@ -26,7 +26,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let settings = Settings::new(args)?;
     let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings)?;
-    let aside = quarantine::optional(settings.quarantine.as_deref(), shutdown.timeout())?;
+    let aside = quarantine::optional(&settings.quarantine, shutdown.timeout())?;
     let OpenReaders {
         readers,
         listens_on,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use baler_analysis::filters::TypePattern;
 
-use crate::args::{ReceiveArgs, RecordFormat};
+use crate::args::{QuarantineArgs, ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
 
 /// What to receive, how, and where to.
@@ -25,7 +25,7 @@ pub(super) struct Settings {
     pub(super) identity: bool,
     pub(super) target: Target,
     pub(super) summary: Option<PathBuf>,
-    pub(super) quarantine: Option<String>,
+    pub(super) quarantine: QuarantineArgs,
     pub(super) operations: bool,
     pub(super) port_file: Option<PathBuf>,
 }

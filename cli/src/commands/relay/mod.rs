@@ -23,7 +23,7 @@ use crate::shutdown::Shutdown;
 /// Relays until the end of the source, the count, the idle timeout or a signal.
 pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
-    let aside = quarantine::optional(args.quarantine.as_deref(), shutdown.timeout())?;
+    let aside = quarantine::optional(&args.quarantine, shutdown.timeout())?;
     let source = endpoint::open_reader(&args.from, args.follow)?;
     if let Some(address) = source.listens_on {
         if !quiet {
@@ -43,6 +43,9 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let mut relay = Relay::new(reader, target.writer, &settings);
     let shown = Shown::default();
     observation.observed().add(Box::new(shown.clone()));
+    if let Some(spool) = target.spool {
+        observation.observed().add(Box::new(spool));
+    }
     if let Some(aside) = aside {
         relay = relay.with_quarantine(putting_aside(aside));
     }

@@ -25,7 +25,7 @@ use crate::shutdown::Shutdown;
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
     let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
-    let aside = quarantine::optional(args.quarantine.as_deref(), shutdown.timeout())?;
+    let aside = quarantine::optional(&args.quarantine, shutdown.timeout())?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.

@@ -2,4 +2,5 @@
 //! that `KAFKA_BOOTSTRAP` names.
 
 mod real_log;
+mod relay;
 mod verify;
