@@ -15,12 +15,15 @@ fn echo() -> (TcpProxy, TcpStream) {
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut bytes = [0; 1024];
-            while let Ok(read @ 1..) = stream.read(&mut bytes) {
-                if stream.write_all(&bytes[..read]).is_err() {
-                    break;
+            // Each on a thread of its own: one that never ends must not hold up the others.
+            thread::spawn(move || {
+                let mut bytes = [0; 1024];
+                while let Ok(read @ 1..) = stream.read(&mut bytes) {
+                    if stream.write_all(&bytes[..read]).is_err() {
+                        break;
+                    }
                 }
-            }
+            });
         }
     });
     let client = TcpStream::connect(proxy.address()).unwrap();
@@ -85,6 +88,10 @@ fn abandoned_connection_neither_answers_nor_ends_while_new_ones_work() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut
     ));
     let mut other = TcpStream::connect(proxy.address()).unwrap();
+    // Fails rather than hangs, long after any loaded machine has answered.
+    other
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
     other.write_all(b"hello").unwrap();
     other.read_exact(&mut back).unwrap();
     assert_eq!(&back, b"hello");
