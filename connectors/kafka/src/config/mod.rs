@@ -223,7 +223,20 @@ impl KafkaConfig {
             config.client.set(&name, value);
         }
         config.client.try_out()?;
+        config.check_topic()?;
         Ok(config)
+    }
+
+    /// Whether the topic that is to be created can be.
+    pub(crate) fn check_topic(&self) -> Result<(), KafkaConfigError> {
+        match self.create_topic {
+            Some(shape) if !self.can_administer() => Err(KafkaConfigError::conflict(
+                format!("create_topic={shape}"),
+                "sasl.mechanism=OAUTHBEARER",
+                "the client that creates topics cannot get a token; create the topic beforehand",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Sets how many chunks may be offered and not yet confirmed.

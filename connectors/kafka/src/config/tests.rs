@@ -111,6 +111,12 @@ fn conflict_names_both_settings() {
             "sasl.oauthbearer.token.file",
         ),
         (
+            "create_topic=3,1&security.protocol=sasl_ssl&sasl.mechanism=OAUTHBEARER\
+             &sasl.oauthbearer.token.file=/t",
+            "create_topic=3,1",
+            "sasl.mechanism=OAUTHBEARER",
+        ),
+        (
             "acks=all&request.required.acks=1",
             "acks",
             "request.required.acks",

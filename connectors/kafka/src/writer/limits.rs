@@ -81,6 +81,8 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -98,6 +100,23 @@ mod tests {
             bytes = next;
         }
         assert_eq!(bytes, chunk_of(LEAST_MESSAGE_MAX_BYTES).get());
+    }
+
+    #[test]
+    fn settings_count_where_the_cluster_cannot_be_asked() {
+        let settings = [
+            ("sasl.mechanism", "OAUTHBEARER"),
+            ("enable.sasl.oauthbearer.unsecure.jwt", "true"),
+        ];
+        let config = KafkaConfig::new("nobody:1", "topic")
+            .client_settings(&settings)
+            .unwrap();
+        let began = Instant::now();
+        let by = began + Duration::from_secs(60);
+        let learnt = Limits::default().learn(&config, None, by).unwrap();
+        assert_eq!(learnt, config.max_message_bytes.get());
+        let took = began.elapsed();
+        assert!(took < Duration::from_millis(1500), "it waited for {took:?}");
     }
 
     #[test]

@@ -88,6 +88,9 @@ impl KafkaWriter {
     }
 
     fn open(&mut self, by: Instant, too_large: Option<TooLarge>) -> Result<(), Failure> {
+        self.config
+            .check_topic()
+            .map_err(|error| Failure::last("open", error.to_string()))?;
         let producer = Producer::start(&self.config, &self.link, self.alone)?;
         if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
             producer.reach(&self.link, by)?;
