@@ -3,4 +3,5 @@
 
 mod real_log;
 mod relay;
+mod relay_sigterm;
 mod verify;

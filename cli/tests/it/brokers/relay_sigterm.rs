@@ -1,0 +1,82 @@
+//! SIGTERM of a relay to RabbitMQ under load, with the broker up, frozen and killed.
+
+use std::fs;
+use std::path::Path;
+
+use baler_faults::RabbitMqNode;
+
+use crate::observability::{get, sum};
+use crate::relay::{RelayProcess, adds_up};
+use crate::sigterm::{Broker, Other, STATES, generate_for_ever, terminate};
+use crate::support::wait_for;
+
+/// Where applications send to.
+const LOCAL: &str = "tcp://127.0.0.1:0";
+
+#[test]
+fn a_relay_to_rabbitmq_ends_in_time_and_adds_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let broker = Other::RabbitMq(Box::new(RabbitMqNode::start().unwrap()));
+    let Other::RabbitMq(node) = &broker else {
+        return;
+    };
+    for (number, state) in STATES.into_iter().enumerate() {
+        let path = folder.path().join(number.to_string());
+        let queue = node.uri(&format!("?queue=sigterm-{number}"));
+        // The last one, whose broker stays away, has a spool beside it.
+        for spool in [false, true] {
+            if spool && state != Broker::Killed {
+                continue;
+            }
+            ends(&broker, state, &queue, &path.join(spool.to_string()), spool);
+        }
+    }
+}
+
+/// A relay to this queue, asked to end while the broker is in this state.
+fn ends(broker: &Other, state: Broker, queue: &str, folder: &Path, spool: bool) {
+    let disk = folder.join("spool");
+    let mut flags = vec!["--shutdown-timeout", "3s", "--metrics", "127.0.0.1:0"];
+    let port = folder.join("metrics-port");
+    flags.extend(["--metrics-port-file", port.to_str().unwrap()]);
+    if spool {
+        flags.extend(["--spool", disk.to_str().unwrap(), "--spool-after", "50ms"]);
+    }
+    let relay = RelayProcess::start(LOCAL, queue, folder, &flags);
+    let metrics = wait_for("an address", || fs::read_to_string(&port).ok());
+    let figure = |name: &str| sum(&get(&metrics, "/metrics").1, name);
+    let _sender = generate_for_ever(&relay.uri);
+    let frozen = if spool {
+        wait_for("chunks on disk", || {
+            (figure("baler_spool_chunks_total") > 10.0).then_some(())
+        });
+        None
+    } else {
+        let sent = "baler_chunks_confirmed_total";
+        wait_for("chunks", || (figure(sent) > 10.0).then_some(()));
+        let frozen = broker.set(state);
+        if state != Broker::Up {
+            // The load is on: what comes now cannot leave.
+            let waiting = "baler_chunks_unconfirmed";
+            wait_for("chunks to wait", || (figure(waiting) > 10.0).then_some(()));
+        }
+        frozen
+    };
+    let what = format!("relay to amqp, {state:?}, spool: {spool}");
+    let (code, summary, _) = terminate(relay.process, &what);
+    adds_up(&summary);
+    drop(frozen);
+    assert_eq!(summary["ended_by"], "signal");
+    let given_back = summary["given_back"].as_u64().unwrap();
+    if state == Broker::Up || spool {
+        assert_eq!((given_back, code), (0, Some(0)), "{what}: {summary}");
+    } else {
+        assert!(given_back > 0, "{what}: {summary}");
+        assert_eq!(code, Some(75), "{what}: {summary}");
+    }
+    assert_eq!(
+        summary["spooled"].as_u64() > Some(0),
+        spool,
+        "{what}: {summary}"
+    );
+}
