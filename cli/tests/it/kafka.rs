@@ -7,7 +7,7 @@ use crate::support::{Receiver, baler, json, real_log};
 #[test]
 fn the_log_goes_through_kafka_whole() {
     let folder = tempfile::tempdir().unwrap();
-    let count = ["--count", "6541"];
+    let count = ["--records", "6541"];
     let receiver = Receiver::at("kafka+mock:records?partitions=2", folder.path(), &count);
     let to = receiver.uri.replace("tcp://", "kafka://") + "/records";
     let log = real_log();
@@ -50,7 +50,7 @@ fn topic_is_created_with_the_shape_that_the_command_is_given() {
     let given = [
         "--create-topic",
         "3,1",
-        "--count",
+        "--records",
         "500",
         "--format",
         "json",

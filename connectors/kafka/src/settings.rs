@@ -57,6 +57,11 @@ const CONSUMER: &[(&str, &str)] = &[
     ("topic.metadata.refresh.interval.ms", "10000"),
 ];
 
+/// `max.poll.interval.ms`, unless the session lasts longer. The connector polls on a thread of its
+/// own, however slow its owner is; and joining a group over a half-open connection, librdkafka waits
+/// this long for the answer, five minutes by its default.
+const POLL_INTERVAL_MS: u64 = 60_000;
+
 /// Names of the same setting; librdkafka takes all of them.
 const ALIASES: &[&[&str]] = &[
     &["acks", "request.required.acks"],
@@ -338,6 +343,12 @@ impl KafkaConfig {
     /// A consumer's settings.
     pub(crate) fn consumer(&self) -> Result<ClientConfig, Failure> {
         let mut config = self.client.over(&[BOTH, CONSUMER])?;
+        if self.client.value("max.poll.interval.ms").is_none() {
+            let session = self.client.value("session.timeout.ms");
+            let session = session.and_then(|session| session.parse().ok());
+            let interval = POLL_INTERVAL_MS.max(session.unwrap_or(0));
+            config.set("max.poll.interval.ms", interval.to_string());
+        }
         config.set("message.max.bytes", self.max_message_bytes.to_string());
         if let Some(start) = self.tap {
             // A random name that no other group has.

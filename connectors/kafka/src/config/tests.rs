@@ -45,6 +45,19 @@ fn credentials_of_the_uri_are_those_of_sasl_and_stay_hidden() {
 }
 
 #[test]
+fn reader_waits_a_minute_for_its_group_or_as_long_as_its_session_lasts() {
+    let interval = |text| {
+        let consumer = config(text).unwrap().consumer().unwrap();
+        consumer.get("max.poll.interval.ms").map(str::to_owned)
+    };
+    assert_eq!(interval("kafka://h/t").as_deref(), Some("60000"));
+    let long = interval("kafka://h/t?session.timeout.ms=90000");
+    assert_eq!(long.as_deref(), Some("90000"));
+    let given = interval("kafka://h/t?max.poll.interval.ms=20000");
+    assert_eq!(given.as_deref(), Some("20000"));
+}
+
+#[test]
 fn what_cannot_be_is_named() {
     let error = |text| config(text).unwrap_err().to_string();
     assert!(error("kafka://host").contains("the topic is missing"));
