@@ -63,7 +63,8 @@ fn student(degrees: f64) -> f64 {
     let z = 1.959_964_f64;
     let first = (z.powi(3) + z) / 4.0;
     let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    z + first / degrees + second / degrees.powi(2)
+    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
+    z + first / degrees + second / degrees.powi(2) + third / degrees.powi(3)
 }
 
 #[cfg(test)]
@@ -95,7 +96,7 @@ mod tests {
         let slope = Slope::of(&points).unwrap();
         assert!((slope.per_unit - 0.6).abs() < 1e-9);
         assert!((slope.high - 1.5).abs() < 1e-3, "{slope:?}");
-        assert!((student(6.0) - 2.447).abs() < 0.01 && (student(30.0) - 2.042).abs() < 0.001);
+        assert!((student(6.0) - 2.447).abs() < 0.0025 && (student(30.0) - 2.042).abs() < 0.002);
     }
 
     #[test]
