@@ -7,7 +7,7 @@ use crate::support::{Receiver, baler, json, real_log};
 #[test]
 fn the_log_goes_through_kafka_whole() {
     let folder = tempfile::tempdir().unwrap();
-    let count = ["--records", "6541"];
+    let count = ["--count", "6541"];
     let receiver = Receiver::at("kafka+mock:records?partitions=2", folder.path(), &count);
     let to = receiver.uri.replace("tcp://", "kafka://") + "/records";
     let log = real_log();
