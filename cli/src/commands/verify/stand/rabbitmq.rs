@@ -1,7 +1,7 @@
 //! `amqp+private:`: a RabbitMQ node of its own, behind a proxy.
 
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baler_faults::{RabbitMqNode, TcpProxy};
 
@@ -26,11 +26,15 @@ const FAULTS: &[FaultChoice] = &[
 /// What an absolute limit of memory is set back to.
 const MEMORY: &str = "512MB";
 
+/// How long the queue may take to be declared before a fault comes all the same.
+const DECLARED_WITHIN: Duration = Duration::from_secs(15);
+
 /// A node, and the proxy that every connection goes through.
 #[derive(Debug)]
 pub(super) struct Rabbit {
     node: RabbitMqNode,
     proxy: TcpProxy,
+    queue: String,
     settings: String,
 }
 
@@ -61,12 +65,28 @@ impl Rabbit {
         Ok(Self {
             node,
             proxy,
+            queue: queue.to_owned(),
             settings,
         })
     }
 
     fn uri(&self) -> String {
         format!("amqp://{}?{}", self.proxy.address(), self.settings)
+    }
+
+    /// Waits until the queue serves, for a while: who uses it may not have come yet.
+    fn await_queue(&self) -> Result<(), Failure> {
+        let until = Instant::now() + DECLARED_WITHIN;
+        let serves = format!("{}\trunning", self.queue);
+        // Starting rabbitmqctl takes a second: a pause enough.
+        while Instant::now() < until {
+            let listing = ["list_queues", "--silent", "name", "state"];
+            let queues = self.node.control(&listing).map_err(broken)?;
+            if queues.lines().any(|line| line.trim() == serves) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn is_up(&self) -> bool {
@@ -104,7 +124,10 @@ impl Stand for Rabbit {
     }
 
     fn prepare(&mut self, fault: FaultChoice) -> Result<(), Failure> {
-        if fault == FaultChoice::BrokerKill {
+        if matches!(fault, FaultChoice::BrokerKill | FaultChoice::BrokerRestart) {
+            // A node that goes in the middle of the first declaration of a quorum queue may keep its
+            // name without its members: whatever is published to it is then refused for ever.
+            self.await_queue()?;
             // A node that is killed forgets declarations that it has not yet written.
             self.node.sync_declarations().map_err(broken)?;
         }
