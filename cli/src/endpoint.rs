@@ -121,40 +121,63 @@ pub(crate) fn open_readers(
     count: NonZeroUsize,
 ) -> Result<OpenReaders, Failure> {
     let (uri, endpoint) = parse(text)?;
-    let mut listens_on = None;
-    let readers = match uri.scheme() {
-        #[cfg(feature = "amqp")]
-        "amqp" | "amqps" if count.get() > 1 => {
-            let config = AmqpConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-            let one = |_| Ok(Box::new(AmqpReader::new(config.clone())?) as Box<dyn ChunkReader>);
-            (0..count.get()).map(one).collect::<Result<_, Failure>>()?
-        }
-        #[cfg(feature = "kafka")]
-        "kafka" | "kafka+mock" if count.get() > 1 => {
-            if text.contains(STATIC_MEMBER) {
-                return Err(Failure::configuration(format!(
-                    "{STATIC_MEMBER} names one member of the group, --workers {count} makes \
-                     {count}: leave one of them out"
-                )));
+    if count.get() > 1 && MEDIA.contains(&uri.scheme()) {
+        match uri.scheme() {
+            #[cfg(feature = "amqp")]
+            "amqp" | "amqps" => return consumers_of_a_queue(uri, endpoint, count),
+            #[cfg(feature = "kafka")]
+            "kafka" | "kafka+mock" => {
+                if text.contains(STATIC_MEMBER) {
+                    return Err(Failure::configuration(format!(
+                        "{STATIC_MEMBER} names one member of the group, --workers {count} makes \
+                         {count}: leave one of them out"
+                    )));
+                }
+                return members_of_a_group(uri, endpoint, count);
             }
-            let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-            listens_on = embedded_address(&config);
-            let one = |_| Ok(Box::new(KafkaReader::open(config.clone())?) as Box<dyn ChunkReader>);
-            (0..count.get()).map(one).collect::<Result<_, Failure>>()?
+            _ => {}
         }
-        _ => {
-            let open = reader(uri, endpoint.clone(), follow, MEDIA)?;
-            listens_on = open.listens_on;
-            match count.get() {
-                1 => vec![open.reader],
-                _ => fan_out(open.reader, count).map_err(|error| {
-                    Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
-                })?,
-            }
-        }
+    }
+    let open = reader(uri, endpoint, follow, MEDIA)?;
+    let readers = match count.get() {
+        1 => vec![open.reader],
+        _ => fan_out(open.reader, count).map_err(|error| {
+            Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
+        })?,
     };
     Ok(OpenReaders {
         readers,
+        listens_on: open.listens_on,
+        endpoint: open.endpoint,
+    })
+}
+
+#[cfg(feature = "amqp")]
+fn consumers_of_a_queue(
+    uri: Uri,
+    endpoint: String,
+    count: NonZeroUsize,
+) -> Result<OpenReaders, Failure> {
+    let config = AmqpConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+    let one = |_| Ok(Box::new(AmqpReader::new(config.clone())?) as Box<dyn ChunkReader>);
+    Ok(OpenReaders {
+        readers: (0..count.get()).map(one).collect::<Result<_, Failure>>()?,
+        listens_on: None,
+        endpoint,
+    })
+}
+
+#[cfg(feature = "kafka")]
+fn members_of_a_group(
+    uri: Uri,
+    endpoint: String,
+    count: NonZeroUsize,
+) -> Result<OpenReaders, Failure> {
+    let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+    let listens_on = embedded_address(&config);
+    let one = |_| Ok(Box::new(KafkaReader::open(config.clone())?) as Box<dyn ChunkReader>);
+    Ok(OpenReaders {
+        readers: (0..count.get()).map(one).collect::<Result<_, Failure>>()?,
         listens_on,
         endpoint,
     })
