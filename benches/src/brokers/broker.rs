@@ -19,6 +19,10 @@ use crate::role::{Role, understand};
 /// How long a child process may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// A quorum queue's log is in memory up to 512 MB by default, which is all that the node may have:
+/// it would block the connection in the middle of a repetition.
+const RABBITMQ: &str = "raft.wal_max_size_bytes = 33554432";
+
 /// The name of the queue or topic.
 const NAME: &str = "baler-benches";
 
@@ -50,7 +54,9 @@ impl Running {
         let mut name = NAME.to_owned();
         let (process, address) = match broker {
             Broker::Amqp => {
-                let node = RabbitMqNode::start().map_err(Failure::cannot("start RabbitMQ"))?;
+                let node = RabbitMqNode::prepare_with(RABBITMQ)
+                    .and_then(|node| node.restart().map(|()| node))
+                    .map_err(Failure::cannot("start RabbitMQ"))?;
                 let address = node.address().to_string();
                 (Process::RabbitMq(Box::new(node)), address)
             }

@@ -31,7 +31,8 @@ impl Amqp {
     pub(super) fn connect(address: &str) -> Result<Self, Failure> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::cannot("make a runtime"))?;
-        let uri = format!("amqp://guest:guest@{address}");
+        // Nobody drives the connection while another process writes.
+        let uri = format!("amqp://guest:guest@{address}?heartbeat=0");
         let connecting = async {
             let connection = Connection::connect(&uri, ConnectionProperties::default()).await?;
             let channel = connection.create_channel().await?;

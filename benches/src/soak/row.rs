@@ -21,13 +21,14 @@ pub struct Row {
     pub end: &'static str,
     /// `resident_bytes`, `descriptors` or `threads`.
     pub figure: &'static str,
-    /// Its mean over the first stretch after the warm-up, from a restart to the next.
+    /// The least of it in the first stretch after the warm-up, from a restart to the next: a leak
+    /// raises it, and an outage does not.
     pub first: f64,
-    /// Its mean over the last stretch.
+    /// The least of it in the last stretch.
     pub last: f64,
     /// Its smallest and largest sample after the warm-up.
     pub range: [f64; 2],
-    /// Change a minute: the regression of the means of all stretches.
+    /// Change a minute: the regression of the least of all stretches.
     pub slope_per_minute: Option<Slope>,
     /// Whether the slope may as well be none, or is so small that an hour would not make a
     /// hundredth of the figure.
@@ -79,7 +80,7 @@ pub(super) fn rows(medium: Medium, args: &Args, endured: &Endured) -> Vec<Row> {
             for (_, value) in after {
                 (low, high) = (low.min(*value), high.max(*value));
             }
-            let last = stretches.last().map_or(0.0, |(_, mean)| *mean);
+            let last = stretches.last().map_or(0.0, |(_, least)| *least);
             let steady = slope.is_some_and(|slope| {
                 slope.may_be_none() || slope.per_unit.abs() * 60.0 <= NEGLIGIBLE_AN_HOUR * last
             });
@@ -87,7 +88,7 @@ pub(super) fn rows(medium: Medium, args: &Args, endured: &Endured) -> Vec<Row> {
                 medium: medium.name(),
                 end,
                 figure,
-                first: stretches.first().map_or(0.0, |(_, mean)| *mean),
+                first: stretches.first().map_or(0.0, |(_, least)| *least),
                 last,
                 range: [low, high],
                 slope_per_minute: slope,
@@ -105,11 +106,12 @@ pub(super) fn rows(medium: Medium, args: &Args, endured: &Endured) -> Vec<Row> {
     rows
 }
 
-/// The means of the stretches from one restart to the next after the warm-up, by their middle in
-/// minutes. Samples of one stretch depend on each other; their means hardly do.
+/// The least of the stretches from one restart to the next after the warm-up, by their middle in
+/// minutes. Samples of one stretch depend on each other, and an outage adds what it holds up;
+/// what is held when it is over is what a leak adds to.
 fn stretches(series: &[(f64, f64)], args: &Args) -> Vec<(f64, f64)> {
     let length = args.restart_every().as_secs_f64();
-    let mut means = Vec::new();
+    let mut least = Vec::new();
     for number in args.warm_up.. {
         let begin = f64::from(number) * length;
         if begin + length > args.duration().as_secs_f64() + 1.0 {
@@ -118,16 +120,11 @@ fn stretches(series: &[(f64, f64)], args: &Args) -> Vec<(f64, f64)> {
         let own = series
             .iter()
             .filter(|(seconds, _)| (begin..begin + length).contains(seconds));
-        let values: Vec<f64> = own.map(|(_, value)| *value).collect();
-        let count = to_f64(u64::try_from(values.len()).unwrap_or(u64::MAX));
-        if !values.is_empty() {
-            means.push((
-                (begin + length / 2.0) / 60.0,
-                values.iter().sum::<f64>() / count,
-            ));
+        if let Some(value) = own.map(|(_, value)| *value).min_by(f64::total_cmp) {
+            least.push(((begin + length / 2.0) / 60.0, value));
         }
     }
-    means
+    least
 }
 
 /// The rows within 100 columns.
