@@ -29,11 +29,11 @@ pub(super) fn install(controller: Controller) -> Option<Controller> {
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     let before = installed.replace(controller);
     INSTALLATIONS.fetch_add(1, Ordering::Release);
-    ACTIVE.store(shared.is_enabled(), Ordering::Relaxed);
+    set_active(shared.is_enabled());
     before
 }
 
-/// Brings the one flag that probes look at up to date, if this is the installed controller.
+/// Brings up to date what probes look at, if this is the installed controller.
 pub(super) fn refresh_active(shared: &Arc<Shared>) {
     // Alone, so that of two threads that switch the later one does not store what was before.
     let installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
@@ -41,8 +41,15 @@ pub(super) fn refresh_active(shared: &Arc<Shared>) {
         .as_ref()
         .is_some_and(|controller| Arc::ptr_eq(controller.shared(), shared))
     {
-        ACTIVE.store(shared.is_enabled(), Ordering::Relaxed);
+        set_active(shared.is_enabled());
     }
+}
+
+/// Says whether records are taken: to [`emit`], to calls that end, and to every call site.
+fn set_active(is_active: bool) {
+    ACTIVE.store(is_active, Ordering::Relaxed);
+    #[cfg(feature = "enable")]
+    crate::probe::set_recording(is_active);
 }
 
 /// The process-wide controller, if one was installed.

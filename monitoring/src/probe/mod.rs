@@ -6,7 +6,9 @@
 mod call;
 mod path;
 mod record;
+mod registry;
 mod site;
 
 pub use call::{Call, Guard};
+pub(crate) use registry::set_recording;
 pub use site::Site;

@@ -1,19 +1,55 @@
 //! A place in the program where calls are recorded.
 
+use std::num::NonZeroU32;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use baler_common::record::Interned;
 
 use super::call::{Call, Guard};
 use super::path::class_of;
-use crate::controller;
+use super::registry;
+
+/// Calls are not recorded.
+const OFF: u32 = 0;
+/// Whether calls are recorded was not asked yet.
+const UNKNOWN: u32 = u32::MAX;
 
 /// A place in the program where calls are recorded: one static a probe.
 #[derive(Debug)]
 pub struct Site {
+    /// [`OFF`], [`UNKNOWN`], or the site's number while calls are recorded: one load says all that
+    /// a call needs to know.
+    state: AtomicU32,
+    /// Stays when the site is switched off.
+    number: OnceLock<SiteNumber>,
     operation: Operation,
     /// Made at the first call that is recorded; afterwards a call writes four bytes.
     signature: OnceLock<Interned>,
+}
+
+/// Which of the program's sites this is, from 1, in the order of their first calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SiteNumber(NonZeroU32);
+
+impl SiteNumber {
+    /// `None` beyond four billion sites, more than an executable can hold.
+    pub(super) fn new(number: usize) -> Option<Self> {
+        let number = u32::try_from(number).ok()?;
+        let number = NonZeroU32::new(number)?;
+        (number.get() != UNKNOWN).then_some(Self(number))
+    }
+
+    /// The number, never 0.
+    #[expect(dead_code, reason = "for rows that name their site by its number")]
+    pub(crate) const fn get(self) -> u32 {
+        self.0.get()
+    }
+
+    /// The position among all sites, from 0.
+    pub(super) fn index(self) -> usize {
+        usize::try_from(self.0.get()).map_or(usize::MAX, |number| number.saturating_sub(1))
+    }
 }
 
 #[derive(Debug)]
@@ -33,10 +69,7 @@ enum Operation {
 impl Site {
     /// A site with a signature of its own.
     pub const fn named(signature: &'static str) -> Self {
-        Self {
-            operation: Operation::Named(signature),
-            signature: OnceLock::new(),
-        }
+        Self::with(Operation::Named(signature))
     }
 
     /// The site of a function; `here` returns the type name of a function declared in it.
@@ -46,23 +79,29 @@ impl Site {
         name: &'static str,
         arguments: &'static str,
     ) -> Self {
+        Self::with(Operation::Function {
+            modifiers_and_return,
+            here,
+            name,
+            arguments,
+        })
+    }
+
+    const fn with(operation: Operation) -> Self {
         Self {
-            operation: Operation::Function {
-                modifiers_and_return,
-                here,
-                name,
-                arguments,
-            },
+            state: AtomicU32::new(UNKNOWN),
+            number: OnceLock::new(),
+            operation,
             signature: OnceLock::new(),
         }
     }
 
     /// Begins a call; it ends when the guard is dropped.
     ///
-    /// While nothing is recorded this is one relaxed load.
+    /// While nothing is recorded here this is one relaxed load, except for the first call.
     #[inline]
     pub fn enter(&'static self) -> Guard {
-        if controller::is_active() {
+        if self.active().is_some() {
             Guard::begin(self)
         } else {
             Guard::inactive()
@@ -72,11 +111,43 @@ impl Site {
     /// Begins a call of an asynchronous function; it ends when the value is dropped.
     #[inline]
     pub fn enter_async(&'static self) -> Call {
-        if controller::is_active() {
+        if self.active().is_some() {
             Call::begin(self)
         } else {
             Call::inactive()
         }
+    }
+
+    /// The site's number if calls are recorded; one relaxed load, except for the first call.
+    #[inline]
+    pub(super) fn active(&'static self) -> Option<SiteNumber> {
+        let state = self.state.load(Ordering::Relaxed);
+        if state == UNKNOWN {
+            registry::register(self)
+        } else {
+            NonZeroU32::new(state).map(SiteNumber)
+        }
+    }
+
+    /// The number, once the site is registered; for the registry.
+    pub(super) fn number(&self) -> Option<SiteNumber> {
+        self.number.get().copied()
+    }
+
+    /// For the registry, once.
+    pub(super) fn set_number(&self, number: SiteNumber) {
+        self.number.get_or_init(|| number);
+    }
+
+    /// For the registry, under its lock.
+    pub(super) fn set_active(&self, number: SiteNumber, is_active: bool) {
+        let state = if is_active { number.0.get() } else { OFF };
+        self.state.store(state, Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_unknown(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == UNKNOWN
     }
 
     pub(super) fn signature(&self) -> Interned {
