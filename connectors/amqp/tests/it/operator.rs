@@ -3,7 +3,7 @@
 use std::slice;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass, Verdict};
+use baler_common::transport::{ChunkReader, ChunkWriter, OutboxSettings, RetryClass, Verdict};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, within_patience};
 
 use crate::support::{declared, fresh_name, reader, writer};
@@ -122,7 +122,11 @@ fn full_queue_refuses_and_loses_nothing() {
         let uri = node.uri(&format!(
             "?queue={queue}&queue_type={queue_type}&max_length=20&prefetch=4"
         ));
-        let mut traffic = Traffic::new(&uri);
+        // What is refused is tried again soon, and not so much that most of it is refused again.
+        let mut settings = OutboxSettings::default();
+        settings.max_chunks = 64;
+        settings.retry.max_delay = Duration::from_millis(50);
+        let mut traffic = Traffic::with(settings, &uri, &uri);
         traffic.may_overtake = true;
         traffic.tap.set_demand(0);
         let mut publish_for = |time| {

@@ -29,9 +29,14 @@ impl Traffic {
     }
 
     pub(crate) fn between(to: &str, from: &str) -> Self {
+        Self::with(OutboxSettings::default(), to, from)
+    }
+
+    /// With an outbox of these settings.
+    pub(crate) fn with(settings: OutboxSettings, to: &str, from: &str) -> Self {
         let writer: Box<dyn ChunkWriter> = writer(to);
         Self {
-            outbox: Outbox::new(writer, OutboxSettings::default(), Arc::<Bell>::default()),
+            outbox: Outbox::new(writer, settings, Arc::<Bell>::default()),
             source: ChunkSource::new(1),
             tap: Tap::new(reader(from)),
             offered: 0,
