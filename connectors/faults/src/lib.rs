@@ -2,6 +2,7 @@
 
 mod error;
 mod kafka;
+mod leash;
 mod proxy;
 mod rabbitmq;
 mod wait;
@@ -10,5 +11,6 @@ pub use error::FaultError;
 pub use kafka::KafkaProxy;
 #[cfg(feature = "tls")]
 pub use kafka::KafkaTls;
+pub use leash::Leash;
 pub use proxy::TcpProxy;
 pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqCluster, RabbitMqNode};

@@ -15,12 +15,13 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::FaultError;
 use crate::wait::within;
+use crate::{FaultError, Leash};
 
 /// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
 ///
-/// Debian's package `rabbitmq-server` must be installed. The node ends with this value.
+/// Debian's package `rabbitmq-server` must be installed. The node ends with this value, and with
+/// this process if that is killed.
 #[derive(Debug)]
 pub struct RabbitMqNode {
     folder: PathBuf,
@@ -32,6 +33,8 @@ pub struct RabbitMqNode {
     dist_port: u16,
     /// Somebody else ends it.
     shared: Option<fs::File>,
+    /// Ends it when this process is killed, unless it is shared.
+    leash: Option<Leash>,
 }
 
 /// How long a node may take to start: 3 to 10 s on an idle machine.
@@ -72,7 +75,7 @@ impl RabbitMqNode {
     ///
     /// RabbitMQ is not installed.
     pub fn prepare_with(settings: &str) -> Result<Self, FaultError> {
-        Self::in_folder(&fresh_folder(), settings)
+        Self::in_folder(&fresh_folder(), settings)?.on_a_leash()
     }
 
     fn in_folder(folder: &Path, settings: &str) -> Result<Self, FaultError> {
@@ -95,6 +98,7 @@ impl RabbitMqNode {
             epmd_port,
             dist_port: free_port()?,
             shared: None,
+            leash: None,
         };
         for inner in [home, &folder.join("mnesia"), &folder.join("log")] {
             let made = fs::create_dir_all(inner);
@@ -116,6 +120,14 @@ impl RabbitMqNode {
         write("enabled_plugins", "[].\n")?;
         write("env.conf", "")?;
         Ok(node)
+    }
+
+    /// The node, to end with this process.
+    fn on_a_leash(mut self) -> Result<Self, FaultError> {
+        let epmd = format!("ERL_EPMD_PORT={} epmd -kill", self.epmd_port);
+        let leash = Leash::with_command(Some(&self.folder), &epmd);
+        self.leash = Some(leash.map_err(FaultError::io("run a shell"))?);
+        Ok(self)
     }
 
     /// `amqp://127.0.0.1:port` and what follows it in a URI.
@@ -152,6 +164,10 @@ impl RabbitMqNode {
             .process_group(0);
         let script = command.spawn();
         let mut script = script.map_err(FaultError::io("run RabbitMQ's script"))?;
+        if let Some(leash) = &self.leash {
+            let held = leash.hold(script.id());
+            held.map_err(FaultError::io("hold the node"))?;
+        }
         within(START, "RabbitMQ starts", || {
             if let Ok(Some(status)) = script.try_wait() {
                 let output = fs::read_to_string(self.folder.join("output"));
@@ -205,6 +221,9 @@ impl RabbitMqNode {
             Ok((ended && !self.listens()).then_some(()))
         })?;
         fs::remove_file(self.folder.join("pid")).ok();
+        if let Some(leash) = &self.leash {
+            leash.free().map_err(FaultError::io("let go of the node"))?;
+        }
         Ok(())
     }
 

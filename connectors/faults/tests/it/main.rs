@@ -2,5 +2,6 @@
 
 #![cfg(test)]
 
+mod leash;
 mod proxy;
 mod rabbitmq;

@@ -1,0 +1,92 @@
+//! What a process started ends with it, even if it is killed.
+
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Reads process groups, of which the last one counts, until `done` or the end of its input. The
+/// end comes with the owner's, which has the only other end of the pipe: then it ends the group,
+/// runs a command (`$1`) and removes a folder (`$2`).
+const WATCH: &str = r#"
+while read -r line; do
+    [ "$line" != done ] || exit 0
+    group=$line
+done
+[ -z "$group" ] || kill -s KILL -- "-$group"
+eval "$1"
+[ -n "$2" ] || exit 0
+for try in 1 2 3 4 5; do
+    rm -rf -- "$2"
+    # Somebody who is about to end may still write there.
+    sleep 1
+    [ -e "$2" ] || exit
+done
+"#;
+
+/// Ends a process group and removes a folder when this process ends without having done so itself:
+/// no destructor runs when it is killed.
+///
+/// A shell does it, which waits for the end of a pipe. Dropping the leash lets go of both.
+#[derive(Debug)]
+pub struct Leash {
+    shell: Child,
+}
+
+impl Leash {
+    /// Holds a folder, if there is one, and no process yet.
+    ///
+    /// # Errors
+    ///
+    /// There is no shell.
+    pub fn new(folder: Option<&Path>) -> io::Result<Self> {
+        Self::with_command(folder, "")
+    }
+
+    /// Runs a shell's command at the end as well, before the folder is removed.
+    pub(crate) fn with_command(folder: Option<&Path>, command: &str) -> io::Result<Self> {
+        let shell = Command::new("sh")
+            .args(["-c", WATCH, "leash", command])
+            .arg(folder.unwrap_or_else(|| Path::new("")))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // An interrupt of the owner is not for it.
+            .process_group(0)
+            .spawn()?;
+        Ok(Self { shell })
+    }
+
+    /// Holds a process group, which its first process gave its id, in place of the one before.
+    ///
+    /// # Errors
+    ///
+    /// The shell was ended.
+    pub fn hold(&self, group: u32) -> io::Result<()> {
+        self.say(&group.to_string())
+    }
+
+    /// Lets go of the process group: it has ended, and its id may become another's.
+    ///
+    /// # Errors
+    ///
+    /// The shell was ended.
+    pub fn free(&self) -> io::Result<()> {
+        self.say("")
+    }
+
+    fn say(&self, line: &str) -> io::Result<()> {
+        let Some(mut pipe) = self.shell.stdin.as_ref() else {
+            return Ok(());
+        };
+        pipe.write_all(format!("{line}\n").as_bytes())
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if self.say("done").is_ok() {
+            self.shell.wait().ok();
+        }
+    }
+}
