@@ -11,6 +11,7 @@ mod edges;
 mod habits;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod killed;
 mod observability;
 mod poison;
 mod real_log;

@@ -1,5 +1,6 @@
 //! `baler verify` on brokers: seeded runs, spread over their faults.
 
+use crate::killed::leaves_nothing;
 use crate::verify::holds;
 
 #[test]
@@ -77,4 +78,11 @@ fn rabbitmq_keeps_its_promise_while_it_blocks_and_producers_spool() {
         "blocked,overflow,disk-full,torn-write,producer-kill",
         &["--spool"],
     );
+}
+
+#[test]
+fn rabbitmq_ends_with_a_verify_that_is_killed() {
+    // The command, its producers and consumers, the node's script, the node, its port mapper and
+    // the shell that ends them.
+    leaves_nothing("amqp+private:", &[], 9);
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use baler_faults::TcpProxy;
+use baler_faults::{Leash, TcpProxy};
 
 use super::random::Random;
 use crate::args::{FaultChoice, VerifyArgs};
@@ -131,9 +131,12 @@ pub(super) const ANYWHERE: &[FaultChoice] = &[
 /// Faults of disks, where producers have a spool.
 pub(super) const WITH_SPOOL: &[FaultChoice] = &[FaultChoice::DiskFull, FaultChoice::TornWrite];
 
-/// A folder in the temporary folder, removed at the end.
+/// A folder in the temporary folder, removed at the end, even if this process is killed.
 #[derive(Debug)]
-pub(super) struct Scratch(PathBuf);
+pub(super) struct Scratch {
+    path: PathBuf,
+    _leash: Leash,
+}
 
 impl Scratch {
     /// Makes a folder.
@@ -147,18 +150,22 @@ impl Scratch {
         let name = format!("baler-verify-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).map_err(broken)?;
-        Ok(Self(folder))
+        let leash = Leash::new(Some(&folder)).map_err(broken)?;
+        Ok(Self {
+            path: folder,
+            _leash: leash,
+        })
     }
 
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
+        std::fs::remove_dir_all(&self.path).ok();
     }
 }
 

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Child, Stdio};
 
-use baler_faults::TcpProxy;
+use baler_faults::{Leash, TcpProxy};
 use rustix::process::Signal;
 
 use super::{Harm, Stand, broken};
@@ -39,6 +39,8 @@ struct Relay {
     listens_on: SocketAddr,
     sends_to: SocketAddr,
     process: Option<Child>,
+    /// Ends it when this process is killed.
+    leash: Leash,
 }
 
 impl Tcp {
@@ -58,6 +60,7 @@ impl Tcp {
                     listens_on: target,
                     sends_to: consumer,
                     process: None,
+                    leash: Leash::new(None).map_err(broken)?,
                 });
             }
             proxy.set_target(Some(target));
@@ -110,7 +113,9 @@ impl Stand for Tcp {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
-            relay.process = Some(command.spawn().map_err(broken)?);
+            let process = relay.process.insert(command.spawn().map_err(broken)?);
+            // It leads a process group of its own.
+            relay.leash.hold(process.id()).map_err(broken)?;
         }
         Ok(())
     }
@@ -124,6 +129,7 @@ impl Stand for Tcp {
         for relay in &mut self.relays {
             if let Some(mut process) = relay.process.take() {
                 process.wait().map_err(broken)?;
+                relay.leash.free().map_err(broken)?;
             }
         }
         Ok(())
