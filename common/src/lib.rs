@@ -4,5 +4,6 @@
 extern crate self as baler_common;
 
 pub mod container;
+pub mod pattern;
 pub mod record;
 pub mod transport;
