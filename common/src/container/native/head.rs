@@ -20,20 +20,20 @@ const HAS_TIME_SPAN: u16 = 1 << 3;
 const HAS_LOSSES: u16 = 1 << 4;
 const HAS_LOST_CHUNKS: u16 = 1 << 5;
 
-/// What stands in the header.
+/// What stands in the header; a writer borrows what it is told of the chunk.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Head {
-    pub(super) header: ChunkHeader,
+pub(super) struct Head<H = ChunkHeader> {
+    pub(super) header: H,
     pub(super) records: usize,
     pub(super) types: usize,
     pub(super) strings: usize,
     pub(super) time_span: Option<(i64, i64)>,
 }
 
-impl Head {
+impl Head<&ChunkHeader> {
     /// Appends the header.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let header = &self.header;
+        let header = self.header;
         let optional = [
             (LAST_OF_EPOCH, header.last_of_epoch),
             (CLOCK_JUMPED, header.clock_jumped),
@@ -52,7 +52,7 @@ impl Head {
     }
 
     fn write_fields(&self, out: &mut Vec<u8>) {
-        let header = &self.header;
+        let header = self.header;
         let identity = &header.identity;
         out.extend_from_slice(&identity.producer.as_u128().to_le_bytes());
         out.extend_from_slice(&identity.epoch.start_unix_ns.to_le_bytes());
@@ -87,7 +87,9 @@ impl Head {
             }
         }
     }
+}
 
+impl Head {
     /// Reads the header; what later versions may have appended to it is skipped.
     pub(super) fn read(cursor: &mut Cursor<'_>, limits: &Limits) -> Result<Self, DecodeError> {
         let at = cursor.clone();

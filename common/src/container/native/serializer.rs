@@ -45,7 +45,7 @@ impl NativeSerializer {
         self.body.clear();
         self.encoder.encode(batch, &mut self.body);
         let head = Head {
-            header: header.clone(),
+            header,
             records: batch.len(),
             types: columnar::types_of(batch).count(),
             strings: batch.strings().len(),

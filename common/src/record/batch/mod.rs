@@ -114,16 +114,16 @@ impl RecordBatch {
 
     /// The smallest and the largest timestamp, records without one left out.
     pub fn time_span(&self) -> Option<(i64, i64)> {
-        let known = self
-            .tables
-            .iter()
-            .flat_map(|table| &table.timestamps)
-            .copied()
-            .filter(|timestamp| *timestamp != super::NO_TIMESTAMP);
-        known.fold(None, |span, time| match span {
-            None => Some((time, time)),
-            Some((first, last)) => Some((time.min(first), time.max(last))),
-        })
+        let times = self.tables.iter().flat_map(|table| &table.timestamps);
+        // Without a branch a record: a time that is not known widens nothing.
+        let (first, last) = times.fold((i64::MAX, i64::MIN), |(first, last), time| {
+            let known = *time != super::NO_TIMESTAMP;
+            (
+                if known { first.min(*time) } else { first },
+                if known { last.max(*time) } else { last },
+            )
+        });
+        (first <= last).then_some((first, last))
     }
 }
 

@@ -57,6 +57,16 @@ impl StringTable {
         (0..self.ends.len()).filter_map(|id| self.get(u32::try_from(id).ok()?))
     }
 
+    /// All strings, end to end.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where each string ends in the text; it starts where the one before ends.
+    pub(crate) fn ends(&self) -> &[u32] {
+        &self.ends
+    }
+
     /// Appends a string without looking whether it is there; `None` beyond 4 GiB of text.
     pub fn push(&mut self, string: &str) -> Option<u32> {
         let id = u32::try_from(self.ends.len()).ok()?;

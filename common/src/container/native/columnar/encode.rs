@@ -11,6 +11,9 @@ use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct Encoder {
     ints: IntEncoder,
+    schemas: types::Written,
+    /// The tables' positions once empty ones are left out.
+    positions: Vec<u64>,
 }
 
 /// The tables that are written: those that are not empty, with their position in the batch.
@@ -25,7 +28,7 @@ impl Encoder {
     /// Appends the body of a batch.
     pub(in crate::container::native) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
         for (_, table) in types_of(batch) {
-            types::write(table.schema(), out);
+            self.schemas.write(table.schema(), out);
         }
         strings::write(batch.strings(), &mut self.ints, out);
         self.order(batch, out);
@@ -38,21 +41,25 @@ impl Encoder {
         if types_of(batch).nth(1).is_none() {
             return;
         }
+        if batch.tables().iter().all(|table| !table.is_empty()) {
+            let order = batch.order.as_slice();
+            self.ints
+                .write_values(order, u64::from, Sign::Unsigned, out);
+            return;
+        }
         // Empty tables are left out, so that positions behind them move up.
         let mut next = 0;
-        let numbers: Vec<u64> = batch
-            .tables()
-            .iter()
-            .map(|table| {
-                let number = next;
-                next += u64::from(!table.is_empty());
-                number
-            })
-            .collect();
+        self.positions.clear();
+        self.positions.extend(batch.tables().iter().map(|table| {
+            let number = next;
+            next += u64::from(!table.is_empty());
+            number
+        }));
+        let positions = &self.positions;
         let order = batch.order.iter().map(|table| {
             let index = usize::try_from(*table).ok();
             index
-                .and_then(|index| numbers.get(index))
+                .and_then(|index| positions.get(index))
                 .copied()
                 .unwrap_or(0)
         });
@@ -69,8 +76,9 @@ impl Encoder {
         match equal_to_timestamps(table) {
             Some(field) => write_reference(field, out),
             None => {
-                let times = table.timestamps().iter().map(|time| time.cast_unsigned());
-                self.ints.write(times, Sign::Signed, out);
+                let times = table.timestamps();
+                self.ints
+                    .write_values(times, i64::cast_unsigned, Sign::Signed, out);
             }
         }
     }
@@ -79,21 +87,19 @@ impl Encoder {
     fn column(&mut self, column: &Column, out: &mut Vec<u8>) {
         let ints = &mut self.ints;
         match column {
-            Column::Bool(values) => {
-                ints.write(values.iter().map(|v| u64::from(*v)), Sign::Unsigned, out);
-            }
+            Column::Bool(values) => ints.write_values(values, u64::from, Sign::Unsigned, out),
             Column::Char(values) => {
-                let codes = values.iter().map(|v| u64::from(u32::from(*v)));
-                ints.write(codes, Sign::Unsigned, out);
+                let code = |value| u64::from(u32::from(value));
+                ints.write_values(values, code, Sign::Unsigned, out);
             }
             Column::Enum(values) | Column::F32(values) | Column::String(values) => {
-                ints.write(values.iter().map(|v| u64::from(*v)), Sign::Unsigned, out);
+                ints.write_values(values, u64::from, Sign::Unsigned, out);
             }
             Column::F64(values) | Column::Unsigned(values) => {
-                ints.write(values.iter().copied(), Sign::Unsigned, out);
+                ints.write_values(values, |value| value, Sign::Unsigned, out);
             }
             Column::Signed(values) => {
-                ints.write(values.iter().map(|v| v.cast_unsigned()), Sign::Signed, out);
+                ints.write_values(values, i64::cast_unsigned, Sign::Signed, out);
             }
             Column::Bytes(column) => {
                 ints.write(lengths(&column.ends), Sign::Unsigned, out);
@@ -103,9 +109,8 @@ impl Encoder {
                 }
             }
             Column::Optional(column) => {
-                let valid = column.positions.iter();
-                let valid = valid.map(|at| u64::from(*at != OptionalColumn::ABSENT));
-                ints.write(valid, Sign::Unsigned, out);
+                let valid = |at| u64::from(at != OptionalColumn::ABSENT);
+                ints.write_values(&column.positions, valid, Sign::Unsigned, out);
                 self.column(&column.present, out);
             }
             Column::List(column) => {
@@ -122,7 +127,7 @@ impl Encoder {
 }
 
 /// Ends to lengths.
-fn lengths(ends: &[u32]) -> impl Iterator<Item = u64> {
+pub(super) fn lengths(ends: &[u32]) -> impl Iterator<Item = u64> {
     let starts = std::iter::once(0).chain(ends.iter().copied());
     ends.iter()
         .zip(starts)

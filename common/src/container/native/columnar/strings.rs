@@ -1,9 +1,10 @@
 //! The string table in a body; FORMAT.md, "Strings".
 
+use super::encode::lengths;
 use super::ints::{self, IntDecoder, IntEncoder, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::num::{to_u64, to_usize};
+use crate::container::num::to_usize;
 use crate::record::StringTable;
 
 /// The lengths as a column, then the text.
@@ -15,11 +16,8 @@ pub(super) fn write(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<
         return;
     }
     out.push(PLAIN);
-    let lengths = strings.iter().map(|string| to_u64(string.len()));
-    ints.write(lengths, Sign::Unsigned, out);
-    for string in strings.iter() {
-        out.extend_from_slice(string.as_bytes());
-    }
+    ints.write(lengths(strings.ends()), Sign::Unsigned, out);
+    out.extend_from_slice(strings.text().as_bytes());
 }
 
 /// Reads a table of so many strings.

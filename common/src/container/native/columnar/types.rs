@@ -23,8 +23,40 @@ const FIELD_MEMORY_BYTES: usize = 256;
 /// checks for duplicates.
 const VARIANT_MEMORY_BYTES: usize = 64;
 
+/// How many types are kept as bytes; beyond them all are forgotten.
+const MOST_WRITTEN: usize = 64;
+
+/// Types as they were written before: a type is compared with the well-known ones, and described,
+/// once for many chunks.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The bytes of all schemas, end to end, and where each ends.
+    bytes: Vec<u8>,
+    schemas: Vec<(Arc<Schema>, usize)>,
+}
+
+impl Written {
+    /// Appends a schema: by number if it is well-known, in full otherwise.
+    pub(super) fn write(&mut self, schema: &Arc<Schema>, out: &mut Vec<u8>) {
+        let is_it = |(known, _): &(Arc<Schema>, usize)| Arc::ptr_eq(known, schema);
+        let position = self.schemas.iter().position(is_it).unwrap_or_else(|| {
+            if self.schemas.len() >= MOST_WRITTEN {
+                self.schemas.clear();
+                self.bytes.clear();
+            }
+            write(schema, &mut self.bytes);
+            self.schemas.push((Arc::clone(schema), self.bytes.len()));
+            self.schemas.len() - 1
+        });
+        let end = |position: usize| self.schemas.get(position).map(|(_, end)| *end);
+        let start = position.checked_sub(1).and_then(end).unwrap_or(0);
+        let bytes = end(position).and_then(|end| self.bytes.get(start..end));
+        out.extend_from_slice(bytes.unwrap_or_default());
+    }
+}
+
 /// Appends a schema: by number if it is well-known, in full otherwise.
-pub(super) fn write(schema: &Schema, out: &mut Vec<u8>) {
+fn write(schema: &Schema, out: &mut Vec<u8>) {
     match well_known::number(schema) {
         Some(number) => varint::write(out, number),
         None => {

@@ -14,23 +14,68 @@ pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
     (count / 8).saturating_mul(width) + (count % 8 * width).div_ceil(8)
 }
 
-/// Appends the numbers; each must fit into `width` bits.
-pub(super) fn pack(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
-    let mut pending = 0_u128;
-    let mut pending_bits = 0;
-    for number in numbers {
-        pending |= u128::from(number) << pending_bits;
-        pending_bits += width;
-        if pending_bits >= 64 {
-            if let Some(word) = pending.to_le_bytes().first_chunk::<8>() {
-                out.extend_from_slice(word);
-            }
-            pending >>= 64;
-            pending_bits -= 64;
+/// Packs numbers behind one another.
+#[derive(Debug)]
+pub(super) struct Packer<'a> {
+    width: u32,
+    /// The lowest `pending_bits` bits are still to be written; always fewer than 64.
+    pending: u64,
+    pending_bits: u32,
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Packer<'a> {
+    /// For so many numbers, each of which must fit into `width` bits.
+    pub(super) fn new(count: usize, width: u32, out: &'a mut Vec<u8>) -> Self {
+        out.reserve(packed_bytes(count, width));
+        Self {
+            width,
+            pending: 0,
+            pending_bits: 0,
+            out,
         }
     }
-    let bytes = to_usize(pending_bits.div_ceil(8).into());
-    out.extend(pending.to_le_bytes().into_iter().take(bytes));
+
+    /// Adds the numbers, given by fours and what is left.
+    pub(super) fn add(
+        mut self,
+        fours: impl Iterator<Item = [u64; 4]>,
+        rest: impl Iterator<Item = u64>,
+    ) {
+        let width = self.width;
+        // Narrow numbers are joined first, which need not wait for one another.
+        match width {
+            0 => return,
+            1..=16 => fours.for_each(|[a, b, c, d]| {
+                let (low, high) = (a | b << width, c | d << width);
+                self.push(low | high << (2 * width), 4 * width);
+            }),
+            17..=32 => fours.for_each(|[a, b, c, d]| {
+                self.push(a | b << width, 2 * width);
+                self.push(c | d << width, 2 * width);
+            }),
+            _ => fours.for_each(|four| four.into_iter().for_each(|it| self.push(it, width))),
+        }
+        rest.for_each(|number| self.push(number, width));
+        let bytes = to_usize(self.pending_bits.div_ceil(8).into());
+        let last = self.pending.to_le_bytes();
+        self.out
+            .extend_from_slice(last.get(..bytes).unwrap_or(&last));
+    }
+
+    /// Adds a number of up to 64 bits.
+    fn push(&mut self, number: u64, bits: u32) {
+        let filled = self.pending_bits + bits;
+        let word = self.pending | number << self.pending_bits;
+        if filled < 64 {
+            (self.pending, self.pending_bits) = (word, filled);
+        } else {
+            self.out.extend_from_slice(&word.to_le_bytes());
+            // Nothing is left of a number that fitted exactly.
+            self.pending = number.checked_shr(64 - self.pending_bits).unwrap_or(0);
+            self.pending_bits = filled - 64;
+        }
+    }
 }
 
 /// Hands so many numbers to `take`. Numbers that are not there are 0: callers check that `packed`
@@ -69,16 +114,21 @@ fn halves(number: u128) -> [u64; 2] {
 mod tests {
     use super::*;
 
+    fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
+        let (fours, rest) = numbers.as_chunks();
+        Packer::new(numbers.len(), width, out).add(fours.iter().copied(), rest.iter().copied());
+    }
+
     #[test]
     fn numbers_survive_at_every_width_and_count() {
         for bits in 0..=64 {
-            for count in 0..20_u64 {
+            for count in (0..20_u64).chain(60..70).chain(120..140) {
                 let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
                 let numbers: Vec<u64> = (0..count)
                     .map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask)
                     .collect();
                 let mut packed = Vec::new();
-                pack(numbers.iter().copied(), bits, &mut packed);
+                pack(&numbers, bits, &mut packed);
                 assert_eq!(packed.len(), packed_bytes(numbers.len(), bits), "{bits}");
                 let mut found = Vec::new();
                 unpack(&packed, numbers.len(), bits, |number| found.push(number));
@@ -90,7 +140,7 @@ mod tests {
     #[test]
     fn the_first_number_stands_in_the_lowest_bits() {
         let mut packed = Vec::new();
-        pack([0b101, 0b011, 0b110].into_iter(), 3, &mut packed);
+        pack(&[0b101, 0b011, 0b110], 3, &mut packed);
         assert_eq!(packed, [0b1001_1101, 0b1]);
     }
 }

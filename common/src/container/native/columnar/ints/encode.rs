@@ -1,7 +1,9 @@
 //! Columns of integers, written in their cheapest encoding.
 
 use super::dictionary::Dictionary;
+use super::narrow::{Lane, Narrowed, narrow};
 use super::runs::Runs;
+use super::simple::write_constant;
 use super::stats::{Stats, column_bytes};
 use super::{REFERENCE, Sign};
 use crate::container::native::write::prefixed_by_length;
@@ -11,43 +13,74 @@ use crate::container::varint;
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntEncoder {
     lanes: Vec<u64>,
+    offsets: Vec<i32>,
+    search: Search,
+}
+
+/// The encodings that have to be looked for.
+#[derive(Debug, Default)]
+struct Search {
     runs: Runs,
     dictionary: Dictionary,
 }
 
 impl IntEncoder {
-    /// Appends a column in its cheapest encoding; one without a lane takes no byte.
+    /// Appends a column of these lanes in its cheapest encoding; one without a lane takes no byte.
     pub(in crate::container::native) fn write(
         &mut self,
         lanes: impl Iterator<Item = u64>,
         sign: Sign,
         out: &mut Vec<u8>,
     ) {
-        self.lanes.clear();
-        self.lanes.extend(lanes);
-        if self.lanes.is_empty() {
+        let mut own = std::mem::take(&mut self.lanes);
+        own.clear();
+        own.extend(lanes);
+        self.write_values(&own, |lane| lane, sign, out);
+        self.lanes = own;
+    }
+
+    /// Appends a column of what `lane` makes of the values.
+    pub(in crate::container::native) fn write_values<T: Copy>(
+        &mut self,
+        values: &[T],
+        lane: impl Fn(T) -> u64,
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(first) = values.first().map(|value| lane(*value)) else {
             return;
+        };
+        match narrow(values, &lane, first, &mut self.offsets) {
+            Narrowed::Constant => return write_constant(first, sign, out),
+            Narrowed::Near => {
+                if let Some(stats) = Stats::of_near(&self.offsets, first, sign) {
+                    return self.search.write(&self.offsets, &stats, out);
+                }
+            }
+            Narrowed::Far => {}
         }
+        self.lanes.clear();
+        self.lanes.extend(values.iter().map(|value| lane(*value)));
         let stats = Stats::of(&self.lanes, sign);
+        self.search.write(&self.lanes, &stats, out);
+    }
+}
+
+impl Search {
+    fn write<L: Lane>(&mut self, lanes: &[L], stats: &Stats, out: &mut Vec<u8>) {
         let (simple, payload_bytes) = stats.cheapest();
         let simple_bytes = column_bytes(payload_bytes);
         let run_bytes = self
             .runs
-            .find(&self.lanes, &stats)
+            .find(lanes, stats)
             .filter(|bytes| *bytes < simple_bytes);
         let best = run_bytes.unwrap_or(simple_bytes);
-        // A dictionary has at least two entries, a bit for each lane and four bytes around them.
-        let least = self.lanes.len() / 8 + 6;
-        let dictionary_bytes = (best > least)
-            .then(|| self.dictionary.find(&self.lanes, sign))
-            .flatten()
-            .filter(|bytes| *bytes < best);
-        if dictionary_bytes.is_some() {
-            self.dictionary.write(sign, out);
+        if self.dictionary.find(lanes, stats, best).is_some() {
+            self.dictionary.write(stats.sign, out);
         } else if run_bytes.is_some() {
-            self.runs.write(sign, out);
+            self.runs.write(stats.sign, out);
         } else {
-            simple.write(&self.lanes, &stats, out);
+            simple.write(lanes, stats, out);
         }
     }
 }
@@ -56,4 +89,70 @@ impl IntEncoder {
 pub(in crate::container::native) fn write_reference(field: u64, out: &mut Vec<u8>) {
     out.push(REFERENCE);
     prefixed_by_length(out, |out| varint::write(out, field));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The column as it is written when no lane is near another.
+    fn wide(lanes: &[u64], sign: Sign) -> Vec<u8> {
+        let mut column = Vec::new();
+        Search::default().write(lanes, &Stats::of(lanes, sign), &mut column);
+        column
+    }
+
+    /// Columns in which every encoding is the cheapest at times, near one another or not.
+    fn lanes() -> impl Strategy<Value = Vec<u64>> {
+        let first = prop_oneof![Just(0), Just(1 << 63), Just(u64::MAX), any::<u64>()];
+        let bits = prop_oneof![4 => 0_u32..12, 2 => 12_u32..34, 1 => 34_u32..65];
+        let step = prop_oneof![Just(0), Just(1_000_u64), any::<u64>()];
+        let repeats = prop_oneof![Just(1_usize), 1_usize..9];
+        let count = prop_oneof![3 => 1_usize..70, 1 => 250_usize..1_200];
+        (first, bits, step, repeats, count).prop_flat_map(|(first, bits, step, repeats, count)| {
+            vec(any::<u64>(), count).prop_map(move |noise| {
+                let lane = |(number, noise): (u64, u64)| {
+                    let above = noise & u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+                    first
+                        .wrapping_add(step.wrapping_mul(number))
+                        .wrapping_add(above)
+                };
+                let runs = (0..).zip(noise).map(lane);
+                runs.flat_map(|lane| std::iter::repeat_n(lane, repeats))
+                    .collect()
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn lanes_in_half_the_width_yield_the_same_bytes(lanes in lanes()) {
+            let mut encoder = IntEncoder::default();
+            for sign in [Sign::Signed, Sign::Unsigned] {
+                let mut column = Vec::new();
+                encoder.write_values(&lanes, |lane| lane, sign, &mut column);
+                prop_assert_eq!(&column, &wide(&lanes, sign));
+                column.clear();
+                encoder.write(lanes.iter().copied(), sign, &mut column);
+                prop_assert_eq!(&column, &wide(&lanes, sign));
+            }
+        }
+
+        #[test]
+        fn dictionary_is_found_unless_it_would_be_longer(lanes in lanes()) {
+            // What was ruled out beforehand: with no limit, the search goes to its end.
+            for sign in [Sign::Signed, Sign::Unsigned] {
+                let stats = Stats::of(&lanes, sign);
+                let best = stats.cheapest_column();
+                let unlimited = Dictionary::default().find(&lanes, &stats, usize::MAX);
+                let found = Dictionary::default().find(&lanes, &stats, best);
+                prop_assert_eq!(found, unlimited.filter(|bytes| *bytes < best));
+            }
+        }
+    }
 }

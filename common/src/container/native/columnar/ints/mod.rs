@@ -3,7 +3,9 @@
 //! Everything but text and bytes becomes 64-bit *lanes*: signed numbers are extended by their
 //! sign, unsigned ones by zeros, floats are their bits, strings their ids.
 //!
-//! - `stats`: one pass over the lanes, which yields the exact size of every simple encoding.
+//! - `narrow`: lanes that are near one another, in half the width.
+//! - `stats`: one pass over the lanes, which yields the cheapest simple encoding; `sizes` and
+//!   `distinct`: what is counted only where it can matter.
 //! - `simple`: the encodings that are one stream: constant, fixed, packed, varint, and deltas.
 //! - `runs`, `dictionary`: the encodings that are made of simple ones.
 //! - `encode`: takes the cheapest; `decode`: reads any.
@@ -11,9 +13,12 @@
 mod bits;
 mod decode;
 mod dictionary;
+mod distinct;
 mod encode;
+mod narrow;
 mod runs;
 mod simple;
+mod sizes;
 mod stats;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Run length: the lane of each run, and how long it is.
 
+use super::narrow::Lane;
 use super::simple::read_part;
 use super::stats::{Stats, column_bytes};
 use super::{RUN_LENGTH, Sign};
@@ -19,14 +20,15 @@ pub(super) struct Runs {
 
 impl Runs {
     /// Finds the runs, if they can be worth it; returns how many bytes the column would have.
-    pub(super) fn find(&mut self, lanes: &[u64], stats: &Stats) -> Option<usize> {
+    pub(super) fn find<L: Lane>(&mut self, lanes: &[L], stats: &Stats) -> Option<usize> {
         if stats.runs > stats.count / 2 {
             return None;
         }
         self.lanes.clear();
         self.repeats.clear();
         for run in lanes.chunk_by(|a, b| a == b) {
-            self.lanes.extend(run.first());
+            let first = run.first().map(|lane| lane.wide(stats.first));
+            self.lanes.extend(first);
             self.repeats.push(to_u64(run.len() - 1));
         }
         let (lanes, repeats) = self.stats(stats.sign);

@@ -1,11 +1,11 @@
 //! Encodings that are one stream of numbers.
 
-use super::bits::{pack, packed_bytes, unpack, width};
+use super::bits::{Packer, packed_bytes, unpack, width};
+use super::narrow::Lane;
 use super::stats::Stats;
 use super::{CONSTANT, DELTA_PACKED, DELTA_VARINT, FIXED, PACKED, Sign, VARINT};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::native::write::prefixed_by_length;
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 
@@ -62,43 +62,68 @@ impl Simple {
         }
     }
 
-    /// Appends a column in this encoding.
-    pub(super) fn write(self, lanes: &[u64], stats: &Stats, out: &mut Vec<u8>) {
+    /// Appends a column in this encoding, which is the one that the statistics name.
+    pub(super) fn write<L: Lane>(self, lanes: &[L], stats: &Stats, out: &mut Vec<u8>) {
+        let (cheapest, payload_bytes) = stats.cheapest();
+        debug_assert_eq!(self, cheapest, "the length is that of the cheapest");
         out.push(self.code());
-        prefixed_by_length(out, |out| self.write_payload(lanes, stats, out));
+        varint::write(out, to_u64(payload_bytes));
+        let start = out.len();
+        self.write_payload(lanes, stats, out);
+        debug_assert_eq!(out.len() - start, payload_bytes, "{self:?}");
     }
 
-    fn write_payload(self, lanes: &[u64], stats: &Stats, out: &mut Vec<u8>) {
-        let sign = stats.sign;
+    fn write_payload<L: Lane>(self, lanes: &[L], stats: &Stats, out: &mut Vec<u8>) {
+        let (sign, first) = (stats.sign, stats.first);
+        let wide = |lane: &L| lane.wide(first);
+        let delta = |before: &L, lane: &L| wide(lane).wrapping_sub(wide(before));
+        let behind = lanes.get(1..).unwrap_or_default();
         match self {
-            Self::Constant => sign.write(stats.first, out),
-            Self::Varint => lanes.iter().for_each(|lane| sign.write(*lane, out)),
+            Self::Constant => sign.write(first, out),
+            Self::Varint => lanes.iter().for_each(|lane| sign.write(wide(lane), out)),
             Self::DeltaVarint => {
-                sign.write(stats.first, out);
-                deltas(lanes).for_each(|delta| varint::write_signed(out, delta.cast_signed()));
+                sign.write(first, out);
+                for (before, lane) in lanes.iter().zip(behind) {
+                    varint::write_signed(out, delta(before, lane).cast_signed());
+                }
             }
             Self::Packed => {
                 let bits = width(stats.range);
                 sign.write(stats.smallest, out);
                 out.extend(u8::try_from(bits));
-                let above = lanes.iter().map(|lane| lane.wrapping_sub(stats.smallest));
-                pack(above, bits, out);
+                let above = |lane: &L| wide(lane).wrapping_sub(stats.smallest);
+                let (fours, rest) = lanes.as_chunks();
+                let fours = fours.iter().map(|four| four.each_ref().map(above));
+                Packer::new(lanes.len(), bits, out).add(fours, rest.iter().map(above));
             }
             Self::DeltaPacked => {
                 let bits = width(stats.delta_range);
-                let smallest = stats.smallest_delta.cast_unsigned();
-                sign.write(stats.first, out);
+                sign.write(first, out);
                 varint::write_signed(out, stats.smallest_delta);
                 out.extend(u8::try_from(bits));
-                let above = deltas(lanes).map(|delta| delta.wrapping_sub(smallest));
-                pack(above, bits, out);
+                let smallest = stats.smallest_delta.cast_unsigned();
+                let above = |(before, lane)| delta(before, lane).wrapping_sub(smallest);
+                let (fours_before, rest_before) = lanes
+                    .get(..behind.len())
+                    .unwrap_or_default()
+                    .as_chunks::<4>();
+                let (fours, rest) = behind.as_chunks::<4>();
+                let fours = fours_before.iter().zip(fours);
+                let fours = fours.map(|([a, b, c, d], [e, f, g, h])| {
+                    [(a, e), (b, f), (c, g), (d, h)].map(above)
+                });
+                let rest = rest_before.iter().zip(rest).map(above);
+                Packer::new(behind.len(), bits, out).add(fours, rest);
             }
             Self::Fixed => {
                 let bytes = stats.fixed_width();
                 out.push(bytes);
-                let bytes = usize::from(bytes);
-                for lane in lanes {
-                    out.extend(lane.to_le_bytes().into_iter().take(bytes));
+                let lanes = lanes.iter().map(wide);
+                match bytes {
+                    1 => write_fixed::<1>(lanes, out),
+                    2 => write_fixed::<2>(lanes, out),
+                    4 => write_fixed::<4>(lanes, out),
+                    _ => write_fixed::<8>(lanes, out),
                 }
             }
         }
@@ -155,12 +180,23 @@ impl Simple {
     }
 }
 
-/// The differences between neighbours, wrapping.
-fn deltas(lanes: &[u64]) -> impl Iterator<Item = u64> {
-    let behind = lanes.iter().skip(1);
-    behind
-        .zip(lanes)
-        .map(|(lane, before)| lane.wrapping_sub(*before))
+/// Appends a column of equal lanes.
+pub(super) fn write_constant(lane: u64, sign: Sign, out: &mut Vec<u8>) {
+    out.push(CONSTANT);
+    varint::write(out, to_u64(varint::size(sign.code(lane))));
+    sign.write(lane, out);
+}
+
+/// Appends the lowest bytes of each lane.
+fn write_fixed<const BYTES: usize>(lanes: impl ExactSizeIterator<Item = u64>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + lanes.len() * BYTES, 0);
+    let (fixed, _) = out.get_mut(start..).unwrap_or_default().as_chunks_mut();
+    for (to, lane) in fixed.iter_mut().zip(lanes) {
+        if let Some(low) = lane.to_le_bytes().first_chunk::<BYTES>() {
+            *to = *low;
+        }
+    }
 }
 
 /// A width, then so many numbers of it.

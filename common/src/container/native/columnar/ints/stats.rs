@@ -1,9 +1,11 @@
-//! What one pass over the lanes tells: the exact size of every simple encoding.
+//! What is known of the lanes of a column, and its cheapest simple encoding.
 
 use super::Sign;
 use super::bits::{packed_bytes, width};
+use super::narrow::Lane;
 use super::simple::Simple;
-use crate::container::num::to_u64;
+use super::sizes::{delta_varint_bytes, varint_bytes};
+use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 
 /// What is known of a column of at least one lane.
@@ -22,37 +24,29 @@ pub(super) struct Stats {
     pub(super) smallest_delta: i64,
     /// By how much the largest difference is larger.
     pub(super) delta_range: u64,
-    varint_bytes: usize,
-    delta_varint_bytes: usize,
+    cheapest: (Simple, usize),
 }
 
 impl Stats {
+    /// Of lanes of any numbers.
     pub(super) fn of(lanes: &[u64], sign: Sign) -> Self {
         let first = lanes.first().copied().unwrap_or(0);
         let bias = sign.bias();
-        let (mut smallest, mut largest) = (u64::MAX, 0);
+        let (mut smallest, mut largest) = (first ^ bias, first ^ bias);
         let (mut smallest_delta, mut largest_delta) = (i64::MAX, i64::MIN);
-        let (mut varint_bytes, mut delta_varint_bytes) = (0, 0);
         let mut runs = 1;
         let mut before = first;
-        for lane in lanes {
+        for lane in lanes.iter().skip(1) {
             let key = *lane ^ bias;
             smallest = key.min(smallest);
             largest = key.max(largest);
-            varint_bytes += varint::size(sign.code(*lane));
-        }
-        for lane in lanes.iter().skip(1) {
             let delta = lane.wrapping_sub(before).cast_signed();
             smallest_delta = delta.min(smallest_delta);
             largest_delta = delta.max(largest_delta);
-            delta_varint_bytes += varint::size(varint::zigzag(delta));
             runs += usize::from(delta != 0);
             before = *lane;
         }
-        if lanes.len() < 2 {
-            (smallest_delta, largest_delta) = (0, 0);
-        }
-        Self {
+        let stats = Self {
             sign,
             count: lanes.len(),
             runs,
@@ -61,49 +55,124 @@ impl Stats {
             range: largest.wrapping_sub(smallest),
             smallest_delta,
             delta_range: largest_delta.wrapping_sub(smallest_delta).cast_unsigned(),
-            varint_bytes,
-            delta_varint_bytes,
+            cheapest: (Simple::Constant, 0),
+        };
+        stats.finish(lanes)
+    }
+
+    /// Of lanes that are near the first one; `None` where they are on both sides of the end of
+    /// the numbers.
+    pub(super) fn of_near(offsets: &[i32], first: u64, sign: Sign) -> Option<Self> {
+        let (mut smallest, mut largest) = (0, 0);
+        let (mut smallest_delta, mut largest_delta) = (i32::MAX, i32::MIN);
+        let mut changes = 0_u32;
+        let behind = offsets.get(1..).unwrap_or_default();
+        // Nothing depends on what precedes it, so that the compiler takes several at a time.
+        for (before, offset) in offsets.iter().zip(behind) {
+            smallest = smallest.min(*offset);
+            largest = largest.max(*offset);
+            let delta = offset.wrapping_sub(*before);
+            smallest_delta = smallest_delta.min(delta);
+            largest_delta = largest_delta.max(delta);
+            changes = changes.wrapping_add(u32::from(delta != 0));
         }
+        let key = first ^ sign.bias();
+        let [low, high] = [smallest, largest].map(|it: i32| key.checked_add_signed(it.into()));
+        let (low, high) = low.zip(high)?;
+        let delta_range = i64::from(largest_delta).wrapping_sub(smallest_delta.into());
+        let stats = Self {
+            sign,
+            count: offsets.len(),
+            runs: to_usize(changes.into()).saturating_add(1),
+            first,
+            smallest: low ^ sign.bias(),
+            range: high.wrapping_sub(low),
+            smallest_delta: smallest_delta.into(),
+            delta_range: delta_range.cast_unsigned(),
+            cheapest: (Simple::Constant, 0),
+        };
+        Some(stats.finish(offsets))
+    }
+
+    fn finish<L: Lane>(mut self, lanes: &[L]) -> Self {
+        if self.count < 2 {
+            (self.smallest_delta, self.delta_range) = (0, 0);
+        }
+        self.cheapest = self.find_cheapest(lanes);
+        self
     }
 
     /// The cheapest simple encoding, and how many bytes its payload has.
     ///
     /// Among equals the one that is decoded fastest wins.
     pub(super) fn cheapest(&self) -> (Simple, usize) {
-        if self.runs == 1 {
-            return (Simple::Constant, self.number(self.first));
-        }
-        let fixed = self.fixed_width();
-        let deltas = self.count.saturating_sub(1);
-        let first = self.number(self.first);
-        let candidates = [
-            (Simple::Fixed, 1 + self.count * usize::from(fixed)),
-            (
-                Simple::Packed,
-                self.number(self.smallest) + 1 + packed_bytes(self.count, width(self.range)),
-            ),
-            (
-                Simple::DeltaPacked,
-                first
-                    + varint::size(varint::zigzag(self.smallest_delta))
-                    + 1
-                    + packed_bytes(deltas, width(self.delta_range)),
-            ),
-            (Simple::Varint, self.varint_bytes),
-            (Simple::DeltaVarint, first + self.delta_varint_bytes),
-        ];
-        let cheapest = candidates.into_iter().min_by_key(|(_, bytes)| *bytes);
-        cheapest.unwrap_or((Simple::Varint, self.varint_bytes))
+        self.cheapest
     }
 
     /// How many bytes the whole column has in its cheapest simple encoding.
     pub(super) fn cheapest_column(&self) -> usize {
-        column_bytes(self.cheapest().1)
+        column_bytes(self.cheapest.1)
+    }
+
+    fn find_cheapest<L: Lane>(&self, lanes: &[L]) -> (Simple, usize) {
+        if self.runs == 1 {
+            return (Simple::Constant, self.number(self.first));
+        }
+        let deltas = self.count.saturating_sub(1);
+        let first = self.number(self.first);
+        let mut best = (
+            Simple::Fixed,
+            1 + self.count * usize::from(self.fixed_width()),
+        );
+        let mut consider = |simple, bytes| {
+            if bytes < best.1 {
+                best = (simple, bytes);
+            }
+            best.1
+        };
+        consider(
+            Simple::Packed,
+            self.number(self.smallest) + 1 + packed_bytes(self.count, width(self.range)),
+        );
+        let limit = consider(
+            Simple::DeltaPacked,
+            first
+                + varint::size(varint::zigzag(self.smallest_delta))
+                + 1
+                + packed_bytes(deltas, width(self.delta_range)),
+        );
+        // Those of a variable length take another pass, if they can win at all.
+        let limit =
+            varint_bytes(lanes, self, limit).map_or(limit, |bytes| consider(Simple::Varint, bytes));
+        if let Some(bytes) = delta_varint_bytes(lanes, self, limit.saturating_sub(first)) {
+            consider(Simple::DeltaVarint, first + bytes);
+        }
+        best
+    }
+
+    /// The largest lane, as a number of its sign.
+    pub(super) fn largest(&self) -> u64 {
+        self.smallest.wrapping_add(self.range)
+    }
+
+    /// The largest difference between neighbours.
+    pub(super) fn largest_delta(&self) -> i64 {
+        self.smallest_delta.wrapping_add_unsigned(self.delta_range)
+    }
+
+    /// How many different lanes there are at least, without looking at them again: exact where
+    /// they never fall, nor rise by so much that they could begin anew.
+    pub(super) fn least_distinct(&self) -> usize {
+        let steps = to_u64(self.count);
+        let rise = u64::try_from(self.largest_delta()).ok();
+        let rises =
+            self.smallest_delta >= 0 && rise.is_some_and(|rise| rise.checked_mul(steps).is_some());
+        if rises { self.runs } else { 2.min(self.runs) }
     }
 
     /// 1, 2, 4 or 8 bytes: what every lane fits into.
     pub(super) fn fixed_width(&self) -> u8 {
-        let largest = self.smallest.wrapping_add(self.range);
+        let largest = self.largest();
         let bits = match self.sign {
             Sign::Unsigned => width(largest),
             // One bit more for the sign.
