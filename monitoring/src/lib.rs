@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod adaptive;
 mod clock;
 mod collector;
 mod controller;
@@ -12,6 +13,7 @@ mod queue;
 #[cfg(feature = "enable")]
 mod trace;
 
+pub use adaptive::PatternNews;
 #[cfg(feature = "macros")]
 pub use baler_monitoring_macros::probe;
 pub use clock::{Clock, TestClock};

@@ -8,6 +8,8 @@ use baler_common::container::{LossReason, Losses};
 use baler_common::transport::TransportError;
 use bytes::Bytes;
 
+use crate::adaptive::PatternNews;
+
 /// Something that an operator should hear of. Everything is counted as well.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -50,6 +52,8 @@ pub enum Event {
         /// How many records were lost by it.
         records: u64,
     },
+    /// The file of patterns was read, or could not be, or a line of it is wrong.
+    Patterns(PatternNews),
     /// Records that cannot be sent were put aside.
     Quarantined(Quarantined),
 }
@@ -102,6 +106,7 @@ impl fmt::Display for Event {
             Self::Panicked { place, records } => {
                 write!(f, "panic in {place}, {records} records lost")
             }
+            Self::Patterns(news) => fmt::Display::fmt(news, f),
             Self::Quarantined(quarantined) => fmt::Display::fmt(quarantined, f),
         }
     }

@@ -67,6 +67,11 @@ impl Shared {
         self.enabled.swap(enabled, Ordering::Relaxed) != enabled
     }
 
+    /// Makes the collector look around.
+    pub(crate) fn wake(&self) {
+        self.waker.notify();
+    }
+
     /// Asks for a flush; the order is dropped when the collector is gone.
     pub(crate) fn order_flush(&self, order: FlushOrder) {
         let mut orders = self.orders();

@@ -13,6 +13,7 @@ use baler_common::transport::{
 use super::Controller;
 use super::identity::{hostname, new_epoch, random, random_producer};
 use super::settings::{Settings, StartError};
+use crate::adaptive;
 use crate::clock::Clock;
 use crate::collector::{Event, Hooks, Plan, Quarantined, Shared, Waker, spawn};
 use crate::queue::{Overflow, QueueSet};
@@ -30,6 +31,7 @@ pub struct ControllerBuilder {
     experiment_id: i32,
     clock: Clock,
     settings: Settings,
+    pub(super) adaptive: adaptive::Settings,
     hooks: Hooks,
 }
 
@@ -46,6 +48,7 @@ impl ControllerBuilder {
             experiment_id: 0,
             clock: Clock::System,
             settings,
+            adaptive: adaptive::Settings::default(),
             hooks: Hooks::default(),
         }
     }
@@ -258,7 +261,8 @@ impl ControllerBuilder {
             time_unit: "NANOSECONDS".into(),
             number_of_records: 0,
         });
-        let controller = Controller::new(Arc::clone(&shared), metadata, hostname, identity);
+        let (switch, upkeep) = self.adaptive.start();
+        let controller = Controller::new(Arc::clone(&shared), metadata, hostname, identity, switch);
         if settings.enabled {
             // Before the collector runs, so that the metadata is the first record it finds.
             controller.enable();
@@ -274,6 +278,7 @@ impl ControllerBuilder {
             max_chunk_bytes: settings.max_chunk_bytes,
             wait_time: settings.wait_time,
             hooks: self.hooks,
+            upkeep,
         };
         spawn(shared, outbox, plan)?;
         Ok(controller)

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use baler_common::record::{Record, RowWriter};
@@ -19,37 +19,39 @@ static INSTALLATIONS: AtomicU64 = AtomicU64::new(0);
 
 static INSTALLED: RwLock<Option<Controller>> = RwLock::new(None);
 
+/// Held while call sites are told what is recorded, so that of two threads that switch the later one
+/// does not tell what was before; the patterns are tried meanwhile, without [`INSTALLED`].
+static TELLING: Mutex<()> = Mutex::new(());
+
 thread_local! {
     /// The controller that this thread has seen last, and which installation that was.
     static SEEN: RefCell<Option<(u64, Arc<Shared>)>> = const { RefCell::new(None) };
 }
 
 pub(super) fn install(controller: Controller) -> Option<Controller> {
-    let shared = Arc::clone(controller.shared());
+    let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
-    let before = installed.replace(controller);
+    let before = installed.replace(controller.clone());
     INSTALLATIONS.fetch_add(1, Ordering::Release);
-    set_active(shared.is_enabled());
+    drop(installed);
+    tell(&controller);
     before
 }
 
 /// Brings up to date what probes look at, if this is the installed controller.
-pub(super) fn refresh_active(shared: &Arc<Shared>) {
-    // Alone, so that of two threads that switch the later one does not store what was before.
-    let installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
-    if installed
-        .as_ref()
-        .is_some_and(|controller| Arc::ptr_eq(controller.shared(), shared))
-    {
-        set_active(shared.is_enabled());
+pub(crate) fn refresh_active(shared: &Arc<Shared>) {
+    let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(controller) = installed().filter(|it| Arc::ptr_eq(it.shared(), shared)) {
+        tell(&controller);
     }
 }
 
-/// Says whether records are taken: to [`emit`], to calls that end, and to every call site.
-fn set_active(is_active: bool) {
-    ACTIVE.store(is_active, Ordering::Relaxed);
+/// Says what is recorded: to [`emit`], to calls that end, and to every call site.
+fn tell(controller: &Controller) {
+    let is_enabled = controller.shared().is_enabled();
+    ACTIVE.store(is_enabled, Ordering::Relaxed);
     #[cfg(feature = "enable")]
-    crate::probe::set_recording(is_active);
+    crate::probe::set_recording(is_enabled, controller.switch().verdicts());
 }
 
 /// The process-wide controller, if one was installed.

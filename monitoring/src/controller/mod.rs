@@ -1,5 +1,6 @@
 //! The handle by which an application starts, feeds, asks and ends its monitoring.
 
+mod adaptive;
 mod builder;
 mod guard;
 mod identity;
@@ -16,11 +17,13 @@ use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
 pub use builder::ControllerBuilder;
 pub use guard::ShutdownGuard;
+pub(crate) use installed::refresh_active;
 pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "enable")]
 pub(crate) use installed::{is_active, with_shared};
 pub use settings::StartError;
 
+use crate::adaptive::Switch;
 use crate::clock::{Clock, monotonic};
 use crate::collector::{FlushEnd, FlushOrder, Shared, ShutdownReport, Stats};
 use crate::queue;
@@ -58,6 +61,7 @@ struct Handle {
     metadata: Option<KiekerMetadataRecord>,
     hostname: Box<str>,
     identity: ChunkIdentity,
+    switch: Arc<Switch>,
 }
 
 impl Drop for Handle {
@@ -97,12 +101,14 @@ impl Controller {
         metadata: Option<KiekerMetadataRecord>,
         hostname: Box<str>,
         identity: ChunkIdentity,
+        switch: Arc<Switch>,
     ) -> Self {
         let handle = Handle {
             shared,
             metadata,
             hostname,
             identity,
+            switch,
         };
         Self {
             handle: Arc::new(handle),
@@ -111,6 +117,10 @@ impl Controller {
 
     fn shared(&self) -> &Arc<Shared> {
         &self.handle.shared
+    }
+
+    fn switch(&self) -> &Switch {
+        &self.handle.switch
     }
 
     /// Emits a record; whether it was taken.
@@ -163,14 +173,14 @@ impl Controller {
                 .push_aside(KiekerMetadataRecord::schema(), now, write);
         }
         shared.set_enabled(true);
-        installed::refresh_active(shared);
+        refresh_active(shared);
     }
 
     /// Takes no records from now on; what was taken is still delivered. Records that are not taken
     /// do not count as emitted.
     pub fn disable(&self) {
         self.shared().set_enabled(false);
-        installed::refresh_active(self.shared());
+        refresh_active(self.shared());
     }
 
     /// Whether records are taken.
@@ -205,7 +215,7 @@ impl Controller {
         // The collector ends a little earlier, so that its own account comes in time.
         let margin = (timeout / 10).min(Duration::from_millis(50));
         shared.order_stop(by.checked_sub(margin).unwrap_or(now));
-        installed::refresh_active(shared);
+        refresh_active(shared);
         // The child of a fork has no collector to wait for.
         let wait_until = if shared.queues.is_forked() { now } else { by };
         shared.ledger.wait(wait_until).unwrap_or_else(|| {

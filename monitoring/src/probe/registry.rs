@@ -2,21 +2,26 @@
 //!
 //! A site enters itself here at its first call, gets a number that it keeps, and is told whether it
 //! is active; from then on it looks at nothing but its own state.
-//! Whatever decides about that (the installed controller, whether it is enabled) is told to the
-//! registry, which then sets the state of every site.
+//! Whatever decides about that (the installed controller, whether it is enabled, its patterns) is
+//! told to the registry, which then sets the state of every site.
 //! All states are set under one lock, so the last decision is the one that stays; a call that begins
 //! meanwhile may still see the one before, once.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use baler_common::pattern::Action;
 use baler_common::record::Interned;
+
+use crate::adaptive::Verdicts;
 
 use super::site::{Site, SiteNumber};
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
-    sites: Vec::new(),
+    entries: Vec::new(),
     is_recording: false,
+    verdicts: None,
+    changes: 0,
 });
 
 thread_local! {
@@ -27,9 +32,44 @@ thread_local! {
 
 struct Registry {
     /// A site's number is its position plus one.
-    sites: Vec<&'static Site>,
+    entries: Vec<Entry>,
     /// Whether there is an installed controller and it takes records.
     is_recording: bool,
+    /// What its patterns say; `None` as long as there was no controller.
+    verdicts: Option<Verdicts>,
+    /// Counts the lists of patterns.
+    changes: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    site: &'static Site,
+    number: SiteNumber,
+    /// What the patterns say of it.
+    action: Action,
+}
+
+impl Registry {
+    fn is_active(&self, action: Action) -> bool {
+        let verdicts = self.verdicts.as_ref();
+        self.is_recording && verdicts.is_none_or(|verdicts| verdicts.is_active(action))
+    }
+
+    fn tell_all(&self) {
+        for entry in &self.entries {
+            entry
+                .site
+                .set_active(entry.number, self.is_active(entry.action));
+        }
+    }
+}
+
+/// What the patterns say of a site; its signature is made only if there are patterns.
+fn action(site: &Site, verdicts: Option<&Verdicts>) -> Action {
+    match verdicts {
+        Some(verdicts) if !verdicts.is_trivial() => verdicts.action(site.signature().as_str()),
+        _ => Action::Activate,
+    }
 }
 
 /// Enters a site and tells it its state; its number, if it is active.
@@ -39,29 +79,55 @@ struct Registry {
 pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
     let mut registry = lock()?;
     let number = match site.number() {
+        // Another thread's first call was faster.
         Some(number) => number,
         None => {
-            registry.sites.push(site);
-            let number = SiteNumber::new(registry.sites.len())?;
+            let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
+            let action = action(site, registry.verdicts.as_ref());
+            registry.entries.push(Entry {
+                site,
+                number,
+                action,
+            });
             site.set_number(number);
+            site.set_active(number, registry.is_active(action));
             number
         }
     };
-    let is_active = registry.is_recording;
-    site.set_active(number, is_active);
-    is_active.then_some(number)
+    let entry = registry.entries.get(number.index())?;
+    registry.is_active(entry.action).then_some(number)
 }
 
-/// Says whether anything is recorded at all, and tells every site.
-pub(crate) fn set_recording(is_recording: bool) {
+/// Says whether anything is recorded at all, and by which patterns, and tells every site.
+///
+/// To be called by one thread at a time: the patterns are tried without the lock, so that first
+/// calls of other sites need not wait for it.
+pub(crate) fn set_recording(is_recording: bool, verdicts: Verdicts) {
     let Some(mut registry) = lock() else {
         return;
     };
     registry.is_recording = is_recording;
-    for site in &registry.sites {
-        if let Some(number) = site.number() {
-            site.set_active(number, is_recording);
+    let before = registry.verdicts.replace(verdicts.clone());
+    if before.is_some_and(|before| before.has_list_of(&verdicts)) {
+        registry.tell_all();
+        return;
+    }
+    registry.changes = registry.changes.wrapping_add(1);
+    let changes = registry.changes;
+    let mut entries = registry.entries.clone();
+    drop(registry);
+    for entry in &mut entries {
+        entry.action = action(entry.site, Some(&verdicts));
+    }
+    let Some(mut registry) = lock() else {
+        return;
+    };
+    if registry.changes == changes {
+        // Sites that came meanwhile were judged by these patterns.
+        for (entry, judged) in registry.entries.iter_mut().zip(entries) {
+            entry.action = judged.action;
         }
+        registry.tell_all();
     }
 }
 
@@ -73,7 +139,7 @@ pub(crate) fn set_recording(is_recording: bool) {
 pub(crate) fn signature(number: SiteNumber) -> Option<Interned> {
     let site = {
         let registry = lock()?;
-        *registry.sites.get(number.index())?
+        registry.entries.get(number.index())?.site
     };
     // Without the lock: at the first time the signature is made.
     Some(site.signature())
@@ -123,27 +189,31 @@ mod tests {
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn switch(is_recording: bool) {
+        set_recording(is_recording, Verdicts::all_active());
+    }
+
     #[test]
     fn sites_are_numbered_once_and_switched_together() {
         static FIRST: Site = Site::named("registry.first()");
         static SECOND: Site = Site::named("registry.second()");
         let _alone = alone();
-        set_recording(false);
+        switch(false);
         assert!(FIRST.is_unknown());
         assert_eq!(FIRST.active(), None);
         assert!(!FIRST.is_unknown());
         let number = FIRST.number().unwrap();
 
-        set_recording(true);
+        switch(true);
         assert_eq!(FIRST.active(), Some(number));
         let second = SECOND.active().unwrap();
         assert_ne!(second, number);
         assert_eq!(signature(number).unwrap().as_str(), "registry.first()");
         assert_eq!(signature(second).unwrap().as_str(), "registry.second()");
 
-        set_recording(false);
+        switch(false);
         assert_eq!(SECOND.active(), None);
-        set_recording(true);
+        switch(true);
         assert_eq!(SECOND.active(), Some(second));
     }
 
@@ -151,7 +221,7 @@ mod tests {
     fn a_site_entered_by_the_registry_itself_waits_for_another_call() {
         static SITE: Site = Site::named("registry.within()");
         let _alone = alone();
-        set_recording(true);
+        switch(true);
         let locked = lock();
         assert_eq!(SITE.active(), None);
         assert!(SITE.is_unknown());

@@ -68,6 +68,11 @@ impl Dispatch {
         }
     }
 
+    /// Tells the application of something.
+    pub(super) fn tell(&mut self, event: &Event) {
+        self.hooks.tell(event);
+    }
+
     /// Whether another chunk is welcome.
     pub(super) fn has_room(&self) -> bool {
         self.outbox.has_room()

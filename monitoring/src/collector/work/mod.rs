@@ -15,11 +15,13 @@ use super::batch::ClosingRule;
 use super::dispatch::{Dispatch, count};
 use super::drain::Drain;
 use super::encoder::Encoder;
-use super::event::Hooks;
+use super::event::{Event, Hooks};
 use super::flush::{Flush, FlushStage};
 use super::lanes::{Dealer, Lane};
 use super::shared::Shared;
+use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
+use crate::controller::refresh_active;
 use crate::queue::suppress;
 
 /// After so long a round is interrupted, so that orders are not kept waiting by a large backlog.
@@ -38,6 +40,7 @@ pub(crate) struct Plan {
     pub(crate) max_chunk_bytes: usize,
     pub(crate) wait_time: Duration,
     pub(crate) hooks: Hooks,
+    pub(crate) upkeep: Upkeep,
 }
 
 /// Starts the collector's thread.
@@ -71,6 +74,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         idle_ticks: 0,
         flushes: Vec::new(),
         stop: None,
+        upkeep: plan.upkeep,
         shared,
     };
     // Detached: a writer that hangs must not keep anyone waiting for the thread.
@@ -100,6 +104,7 @@ struct Collector {
     flushes: Vec<Flush>,
     /// When to be done at the latest, once that was ordered.
     stop: Option<Instant>,
+    upkeep: Upkeep,
 }
 
 /// How a round over the queues ended.
@@ -151,6 +156,7 @@ impl Collector {
                 stage: FlushStage::Draining(marks),
             });
         }
+        let adapt_at = self.adapt(now);
         let mut made = self.dispatch.next_ticket();
         let mut wake_up = self.dispatch.drive(now, self.stop);
         let round = self.collect(now);
@@ -178,7 +184,19 @@ impl Collector {
         if round == Round::Interrupted && self.dispatch.has_room() {
             return Next::Wait(Duration::ZERO);
         }
-        self.wait(wake_up)
+        self.wait(wake_up.into_iter().chain(adapt_at).min())
+    }
+
+    /// Looks after the patterns; when to do so again at the latest.
+    fn adapt(&mut self, now: Instant) -> Option<Instant> {
+        let tick = self.upkeep.tick(now);
+        for news in self.upkeep.take_news() {
+            self.dispatch.tell(&Event::Patterns(news));
+        }
+        if tick.is_changed {
+            refresh_active(&self.shared);
+        }
+        tick.next
     }
 
     /// How long to wait when nothing wakes the thread.

@@ -1,5 +1,6 @@
 //! Probes record each call once, at the right place of its trace, and only while recording is on.
 
+mod adaptive;
 mod asynchronous;
 mod cancellation;
 mod functions;

@@ -1,0 +1,316 @@
+//! The file of patterns: seen when it changes, and written in one step.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use baler_common::pattern::PatternList;
+
+/// A larger file is not read: it is no list of patterns.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// A file that never is twice the same is taken as it is after so many looks.
+const MOST_CANDIDATES: u32 = 20;
+
+/// A file and what is known of it.
+#[derive(Debug)]
+pub(super) struct PatternFile {
+    path: Arc<Path>,
+    /// When it was read last, and whether it was the same at the read before: a change right after
+    /// a read may leave the file system's time as it was.
+    read_at: Option<(Stamp, bool)>,
+    /// What is in force.
+    text: Option<String>,
+    /// What was found and may still be being written.
+    candidate: Option<String>,
+    candidates: u32,
+    /// Why it could not be read, if that was told.
+    told: Option<(ErrorKind, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+/// What a look at the file found.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// Nothing new.
+    Same,
+    /// Something new that is to be looked at again before it counts.
+    Settling,
+    /// A new text, in force from now on.
+    Changed(String),
+    /// A reason why it cannot be read that was not there before.
+    Failed(io::Error),
+}
+
+impl PatternFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path: path.into(),
+            read_at: None,
+            text: None,
+            candidate: None,
+            candidates: 0,
+            told: None,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Arc<Path> {
+        &self.path
+    }
+
+    /// Looks whether there is something new; a text counts at once if `at_once`, and else when it is
+    /// found a second time.
+    pub(super) fn look(&mut self, at_once: bool) -> Look {
+        match self.read() {
+            Ok(None) => Look::Same,
+            Ok(Some(text)) => {
+                self.told = None;
+                self.judge(text, at_once)
+            }
+            Err(error) => {
+                self.read_at = None;
+                self.candidate = None;
+                let told = (error.kind(), error.to_string());
+                if self.told.as_ref() == Some(&told) {
+                    return Look::Same;
+                }
+                self.told = Some(told);
+                Look::Failed(error)
+            }
+        }
+    }
+
+    fn judge(&mut self, text: String, at_once: bool) -> Look {
+        if self.text.as_ref() == Some(&text) {
+            self.candidate = None;
+            return Look::Same;
+        }
+        let is_settled = self.candidate.as_ref() == Some(&text);
+        if at_once || is_settled || self.candidates >= MOST_CANDIDATES {
+            self.candidate = None;
+            self.candidates = 0;
+            self.text = Some(text.clone());
+            return Look::Changed(text);
+        }
+        self.candidates = self.candidates.saturating_add(1);
+        self.candidate = Some(text);
+        Look::Settling
+    }
+
+    /// What is in the file, `None` if that need not be read again.
+    fn read(&mut self) -> io::Result<Option<String>> {
+        let metadata = fs::metadata(&self.path)?;
+        // Opening a pipe would wait for its other end.
+        if !metadata.is_file() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
+        }
+        let stamp = Stamp {
+            modified: metadata.modified().ok(),
+            bytes: metadata.len(),
+        };
+        let before = self.read_at;
+        if before == Some((stamp, true)) && self.candidate.is_none() {
+            return Ok(None);
+        }
+        let mut text = String::new();
+        let file = File::open(&self.path)?;
+        file.take(MAX_BYTES.saturating_add(1))
+            .read_to_string(&mut text)?;
+        if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+            let problem = "it is larger than 1 MiB";
+            return Err(io::Error::new(ErrorKind::InvalidData, problem));
+        }
+        self.read_at = Some((stamp, before.is_some_and(|(seen, _)| seen == stamp)));
+        Ok(Some(text))
+    }
+
+    /// Writes the list, so that a reader sees either the old file or the new one.
+    pub(super) fn write(&mut self, list: &PatternList) -> io::Result<()> {
+        let mut text = String::from(
+            "# Patterns of adaptive monitoring, written by the application that reads them.\n\
+             # + activates, - deactivates, ~ activates for a part of the time; the last match counts.\n",
+        );
+        write!(text, "{list}").map_err(io::Error::other)?;
+        // The file that a link points to, not the link.
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.to_path_buf());
+        let name = path
+            .file_name()
+            .ok_or(ErrorKind::InvalidInput)?
+            .to_string_lossy();
+        let beside = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
+        let written = write_new(&beside, &text, &path).and_then(|()| fs::rename(&beside, &path));
+        if let Err(error) = written {
+            // It may not even be there.
+            drop(fs::remove_file(&beside));
+            return Err(error);
+        }
+        self.read_at = None;
+        self.candidate = None;
+        self.text = Some(text);
+        Ok(())
+    }
+}
+
+/// Writes a file with the permissions of another one, if that is there.
+fn write_new(path: &Path, text: &str, like: &Path) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(metadata) = fs::metadata(like) {
+        file.set_permissions(metadata.permissions())?;
+    }
+    // Lest a crash leaves an empty file in place of the old one.
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::pattern::Dialect;
+
+    use super::*;
+
+    fn list(text: &str) -> PatternList {
+        PatternList::parse(text, Dialect::Strict).0
+    }
+
+    struct Folder {
+        _folder: tempfile::TempDir,
+        path: PathBuf,
+    }
+
+    impl Folder {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("patterns.conf");
+            Self {
+                _folder: folder,
+                path,
+            }
+        }
+
+        fn put(&self, text: &str) {
+            fs::write(&self.path, text).unwrap();
+        }
+    }
+
+    fn changed(look: Look) -> String {
+        match look {
+            Look::Changed(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_change_counts_when_it_is_seen_twice() {
+        let folder = Folder::new();
+        folder.put("- a.B.c()\n");
+        let mut file = PatternFile::new(folder.path.clone());
+        assert_eq!(changed(file.look(true)), "- a.B.c()\n");
+        assert!(matches!(file.look(false), Look::Same));
+        // Of the same length, and perhaps within the file system's idea of an instant.
+        folder.put("- a.B.d()\n");
+        assert!(matches!(file.look(false), Look::Settling));
+        assert_eq!(changed(file.look(false)), "- a.B.d()\n");
+        assert!(matches!(file.look(false), Look::Same));
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_waited_for() {
+        let folder = Folder::new();
+        folder.put("- *\n+ a.B.c()\n");
+        let mut file = PatternFile::new(folder.path.clone());
+        file.look(true);
+        // Truncated, then written in two steps.
+        folder.put("");
+        assert!(matches!(file.look(false), Look::Settling));
+        folder.put("- *\n");
+        assert!(matches!(file.look(false), Look::Settling));
+        folder.put("- *\n+ a.B.d()\n");
+        assert!(matches!(file.look(false), Look::Settling));
+        assert_eq!(changed(file.look(false)), "- *\n+ a.B.d()\n");
+        // One that stays empty counts.
+        folder.put("");
+        assert!(matches!(file.look(false), Look::Settling));
+        assert_eq!(changed(file.look(false)), "");
+    }
+
+    #[test]
+    fn a_file_that_never_rests_is_taken_in_the_end() {
+        let folder = Folder::new();
+        let mut file = PatternFile::new(folder.path.clone());
+        let taken = (0..100).find(|number| {
+            folder.put(&format!("- a.B.c{number}()\n"));
+            matches!(file.look(false), Look::Changed(_))
+        });
+        assert_eq!(taken, Some(20));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_of_once() {
+        let folder = Folder::new();
+        let mut file = PatternFile::new(folder.path.clone());
+        let failed = |look| matches!(look, Look::Failed(_));
+        assert!(failed(file.look(true)));
+        assert!(matches!(file.look(false), Look::Same));
+        folder.put("- *\n");
+        file.look(true);
+        fs::remove_file(&folder.path).unwrap();
+        assert!(failed(file.look(false)));
+        assert!(matches!(file.look(false), Look::Same));
+        // Back again, as it was.
+        folder.put("- *\n");
+        assert!(matches!(file.look(false), Look::Same));
+        fs::write(&folder.path, b"- \xff\n").unwrap();
+        assert!(failed(file.look(false)));
+        fs::write(&folder.path, vec![b'#'; 2 << 20]).unwrap();
+        assert!(failed(file.look(false)));
+        fs::remove_file(&folder.path).unwrap();
+        fs::create_dir(&folder.path).unwrap();
+        assert!(failed(file.look(false)));
+    }
+
+    #[test]
+    fn what_is_written_replaces_all_of_the_file_and_is_no_news() {
+        let folder = Folder::new();
+        folder.put(&"- a.B.c()\n".repeat(1_000));
+        let mut file = PatternFile::new(folder.path.clone());
+        file.look(true);
+        file.write(&list("+ x.Y.z()")).unwrap();
+        let text = fs::read_to_string(&folder.path).unwrap();
+        assert!(text.ends_with("counts.\n+ x.Y.z()\n"), "{text}");
+        assert!(matches!(file.look(false), Look::Same));
+        // Nothing else is left behind.
+        assert_eq!(
+            fs::read_dir(folder.path.parent().unwrap()).unwrap().count(),
+            1
+        );
+        // Nowhere to write to.
+        let mut nowhere = PatternFile::new(folder.path.join("no").join("where"));
+        assert!(nowhere.write(&list("")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_permissions_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let folder = Folder::new();
+        folder.put("");
+        fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o640)).unwrap();
+        let link = folder.path.with_file_name("link");
+        symlink(&folder.path, &link).unwrap();
+        PatternFile::new(link.clone()).write(&list("- *")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let text = fs::read_to_string(&folder.path).unwrap();
+        assert!(text.ends_with("- *\n"));
+        let mode = fs::metadata(&folder.path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+    }
+}

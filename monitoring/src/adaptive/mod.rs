@@ -1,0 +1,21 @@
+//! Switching probes and samplers at run time, by patterns (Kieker's *adaptive monitoring*).
+//!
+//! ```text
+//! Controller::activate, … ─┐
+//! file, watched ───────────┴> Switch (the list of patterns) ─> every call site's state, samplers
+//! ```
+//!
+//! A change is worked out for each call site once, by whoever makes it; the sites then look at
+//! nothing but their own state.
+//! The file and the duty cycles are looked after by the collector's thread, [`Upkeep`].
+
+mod file;
+mod news;
+mod settings;
+mod switch;
+mod upkeep;
+
+pub use news::PatternNews;
+pub(crate) use settings::Settings;
+pub(crate) use switch::{Switch, Verdicts};
+pub(crate) use upkeep::Upkeep;

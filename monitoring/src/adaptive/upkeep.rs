@@ -1,0 +1,163 @@
+//! What the collector's thread does for adaptive monitoring in between.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use baler_common::pattern::PatternList;
+
+use super::file::{Look, PatternFile};
+use super::news::PatternNews;
+use super::switch::Switch;
+use crate::clock::monotonic;
+
+/// No file is looked at more often.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long a file that changed is given to be complete.
+const SETTLING: Duration = Duration::from_millis(100);
+
+/// So many bad lines of a file are told of.
+const TOLD_LINES: usize = 100;
+
+/// Watches the file, writes it, and keeps duty cycles going.
+#[derive(Debug)]
+pub(crate) struct Upkeep {
+    switch: Arc<Switch>,
+    file: Option<PatternFile>,
+    read_interval: Option<Duration>,
+    update_file: bool,
+    news: Vec<PatternNews>,
+    /// The list that was looked at last.
+    seen: Option<u64>,
+    look_at: Option<Instant>,
+    turn_at: Option<Instant>,
+}
+
+/// What came of a tick.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Tick {
+    /// Whether the call sites have to be told anew.
+    pub(crate) is_changed: bool,
+    /// When to come again at the latest.
+    pub(crate) next: Option<Instant>,
+}
+
+impl Upkeep {
+    /// Reads the file for the first time.
+    pub(super) fn new(
+        switch: Arc<Switch>,
+        file: Option<PathBuf>,
+        read_interval: Duration,
+        update_file: bool,
+    ) -> Self {
+        let watched = file.is_some() && !read_interval.is_zero();
+        let mut upkeep = Self {
+            switch,
+            file: file.map(PatternFile::new),
+            read_interval: watched.then(|| read_interval.max(SHORTEST_INTERVAL)),
+            update_file,
+            news: Vec::new(),
+            seen: None,
+            look_at: None,
+            turn_at: None,
+        };
+        upkeep.look(true);
+        upkeep
+    }
+
+    /// Does what is due. Cheap if that is nothing.
+    pub(crate) fn tick(&mut self, now: Instant) -> Tick {
+        let mut is_changed = false;
+        if self.seen.is_none() {
+            self.look_at = self.interval_from(now);
+        } else if self.look_at.is_some_and(|at| at <= now) {
+            let settling = match self.look(false) {
+                Look::Settling => Some(SETTLING),
+                Look::Changed(_) => {
+                    is_changed = true;
+                    None
+                }
+                Look::Same | Look::Failed(_) => None,
+            };
+            let wait = settling.into_iter().chain(self.read_interval).min();
+            self.look_at = wait.and_then(|wait| now.checked_add(wait));
+        }
+        let changes = self.switch.changes();
+        if self.seen != Some(changes) {
+            self.seen = Some(changes);
+            self.write();
+            self.plan_turn();
+        } else if self.turn_at.is_some_and(|at| at <= now) {
+            is_changed = true;
+            self.plan_turn();
+        }
+        Tick {
+            is_changed,
+            next: [self.look_at, self.turn_at].into_iter().flatten().min(),
+        }
+    }
+
+    /// What is to be told since the last time.
+    pub(crate) fn take_news(&mut self) -> Vec<PatternNews> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn interval_from(&self, now: Instant) -> Option<Instant> {
+        self.read_interval.and_then(|wait| now.checked_add(wait))
+    }
+
+    /// When the next duty cycle changes.
+    fn plan_turn(&mut self) {
+        let valid_for = self.switch.verdicts().valid_for();
+        // Read after the verdicts' time, so that the turn has come by then.
+        self.turn_at = valid_for.and_then(|wait| monotonic().checked_add(wait));
+    }
+
+    fn look(&mut self, at_once: bool) -> Look {
+        let Some(file) = &mut self.file else {
+            return Look::Same;
+        };
+        let path = file.path();
+        let path = Arc::clone(path);
+        let look = file.look(at_once);
+        match &look {
+            Look::Same | Look::Settling => {}
+            Look::Failed(error) => {
+                let error = std::io::Error::new(error.kind(), error.to_string());
+                let error = Arc::new(error);
+                self.news.push(PatternNews::Unreadable { path, error });
+            }
+            Look::Changed(text) => {
+                let (list, errors) = PatternList::parse(text, self.switch.dialect());
+                let (rules, bad_lines) = (list.rules().len(), errors.len());
+                self.switch.take_over(list);
+                for error in errors.into_iter().take(TOLD_LINES) {
+                    let path = Arc::clone(&path);
+                    self.news.push(PatternNews::BadLine { path, error });
+                }
+                self.news.push(PatternNews::Read {
+                    path,
+                    rules,
+                    bad_lines,
+                });
+            }
+        }
+        look
+    }
+
+    /// Writes what the application changed, if it wants that.
+    fn write(&mut self) {
+        let (Some(file), true) = (&mut self.file, self.update_file) else {
+            return;
+        };
+        if let Some(list) = self.switch.take_unwritten()
+            && let Err(error) = file.write(&list)
+        {
+            self.news.push(PatternNews::Unwritable {
+                path: Arc::clone(file.path()),
+                error: Arc::new(error),
+            });
+        }
+    }
+}

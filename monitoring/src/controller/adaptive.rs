@@ -1,0 +1,128 @@
+//! Adaptive monitoring: which probes and samplers are active.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baler_common::pattern::{Action, Dialect, DutyCycle, LineProblem, Pattern, PatternList, Rule};
+
+use super::installed;
+use super::{Controller, ControllerBuilder};
+
+/// # Adaptive monitoring
+///
+/// Which probes record, and which samplers, is decided by patterns over their signatures: the last
+/// pattern that matches counts, and what none matches is active.
+/// They are those of the process-wide controller.
+///
+/// A call that began while its probe was active is recorded when it ends; one that begins while the
+/// patterns change may still go by the ones before, once.
+/// [`emit`](Self::emit) is not affected, as a record has no signature.
+impl Controller {
+    /// Makes the probes that this pattern matches record (Kieker's `activateProbe`).
+    ///
+    /// # Errors
+    ///
+    /// Where the pattern is wrong, or that there are too many; the patterns are then as before.
+    pub fn activate(&self, pattern: &str) -> Result<(), LineProblem> {
+        self.add(pattern, Action::Activate)
+    }
+
+    /// Makes the probes that this pattern matches record no more (Kieker's `deactivateProbe`).
+    ///
+    /// # Errors
+    ///
+    /// As for [`activate`](Self::activate).
+    pub fn deactivate(&self, pattern: &str) -> Result<(), LineProblem> {
+        self.add(pattern, Action::Deactivate)
+    }
+
+    /// Makes the probes that this pattern matches record for a part of the time.
+    ///
+    /// All cycles begin with the controller's start; they change on the collector's thread, hence
+    /// late while that waits for a medium.
+    ///
+    /// # Errors
+    ///
+    /// As for [`activate`](Self::activate).
+    pub fn activate_in_turns(&self, pattern: &str, cycle: DutyCycle) -> Result<(), LineProblem> {
+        self.add(pattern, Action::Cycle(cycle))
+    }
+
+    fn add(&self, pattern: &str, action: Action) -> Result<(), LineProblem> {
+        let pattern = Pattern::parse(pattern, self.switch().dialect())?;
+        self.switch().push(Rule { pattern, action })?;
+        self.patterns_changed();
+        Ok(())
+    }
+
+    /// Replaces all patterns (Kieker's `setProbePatternList`).
+    pub fn set_patterns(&self, patterns: PatternList) {
+        self.switch().replace(patterns);
+        self.patterns_changed();
+    }
+
+    /// The patterns that are in force; the last one that matches counts.
+    pub fn patterns(&self) -> PatternList {
+        PatternList::clone(&self.switch().list())
+    }
+
+    /// Whether a probe with this signature would record now (Kieker's `isProbeActivated`). Tries
+    /// each pattern: for code that makes records of its own, not for every record.
+    pub fn is_probe_active(&self, signature: &str) -> bool {
+        let verdicts = self.switch().verdicts();
+        self.is_enabled() && verdicts.is_active(verdicts.action(signature))
+    }
+
+    fn patterns_changed(&self) {
+        installed::refresh_active(self.shared());
+        // For the file and the next turn of a duty cycle.
+        self.shared().wake();
+    }
+}
+
+/// # Adaptive monitoring
+impl ControllerBuilder {
+    /// How patterns are written, in the file and by [`Controller::activate`]. Default
+    /// [`Dialect::Strict`]: Kieker's syntax without its oversights.
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.adaptive.dialect = dialect;
+        self
+    }
+
+    /// The patterns to begin with. Default none: everything is active. Those of a
+    /// [file](Self::pattern_file) replace them.
+    pub fn patterns(mut self, patterns: PatternList) -> Self {
+        self.adaptive.patterns = patterns;
+        self
+    }
+
+    /// A file of patterns (`kieker.monitoring.adaptiveMonitoring.configFile`): lines with `+` or `-`
+    /// and a pattern, `~ 1s/9s` and a pattern for a part of the time, `#` for comments. Default none.
+    ///
+    /// It is read by [`start`](Self::start), and again when it changes; its patterns then replace
+    /// all others. A change counts when the file was the same for 100 ms, so that a text being
+    /// written is not taken for a whole one.
+    /// Bad lines are left out and told ([`Event::Patterns`](crate::Event::Patterns)); when the file
+    /// cannot be read, the patterns stay as they are. It is 1 MiB large at most.
+    pub fn pattern_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.adaptive.file = Some(path.into());
+        self
+    }
+
+    /// How often to look whether the file has changed, on the collector's thread, from 10 ms on; zero
+    /// for never. Default 30 s (`kieker.monitoring.adaptiveMonitoring.readInterval`).
+    pub fn pattern_read_interval(mut self, interval: Duration) -> Self {
+        self.adaptive.read_interval = interval;
+        self
+    }
+
+    /// Whether patterns that the application changes are written to the file
+    /// (`kieker.monitoring.adaptiveMonitoring.updateConfigFile`). Default false.
+    ///
+    /// The file is replaced in one step, by the collector's thread; what somebody else wrote into it
+    /// meanwhile is lost.
+    pub fn update_pattern_file(mut self, update: bool) -> Self {
+        self.adaptive.update_file = update;
+        self
+    }
+}
