@@ -2,18 +2,19 @@
 
 pub mod brokers;
 mod endpoint;
-mod failure;
 mod medium;
 mod mock;
 mod numbered;
-mod output;
+pub mod overhead;
 pub mod pipeline;
 pub mod restarts;
 mod role;
 pub mod scaling;
 pub mod soak;
 
-pub use failure::Failure;
+use baler_rig::{failure, output};
+
+pub use baler_rig::failure::Failure;
+pub use baler_rig::output::Format;
 pub use medium::Medium;
-pub use output::Format;
 pub use role::child;

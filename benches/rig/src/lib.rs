@@ -13,13 +13,17 @@
 //! - [`regression`]: whether something grows.
 //! - [`child`], [`footprint`]: processes of one's own, what they hold and use.
 //! - [`machine`]: what a result depends on.
-//! - [`report`]: tables and JSON.
+//! - [`overhead`]: what a probe costs the application.
+//! - [`report`], [`output`], [`failure`]: tables and JSON, printed and kept, or why there are none.
 
 pub mod checksum;
 pub mod child;
 pub mod cpu;
+pub mod failure;
 pub mod footprint;
 pub mod machine;
+pub mod output;
+pub mod overhead;
 mod random;
 pub mod regression;
 pub mod report;

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::statistics::student;
+
 /// The slope of the straight line through points, by least squares, with its 95 % confidence
 /// interval.
 ///
@@ -49,22 +51,6 @@ impl Slope {
     pub fn may_be_none(&self) -> bool {
         self.low <= 0.0 && 0.0 <= self.high
     }
-}
-
-/// Student's t for 95 %, both sides: exact for few degrees of freedom, beyond them by
-/// Abramowitz and Stegun, 26.7.5, whose error is below 0.1 %.
-fn student(degrees: f64) -> f64 {
-    const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
-    for (few, t) in (1_u32..).zip(FEW) {
-        if degrees <= f64::from(few) {
-            return t;
-        }
-    }
-    let z = 1.959_964_f64;
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-    z + first / degrees + second / degrees.powi(2) + third / degrees.powi(3)
 }
 
 #[cfg(test)]

@@ -4,4 +4,5 @@
 
 mod brokers;
 mod long;
+mod overhead;
 mod pipeline;

@@ -9,12 +9,12 @@ pub struct Failure(Box<str>);
 
 impl Failure {
     /// For this reason.
-    pub(crate) fn new(reason: impl Into<Box<str>>) -> Self {
+    pub fn new(reason: impl Into<Box<str>>) -> Self {
         Self(reason.into())
     }
 
     /// An error of something that was tried: `what` completes "cannot ...".
-    pub(crate) fn cannot<E: Display>(what: &str) -> impl Fn(E) -> Self {
+    pub fn cannot<E: Display>(what: &str) -> impl Fn(E) -> Self {
         move |error| Self(format!("cannot {what}: {error}").into())
     }
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use baler_rig::machine::Provenance;
-use baler_rig::report::Document;
 use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::machine::Provenance;
+use crate::report::Document;
 
 /// How to print rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,11 +22,13 @@ pub enum Format {
 
 /// The rows of a run, and what they depend on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Results<'a, R> {
+pub struct Results<'a, R> {
     /// The measuring program's name: that of the kept file.
-    pub(crate) name: &'a str,
-    pub(crate) provenance: &'a Provenance,
-    pub(crate) rows: &'a [R],
+    pub name: &'a str,
+    /// What they depend on.
+    pub provenance: &'a Provenance,
+    /// The rows.
+    pub rows: &'a [R],
 }
 
 impl<R: Serialize> Results<'_, R> {
@@ -35,7 +37,7 @@ impl<R: Serialize> Results<'_, R> {
     /// # Errors
     ///
     /// They cannot be written.
-    pub(crate) fn print(
+    pub fn print(
         &self,
         format: Format,
         table: &dyn Fn() -> String,
@@ -54,7 +56,7 @@ impl<R: Serialize> Results<'_, R> {
     /// # Errors
     ///
     /// They cannot be written.
-    pub(crate) fn keep(&self, folder: &Path, table: Option<&str>) -> Result<(), Failure> {
+    pub fn keep(&self, folder: &Path, table: Option<&str>) -> Result<(), Failure> {
         let document = Document {
             provenance: self.provenance,
             rows: self.rows,

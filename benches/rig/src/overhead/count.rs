@@ -1,0 +1,93 @@
+//! Instructions a call, counted by valgrind's tool callgrind: unlike times they hardly differ from run
+//! to run, nor between machines of an architecture.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::case::Case;
+use super::measure::COUNTED;
+use super::run::{Order, Origin};
+use crate::child::Child;
+use crate::failure::Failure;
+use crate::statistics::to_f64;
+
+/// Calls from outside that are counted, after a tenth as many that are not: together their records fit
+/// the queue, so that nothing waits, for valgrind runs one thread at a time.
+const CALLS: u64 = 5_000;
+
+/// How long one run may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Whether valgrind can be run here.
+pub fn is_possible() -> bool {
+    let version = Command::new("valgrind")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    version.is_ok_and(|status| status.success())
+}
+
+/// How many instructions the calling thread executes for an instrumented call of this variant.
+///
+/// Those of other threads are not among them, nor what the operating system does.
+///
+/// # Errors
+///
+/// The program cannot be run so, or failed.
+pub(super) fn instructions_per_call(case: &Case, origin: &Origin<'_>) -> Result<f64, Failure> {
+    let case = Case {
+        calls: CALLS,
+        threads: 1,
+        rate: None,
+        ..case.clone()
+    };
+    let calls = CALLS.saturating_mul(u64::from(case.depth)).max(1);
+    Ok(to_f64(instructions(case, origin)?) / to_f64(calls))
+}
+
+fn instructions(case: Case, origin: &Origin<'_>) -> Result<u64, Failure> {
+    let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
+    let out = folder.path().join("counted");
+    let mut file = OsString::from("--callgrind-out-file=");
+    file.push(&out);
+    let program = env::current_exe().map_err(Failure::cannot("find this program"))?;
+    let mut command = Command::new("valgrind");
+    command
+        .args(["-q", "--tool=callgrind"])
+        // Only inside this function, and a file for each thread, the first being the one that calls.
+        .arg(format!("--toggle-collect=*{COUNTED}*"))
+        .arg("--separate-threads=yes")
+        .arg(file)
+        .arg(program)
+        .args(origin.words)
+        .arg(Order::Call(case).to_json()?);
+    let child = Child::start(command).map_err(Failure::cannot("start valgrind"))?;
+    let answer = child.line(Instant::now() + PATIENCE);
+    answer.map_err(Failure::cannot("count instructions"))?;
+    let ended = child.end(PATIENCE);
+    if !ended.map_err(Failure::cannot("wait for valgrind"))? {
+        return Err(Failure::new("the counted program failed"));
+    }
+    match read(&folder.path().join("counted-01"))? {
+        0 => Err(Failure::new(
+            "no instruction was counted: the program has no function names",
+        )),
+        count => Ok(count),
+    }
+}
+
+/// The total in a file of callgrind: `totals: 123`.
+fn read(path: &Path) -> Result<u64, Failure> {
+    let text = fs::read_to_string(path).map_err(Failure::cannot("read what was counted"))?;
+    let total = text.lines().find_map(|line| {
+        let total = line.strip_prefix("totals:")?;
+        total.trim().parse().ok()
+    });
+    total.ok_or_else(|| Failure::new("callgrind told no total"))
+}

@@ -1,0 +1,200 @@
+//! One repetition: threads that call, in batches that are timed.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::application::Outer;
+use super::case::Case;
+use super::variant::Variant;
+use crate::cpu::{process_cpu_time, thread_cpu_time};
+use crate::failure::Failure;
+use crate::statistics::to_f64;
+
+/// What one repetition found out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// How long each measured batch of all threads took, in nanoseconds.
+    pub batches_ns: Vec<u64>,
+    /// How many instrumented calls a batch has.
+    pub calls_a_batch: u64,
+    /// CPU time of the threads that called, while they measured, in nanoseconds.
+    pub calling_cpu_ns: u64,
+    /// CPU time of all other threads of the process in this time: collectors, exporters, receivers.
+    pub background_cpu_ns: u64,
+    /// Instrumented calls, those of the warm-up included.
+    pub calls: u64,
+    /// How many of them never arrived.
+    pub lost: u64,
+}
+
+impl Measured {
+    /// What a call took on average in each batch, in nanoseconds.
+    pub fn ns_per_call(&self) -> impl Iterator<Item = f64> {
+        let calls = to_f64(self.calls_a_batch.max(1));
+        self.batches_ns.iter().map(move |ns| to_f64(*ns) / calls)
+    }
+
+    /// How many instrumented calls were measured.
+    pub fn measured_calls(&self) -> u64 {
+        let batches = u64::try_from(self.batches_ns.len()).unwrap_or(u64::MAX);
+        batches.saturating_mul(self.calls_a_batch)
+    }
+}
+
+/// Measures a case in this process.
+///
+/// # Errors
+///
+/// The variant cannot be set up, or its account does not add up.
+pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failure> {
+    let running = (variant.set_up)(case)?;
+    let mut measured = call_in_threads(case, running.outer())?;
+    measured.calls = case.instrumented_calls();
+    measured.lost = running.finish(measured.calls)?.lost;
+    Ok(measured)
+}
+
+/// Calls on this very thread, and measures nothing: somebody else counts.
+///
+/// # Errors
+///
+/// As [`measure`].
+pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
+    let running = (variant.set_up)(case)?;
+    let outer = running.outer();
+    // What is set up by a thread's first calls is not counted.
+    let before = case.calls / 10;
+    call_often(before, case, outer);
+    counted_calls(case, outer);
+    let calls = (before + case.calls).saturating_mul(u64::from(case.depth));
+    running.finish(calls).map(drop)
+}
+
+/// The name of the function whose instructions are counted.
+pub(super) const COUNTED: &str = "counted_calls";
+
+#[inline(never)]
+fn counted_calls(case: &Case, outer: Outer) {
+    call_often(case.calls, case, outer);
+}
+
+/// What a calling thread found out.
+struct Thread {
+    batches_ns: Vec<u64>,
+    cpu: Duration,
+}
+
+fn call_in_threads(case: &Case, outer: Outer) -> Result<Measured, Failure> {
+    // All threads begin to measure when the last one is warm.
+    let warm = Barrier::new(case.threads + 1);
+    let go = Barrier::new(case.threads + 1);
+    let (threads, cpu) = thread::scope(|scope| {
+        let handles: Vec<_> = (0..case.threads)
+            .map(|_| scope.spawn(|| call(case, outer, &warm, &go)))
+            .collect();
+        warm.wait();
+        let cpu_before = process_cpu_time();
+        go.wait();
+        let threads: Vec<_> = handles
+            .into_iter()
+            .map(|handle| handle.join().map_err(|_| Failure::new("a thread panicked")))
+            .collect();
+        (threads, process_cpu_time().saturating_sub(cpu_before))
+    });
+    let mut measured = Measured {
+        calls_a_batch: case.batch_calls().saturating_mul(u64::from(case.depth)),
+        ..Measured::default()
+    };
+    let mut calling = Duration::ZERO;
+    for thread in threads {
+        let thread = thread?;
+        measured.batches_ns.extend(thread.batches_ns);
+        calling += thread.cpu;
+    }
+    measured.calling_cpu_ns = nanos(calling);
+    measured.background_cpu_ns = nanos(cpu.saturating_sub(calling));
+    Ok(measured)
+}
+
+fn call(case: &Case, outer: Outer, warm: &Barrier, go: &Barrier) -> Thread {
+    let (warm_up, measured) = case.batches();
+    // Written once, so that no page is new while it is measured.
+    let mut batches_ns = vec![1_u64; measured];
+    let mut pace = Pace::new(case);
+    for _ in 0..warm_up {
+        pace.wait();
+        batch(case, outer);
+    }
+    warm.wait();
+    go.wait();
+    let mut pace = Pace::new(case);
+    let cpu_before = thread_cpu_time();
+    for slot in &mut batches_ns {
+        pace.wait();
+        let begin = Instant::now();
+        batch(case, outer);
+        *slot = nanos(begin.elapsed());
+    }
+    Thread {
+        batches_ns,
+        cpu: thread_cpu_time().saturating_sub(cpu_before),
+    }
+}
+
+/// The loop that is measured, the same machine code for every variant.
+#[inline(never)]
+fn batch(case: &Case, outer: Outer) {
+    call_often(case.batch_calls(), case, outer);
+}
+
+#[inline(always)]
+fn call_often(times: u64, case: &Case, outer: Outer) {
+    for _ in 0..times {
+        black_box(outer(black_box(case.depth), case.method_time_ns));
+    }
+}
+
+/// When the next batch is due.
+struct Pace {
+    every: Option<Duration>,
+    due: Instant,
+}
+
+impl Pace {
+    fn new(case: &Case) -> Self {
+        let calls = case.batch_calls().saturating_mul(u64::from(case.depth));
+        let threads = to_f64(u64::try_from(case.threads).unwrap_or(u64::MAX));
+        let seconds = |rate: f64| to_f64(calls) * threads / rate;
+        let every = case
+            .rate
+            .and_then(|rate| Duration::try_from_secs_f64(seconds(rate)).ok());
+        Self {
+            every,
+            due: Instant::now(),
+        }
+    }
+
+    /// Waits busily, so that neither the scheduler nor a core that fell asleep is measured.
+    ///
+    /// Who is late does not hurry afterwards: that would be another rate.
+    #[inline]
+    fn wait(&mut self) {
+        let Some(every) = self.every else {
+            return;
+        };
+        let mut now = Instant::now();
+        while now < self.due {
+            spin_loop();
+            now = Instant::now();
+        }
+        self.due = now.max(self.due) + every;
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,345 @@
+//! What is known of a case after its repetitions.
+
+use serde::Serialize;
+
+use super::case::Case;
+use super::measure::Measured;
+use crate::report::{TextTable, short};
+use crate::statistics::{Distribution, Estimate, to_f64};
+
+/// What is known of a case. The names are those in JSON; times are of one instrumented call, in
+/// nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Which probe.
+    pub variant: String,
+    /// What that is.
+    pub about: &'static str,
+    /// How many threads call.
+    pub threads: usize,
+    /// How many instrumented calls make a call from outside.
+    pub depth: u32,
+    /// How long the innermost call is busy, in nanoseconds.
+    pub method_time_ns: u64,
+    /// How many instrumented calls a second were asked for; `None`: back to back.
+    pub paced_calls_per_second: Option<f64>,
+    /// How many calls from outside each thread makes in a repetition, those of the warm-up included.
+    pub calls: u64,
+    /// How many repetitions there are.
+    pub repetitions: usize,
+    /// How many batches all repetitions measured.
+    pub batches: usize,
+    /// The median of the batches of all repetitions.
+    pub median_ns_per_call: Option<f64>,
+    /// The median of the batches of the repetition with the smallest one: the least disturbed.
+    pub best_median_ns_per_call: Option<f64>,
+    /// The mean of the repetitions' means.
+    pub mean_ns_per_call: Option<f64>,
+    /// The mean's 95 % confidence interval, to each side; of the repetitions, not of the batches,
+    /// which depend on each other.
+    pub mean_margin_ns: Option<f64>,
+    /// The standard deviation of the batches of all repetitions.
+    pub deviation_ns: Option<f64>,
+    /// The first quartile of the batches.
+    pub q1_ns_per_call: Option<f64>,
+    /// The third quartile of the batches.
+    pub q3_ns_per_call: Option<f64>,
+    /// The batch that 99 % do not exceed.
+    pub p99_ns_per_call: Option<f64>,
+    /// The batch that 99.9 % do not exceed.
+    pub p999_ns_per_call: Option<f64>,
+    /// The median above that of `none` of the same run, threads, depth and pace.
+    pub over_none_ns: Option<f64>,
+    /// The median by that of `clock` of the same run, threads, depth and pace.
+    pub times_clock: Option<f64>,
+    /// The mean by that of `clock` of the same run, threads, depth and pace.
+    pub mean_times_clock: Option<f64>,
+    /// CPU time of the threads that call.
+    pub calling_cpu_ns_per_call: Option<f64>,
+    /// CPU time of all other threads of the process: collector, exporter, receiver.
+    pub background_cpu_ns_per_call: Option<f64>,
+    /// Instrumented calls of all repetitions, those of the warm-up included.
+    pub records: u64,
+    /// How many of them have no record at the end.
+    pub lost: u64,
+    /// Instructions of the calling thread, counted by callgrind; `None` where not counted.
+    pub instructions_per_call: Option<f64>,
+    /// What was wrong, if something was.
+    pub failure: Option<String>,
+    /// Each repetition by itself.
+    pub each: Vec<Repetition>,
+}
+
+/// One repetition, in the order in which they were made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Repetition {
+    /// The mean of its batches.
+    pub mean_ns_per_call: f64,
+    /// The median of its batches.
+    pub median_ns_per_call: f64,
+    /// The first and third quartile, then what 99 % and 99.9 % do not exceed, and the largest.
+    pub q1_q3_p99_p999_max: [f64; 5],
+    /// The standard deviation of its batches.
+    pub deviation_ns: f64,
+    /// Calls without a record at the end.
+    pub lost: u64,
+}
+
+impl Repetition {
+    fn of(measured: &Measured) -> Option<Self> {
+        let batches = Distribution::of(measured.ns_per_call());
+        let (mean, deviation) = batches.mean_and_deviation()?;
+        let [median, q1, q3, p99, p999, max] =
+            [0.5, 0.25, 0.75, 0.99, 0.999, 1.0].map(|share| batches.quantile(share));
+        Some(Self {
+            mean_ns_per_call: mean,
+            median_ns_per_call: median?,
+            q1_q3_p99_p999_max: [q1?, q3?, p99?, p999?, max?],
+            deviation_ns: deviation,
+            lost: measured.lost,
+        })
+    }
+}
+
+impl Row {
+    /// The row of a case; what compares it with others is added by [`compare`].
+    pub(super) fn new(
+        case: &Case,
+        about: &'static str,
+        measured: &[Measured],
+        failure: Option<String>,
+    ) -> Self {
+        let each: Vec<_> = measured.iter().filter_map(Repetition::of).collect();
+        let all = Distribution::of(measured.iter().flat_map(Measured::ns_per_call));
+        let means: Vec<_> = each.iter().map(|one| one.mean_ns_per_call).collect();
+        let mean = Estimate::of(&means);
+        let medians = each.iter().map(|one| one.median_ns_per_call);
+        let calls = to_f64(measured.iter().map(Measured::measured_calls).sum());
+        let per_call = |time: fn(&Measured) -> u64| {
+            (calls > 0.0).then(|| to_f64(measured.iter().map(time).sum()) / calls)
+        };
+        Self {
+            variant: case.variant.clone(),
+            about,
+            threads: case.threads,
+            depth: case.depth,
+            method_time_ns: case.method_time_ns,
+            paced_calls_per_second: case.rate,
+            calls: case.calls,
+            repetitions: each.len(),
+            batches: measured.iter().map(|one| one.batches_ns.len()).sum(),
+            median_ns_per_call: all.quantile(0.5),
+            best_median_ns_per_call: medians.min_by(f64::total_cmp),
+            mean_ns_per_call: mean.map(|mean| mean.mean),
+            mean_margin_ns: mean.and_then(|mean| mean.margin),
+            deviation_ns: all.mean_and_deviation().map(|(_, deviation)| deviation),
+            q1_ns_per_call: all.quantile(0.25),
+            q3_ns_per_call: all.quantile(0.75),
+            p99_ns_per_call: all.quantile(0.99),
+            p999_ns_per_call: all.quantile(0.999),
+            over_none_ns: None,
+            times_clock: None,
+            mean_times_clock: None,
+            calling_cpu_ns_per_call: per_call(|one| one.calling_cpu_ns),
+            background_cpu_ns_per_call: per_call(|one| one.background_cpu_ns),
+            records: measured.iter().map(|one| one.calls).sum(),
+            lost: measured.iter().map(|one| one.lost).sum(),
+            instructions_per_call: None,
+            failure,
+            each,
+        }
+    }
+
+    /// Whether both were measured in the same way, so that only the probe differs.
+    fn is_beside(&self, other: &Self) -> bool {
+        (self.threads, self.depth, self.method_time_ns)
+            == (other.threads, other.depth, other.method_time_ns)
+            && self.paced_calls_per_second == other.paced_calls_per_second
+    }
+}
+
+/// Compares every row with the controls beside it.
+pub(super) fn compare(rows: &mut [Row]) {
+    let before = rows.to_vec();
+    for row in rows {
+        let beside = |name: &str| {
+            let mut all = before.iter();
+            all.find(|other| other.variant == name && other.is_beside(row))
+        };
+        let (none, clock) = (beside("none"), beside("clock"));
+        let ratio =
+            |ours: Option<f64>, theirs: Option<f64>| theirs.and_then(|theirs| Some(ours? / theirs));
+        let none = none.and_then(|none| none.median_ns_per_call);
+        row.over_none_ns = none.and_then(|none| Some(row.median_ns_per_call? - none));
+        row.times_clock = ratio(
+            row.median_ns_per_call,
+            clock.and_then(|clock| clock.median_ns_per_call),
+        );
+        row.mean_times_clock = ratio(
+            row.mean_ns_per_call,
+            clock.and_then(|clock| clock.mean_ns_per_call),
+        );
+    }
+}
+
+/// A column: its heading, its cell, and whether it is shown for these rows.
+type Column = (&'static str, fn(&Row) -> String, fn(&[Row]) -> bool);
+
+const COLUMNS: &[Column] = &[
+    ("variant", |row| row.variant.clone(), always),
+    (
+        "thr",
+        |row| row.threads.to_string(),
+        |rows| differ(rows, |row| row.threads),
+    ),
+    (
+        "depth",
+        |row| row.depth.to_string(),
+        |rows| differ(rows, |row| row.depth),
+    ),
+    ("median", |row| ns(row.median_ns_per_call), always),
+    ("mean", |row| ns(row.mean_ns_per_call), always),
+    ("±95 %", |row| ns(row.mean_margin_ns), always),
+    ("p99", |row| ns(row.p99_ns_per_call), always),
+    ("p99.9", |row| ns(row.p999_ns_per_call), always),
+    (
+        "x clock",
+        |row| optional(row.times_clock, |times| format!("{times:.2}")),
+        |rows| rows.iter().any(|row| row.times_clock.is_some()),
+    ),
+    (
+        "mean x",
+        |row| optional(row.mean_times_clock, |times| format!("{times:.2}")),
+        |rows| rows.iter().any(|row| row.times_clock.is_some()),
+    ),
+    ("lost %", lost, always),
+    ("bg CPU", |row| ns(row.background_cpu_ns_per_call), always),
+    (
+        "instr",
+        |row| optional(row.instructions_per_call, |count| format!("{count:.0}")),
+        |rows| rows.iter().any(|row| row.instructions_per_call.is_some()),
+    ),
+];
+
+fn always(_rows: &[Row]) -> bool {
+    true
+}
+
+fn differ<T: PartialEq>(rows: &[Row], of: fn(&Row) -> T) -> bool {
+    rows.windows(2).any(|pair| match pair {
+        [one, other] => of(one) != of(other),
+        _ => false,
+    })
+}
+
+fn optional(value: Option<f64>, shown: impl FnOnce(f64) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), shown)
+}
+
+fn ns(value: Option<f64>) -> String {
+    optional(value, short)
+}
+
+fn lost(row: &Row) -> String {
+    match (row.lost, row.records) {
+        (_, 0) => "-".to_owned(),
+        (0, _) => "0".to_owned(),
+        (lost, records) => short(100.0 * to_f64(lost) / to_f64(records)),
+    }
+}
+
+/// The rows for people; failures below.
+pub fn table(rows: &[Row]) -> String {
+    let columns: Vec<_> = COLUMNS.iter().filter(|(_, _, shown)| shown(rows)).collect();
+    let headings: Vec<_> = columns
+        .iter()
+        .map(|(heading, _, _)| (*heading, *heading == "variant"))
+        .collect();
+    let mut table = TextTable::new(&headings);
+    for row in rows {
+        table.push(columns.iter().map(|(_, cell, _)| cell(row)).collect());
+    }
+    let mut out = table.render();
+    for row in rows {
+        if let Some(failure) = &row.failure {
+            out.push_str(&format!("{}: {failure}\n", row.variant));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(variant: &str) -> Case {
+        Case {
+            variant: variant.into(),
+            threads: 1,
+            depth: 10,
+            method_time_ns: 0,
+            calls: 200,
+            warm_up: 0.5,
+            rate: None,
+        }
+    }
+
+    fn measured(batches_ns: &[u64], lost: u64) -> Measured {
+        Measured {
+            batches_ns: batches_ns.to_vec(),
+            calls_a_batch: 1_000,
+            calling_cpu_ns: 0,
+            background_cpu_ns: 4_000,
+            calls: 2_000,
+            lost,
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_its_repetitions_say() {
+        let repetitions = [
+            measured(&[10_000, 12_000, 50_000], 0),
+            measured(&[20_000; 3], 3),
+        ];
+        let row = Row::new(&case("clock"), "", &repetitions, None);
+        assert_eq!(row.best_median_ns_per_call, Some(12.0));
+        assert_eq!(row.median_ns_per_call, Some(20.0));
+        assert_eq!(row.mean_ns_per_call, Some(22.0));
+        assert!((row.mean_margin_ns.unwrap() - 12.706 * 2.0).abs() < 1e-6);
+        assert_eq!(row.background_cpu_ns_per_call, Some(8_000.0 / 6_000.0));
+        assert_eq!((row.lost, row.records, row.batches), (3, 4_000, 6));
+    }
+
+    #[test]
+    fn rows_are_compared_with_the_controls_beside_them() {
+        let row = |name, ns| Row::new(&case(name), "", &[measured(&[ns], 0)], None);
+        let mut rows = [
+            row("none", 1_000),
+            row("clock", 17_000),
+            row("operation", 34_000),
+        ];
+        compare(&mut rows);
+        assert_eq!(rows[2].times_clock, Some(2.0));
+        assert_eq!(rows[2].over_none_ns, Some(33.0));
+        let mut alone = [row("operation", 34_000)];
+        compare(&mut alone);
+        assert_eq!(alone[0].times_clock, None);
+        // Other threads are no control.
+        rows[1].threads = 2;
+        compare(&mut rows);
+        assert_eq!(rows[2].times_clock, None);
+    }
+
+    #[test]
+    fn the_table_shows_columns_in_which_rows_differ() {
+        let mut rows = vec![Row::new(&case("none"), "", &[measured(&[1_000], 0)], None); 2];
+        assert!(!table(&rows).contains("depth"));
+        rows[1].depth = 2;
+        rows[1].failure = Some("it broke".into());
+        let text = table(&rows);
+        assert!(
+            text.contains("depth") && text.ends_with("none: it broke\n"),
+            "{text}"
+        );
+    }
+}

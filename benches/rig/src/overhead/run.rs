@@ -1,0 +1,163 @@
+//! Measuring all cases, each repetition of each in a process of its own.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::case::Case;
+use super::count;
+use super::measure::{Measured, call_only, measure};
+use super::row::{Row, compare};
+use super::variant::{Variant, find};
+use crate::child::Child;
+use crate::failure::Failure;
+use crate::schedule::interleaved;
+use crate::statistics::to_f64;
+
+/// How long a repetition may take beyond what its calls must; a variant that hangs must not hang the
+/// run.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What is to be measured, and how often.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The rows, in the order of the table.
+    pub cases: Vec<Case>,
+    /// How often each.
+    pub repetitions: usize,
+    /// In which order.
+    pub seed: u64,
+    /// Whether instructions are counted too.
+    pub instructions: bool,
+}
+
+/// The program whose processes measure: this one.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// All variants it knows.
+    pub variants: &'a [Variant],
+    /// The words behind its name that make it call [`obey`] with the word behind them.
+    pub words: &'a [&'a str],
+}
+
+/// What a process of its own is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// Measure and say the result.
+    Measure(Case),
+    /// Only call; somebody else counts.
+    Call(Case),
+}
+
+impl Order {
+    pub(super) fn to_json(&self) -> Result<String, Failure> {
+        serde_json::to_string(self).map_err(Failure::cannot("write JSON"))
+    }
+}
+
+/// Does in this process what [`run`] wants of it; returns the line to be printed.
+///
+/// # Errors
+///
+/// It is no order, or it cannot be carried out.
+pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
+    let order: Order =
+        serde_json::from_str(order).map_err(Failure::cannot("understand its order"))?;
+    let measured = match order {
+        Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
+        Order::Call(case) => {
+            call_only(&case, find(variants, &case.variant)?)?;
+            Measured::default()
+        }
+    };
+    serde_json::to_string(&measured).map_err(Failure::cannot("write JSON"))
+}
+
+/// What was found out of one case so far.
+#[derive(Default)]
+struct Progress {
+    measured: Vec<Measured>,
+    failure: Option<Failure>,
+}
+
+/// Measures everything, and tells `progress` how many repetitions of how many are done.
+///
+/// A case that fails is told as such in its row, and the others go on.
+///
+/// # Errors
+///
+/// A case names a variant that there is not.
+pub fn run(
+    plan: &Plan,
+    origin: &Origin<'_>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<Row>, Failure> {
+    let variants: Vec<_> = plan
+        .cases
+        .iter()
+        .map(|case| find(origin.variants, &case.variant))
+        .collect::<Result<_, _>>()?;
+    let mut found: Vec<Progress> = plan.cases.iter().map(|_| Progress::default()).collect();
+    let order = interleaved(plan.cases.len(), plan.repetitions, plan.seed);
+    for (number, index) in order.iter().enumerate() {
+        progress(number, order.len());
+        let (Some(case), Some(found)) = (plan.cases.get(*index), found.get_mut(*index)) else {
+            continue;
+        };
+        if found.failure.is_none() {
+            match in_process(case, origin) {
+                Ok(measured) => found.measured.push(measured),
+                Err(failure) => found.failure = Some(failure),
+            }
+        }
+    }
+    let mut rows: Vec<_> = plan
+        .cases
+        .iter()
+        .zip(variants)
+        .zip(&found)
+        .map(|((case, variant), found)| {
+            let failure = found.failure.as_ref().map(ToString::to_string);
+            Row::new(case, variant.about, &found.measured, failure)
+        })
+        .collect();
+    compare(&mut rows);
+    if plan.instructions && count::is_possible() {
+        count_instructions(plan, origin, &mut rows);
+    }
+    Ok(rows)
+}
+
+/// Counts once for each case that calls back to back on one thread: no other differs in it.
+fn count_instructions(plan: &Plan, origin: &Origin<'_>, rows: &mut [Row]) {
+    for (case, row) in plan.cases.iter().zip(rows) {
+        if case.threads != 1 || case.rate.is_some() || row.failure.is_some() {
+            continue;
+        }
+        match count::instructions_per_call(case, origin) {
+            Ok(count) => row.instructions_per_call = Some(count),
+            Err(failure) => row.failure = Some(failure.to_string()),
+        }
+    }
+}
+
+fn in_process(case: &Case, origin: &Origin<'_>) -> Result<Measured, Failure> {
+    let order = Order::Measure(case.clone()).to_json()?;
+    let mut words = origin.words.to_vec();
+    words.push(&order);
+    let child = Child::of_this_program(&words).map_err(Failure::cannot("start a process"))?;
+    let paced = case.rate.map_or(0.0, |rate| {
+        to_f64(case.instrumented_calls()) / rate.max(1.0)
+    });
+    let busy = Duration::from_nanos(case.calls.saturating_mul(case.method_time_ns));
+    let patience = PATIENCE + busy + Duration::try_from_secs_f64(paced).unwrap_or_default();
+    let line = child
+        .line(Instant::now() + patience)
+        .map_err(Failure::cannot("measure in a process of its own"))?;
+    let measured = serde_json::from_str(&line);
+    let ended = child.end(PATIENCE);
+    if !ended.map_err(Failure::cannot("wait for a process"))? {
+        return Err(Failure::new("the measuring process failed"));
+    }
+    measured.map_err(Failure::cannot("understand the measuring process"))
+}

@@ -1,0 +1,67 @@
+//! What is measured: the same application with different probes.
+
+use super::application::Outer;
+use super::case::Case;
+use crate::failure::Failure;
+
+/// The monitored application with a certain probe, and whatever takes what the probe makes.
+#[derive(Debug, Clone, Copy)]
+pub struct Variant {
+    /// Its name in tables, JSON and flags.
+    pub name: &'static str,
+    /// What it measures, in a line.
+    pub about: &'static str,
+    /// Sets it up, in the process that measures it.
+    pub set_up: fn(&Case) -> Result<Box<dyn Running>, Failure>,
+}
+
+/// A variant that was set up.
+pub trait Running {
+    /// The monitored application.
+    fn outer(&self) -> Outer;
+
+    /// Ends it when all threads that called have ended, and says what became of so many
+    /// instrumented calls.
+    ///
+    /// # Errors
+    ///
+    /// What came out is not what went in, even counting what was lost.
+    fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure>;
+}
+
+/// What became of the calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct End {
+    /// Calls whose record never arrived.
+    pub lost: u64,
+}
+
+/// An application whose probe hands nothing to anybody.
+#[derive(Debug, Clone, Copy)]
+pub struct Alone(pub Outer);
+
+impl Running for Alone {
+    fn outer(&self) -> Outer {
+        self.0
+    }
+
+    fn finish(self: Box<Self>, _calls: u64) -> Result<End, Failure> {
+        Ok(End::default())
+    }
+}
+
+/// The variant of this name.
+///
+/// # Errors
+///
+/// There is none; the names that there are.
+pub fn find<'a>(variants: &'a [Variant], name: &str) -> Result<&'a Variant, Failure> {
+    let found = variants.iter().find(|variant| variant.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = variants.iter().map(|variant| variant.name).collect();
+        Failure::new(format!(
+            "there is no variant {name}; there are {}",
+            names.join(", ")
+        ))
+    })
+}

@@ -1,0 +1,58 @@
+//! The crate `fastrace`.
+
+use std::time::Duration;
+
+use baler_rig::monitored;
+use baler_rig::overhead::{End, Outer, Running, Variant};
+use fastrace::Span;
+use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
+
+use super::counter;
+use crate::failure::Failure;
+
+pub(super) const VARIANTS: &[Variant] = &[Variant {
+    name: "fastrace",
+    about: "fastrace #[trace] below a root span for each call from outside, reporter that discards",
+    set_up: |_| {
+        fastrace::set_reporter(Discarding, Config::default().report_interval(REPORT));
+        Ok(Box::new(Fastrace))
+    },
+}];
+
+/// How often spans are reported at least; the default is a second.
+const REPORT: Duration = Duration::from_secs(1);
+
+/// The name of the span around a call from outside, which is no instrumented call.
+const ROOT: &str = "root";
+
+monitored! { #[fastrace::trace(name = "operation")] fn traced {} }
+
+/// `#[trace]` records nothing without a parent: a request, as its documentation has it.
+#[inline(never)]
+fn request(depth: u32, method_time_ns: u64) -> u64 {
+    let root = Span::root(ROOT, SpanContext::random());
+    let _parent = root.set_local_parent();
+    traced(depth, method_time_ns)
+}
+
+struct Discarding;
+
+impl Reporter for Discarding {
+    fn report(&mut self, spans: Vec<SpanRecord>) {
+        let calls = spans.iter().filter(|span| span.name != ROOT).count();
+        counter::arrived(u64::try_from(calls).unwrap_or(u64::MAX));
+    }
+}
+
+struct Fastrace;
+
+impl Running for Fastrace {
+    fn outer(&self) -> Outer {
+        request
+    }
+
+    fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
+        fastrace::flush();
+        counter::end(calls)
+    }
+}

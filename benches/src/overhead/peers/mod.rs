@@ -1,0 +1,25 @@
+//! Rival libraries on the work that Baler's probe has: two clock reads, and somewhere to put what
+//! was measured.
+//!
+//! Each is set up as its documentation tells, with an end that counts and discards.
+
+mod counter;
+mod fastrace;
+mod histograms;
+mod opentelemetry;
+mod queues;
+mod tracing;
+
+use baler_rig::overhead::Variant;
+
+/// All of them.
+pub(super) fn variants() -> Vec<Variant> {
+    [
+        fastrace::VARIANTS,
+        tracing::VARIANTS,
+        opentelemetry::VARIANTS,
+        histograms::VARIANTS,
+        queues::VARIANTS,
+    ]
+    .concat()
+}
