@@ -32,13 +32,10 @@ fn kill_when_ready(test: &str, folder: &Path) -> String {
     said.expect("the process ended before it was ready")
 }
 
-/// Says that everything is there, and waits to be killed.
-fn wait_for_the_kill(said: &str) {
+/// Says that everything is there: the kill comes now.
+fn say_ready(said: &str) {
     println!("\nready: {said}");
     std::io::stdout().flush().unwrap();
-    loop {
-        thread::park();
-    }
 }
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -61,13 +58,15 @@ fn processes_and_folders_end_with_an_owner_that_is_killed() {
         let kept = Path::new(&folder).join("kept");
         fs::create_dir_all(&kept).unwrap();
         let leash = Leash::new(Some(&kept)).unwrap();
-        let sleeper = Command::new("sleep")
+        let mut sleeper = Command::new("sleep")
             .arg("1000")
             .process_group(0)
             .spawn()
             .unwrap();
         leash.hold(sleeper.id()).unwrap();
-        wait_for_the_kill(&sleeper.id().to_string());
+        say_ready(&sleeper.id().to_string());
+        sleeper.wait().unwrap();
+        return;
     }
     let folder = fresh_folder("leash");
     let sleeper = kill_when_ready(
@@ -102,7 +101,10 @@ fn what_was_let_go_of_stays() {
 fn node_ends_with_an_owner_that_is_killed() {
     if std::env::var_os(VICTIM).is_some() {
         let node = RabbitMqNode::start().unwrap();
-        wait_for_the_kill(&node.pid().unwrap());
+        say_ready(&node.pid().unwrap());
+        loop {
+            thread::park();
+        }
     }
     let folder = fresh_folder("node");
     let node = kill_when_ready("leash::node_ends_with_an_owner_that_is_killed", &folder);
