@@ -4,6 +4,7 @@ mod demo;
 mod generate;
 mod global;
 mod inspect;
+mod needs;
 mod observe;
 mod quarantine;
 mod receive;
@@ -123,6 +124,7 @@ impl Cli {
         };
         let matches = command.clone().get_matches();
         twice::refuse(&command, &matches)?;
+        needs::check(&command, &matches)?;
         config::refuse_contradictions(&command, &matches, file.as_ref())?;
         Self::from_arg_matches(&matches).map_err(|error| error.exit())
     }

@@ -17,14 +17,14 @@ pub(crate) struct ObserveArgs {
     #[arg(long, value_name = "ADDR", env = "BALER_METRICS", value_parser = values::listen_address)]
     pub(crate) metrics: Option<SocketAddr>,
     /// Write the address of --metrics to this file: port 0 takes a free one
-    #[arg(long, value_name = "FILE", requires = "metrics")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) metrics_port_file: Option<PathBuf>,
     /// Write the last figures to this file at the end, as node_exporter's textfile collector reads
     /// them
     #[arg(long, value_name = "FILE", env = "BALER_METRICS_FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
     /// Let /tap show records at an address that is not loopback
-    #[arg(long, requires = "metrics")]
+    #[arg(long)]
     pub(crate) metrics_tap: bool,
     /// /readyz fails when the oldest chunk is unconfirmed for so long
     #[arg(

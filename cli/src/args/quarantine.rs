@@ -21,7 +21,6 @@ pub(crate) struct QuarantineArgs {
     #[arg(
         long,
         value_name = "SIZE",
-        requires = "quarantine",
         env = "BALER_QUARANTINE_BYTES",
         value_parser = values::size
     )]

@@ -20,7 +20,6 @@ pub(crate) struct SpoolArgs {
     #[arg(
         long,
         value_name = "DURATION",
-        requires = "spool",
         env = "BALER_SPOOL_AFTER",
         value_parser = values::duration
     )]
@@ -29,7 +28,6 @@ pub(crate) struct SpoolArgs {
     #[arg(
         long,
         value_name = "SIZE",
-        requires = "spool",
         env = "BALER_SPOOL_BYTES",
         value_parser = values::size
     )]
@@ -41,7 +39,6 @@ pub(crate) struct SpoolArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "fsync",
-        requires = "spool",
         env = "BALER_SPOOL_SYNC"
     )]
     pub(crate) spool_sync: Option<SpoolSyncChoice>,

@@ -23,6 +23,6 @@ pub(crate) struct TopArgs {
     #[arg(long)]
     pub(crate) once: bool,
     /// How --once prints it
-    #[arg(long, value_enum, default_value = "table", requires = "once")]
+    #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: DocumentFormat,
 }

@@ -206,3 +206,54 @@ fn a_flag_that_excludes_a_setting_of_the_file_wins() {
     let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
     assert!(told.contains("connected"), "{told}");
 }
+
+#[test]
+fn a_flag_and_the_setting_of_the_file_that_it_needs_go_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(
+        folder.path(),
+        &format!(
+            "[spool]\nspool = \"{}\"\n[quarantine]\nquarantine = \"{}\"\n\
+             [observe]\nmetrics = \"0\"\n[top]\nonce = true\n",
+            folder.path().join("spool").display(),
+            folder.path().join("poison").display(),
+        ),
+    );
+    let path = path.to_str().unwrap();
+    let with_spool = json(&[
+        "--config",
+        path,
+        "generate",
+        "--to",
+        "null:",
+        "--records",
+        "10",
+        "--spool-after",
+        "2s",
+        "--spool-sync=none",
+        "--metrics-tap",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(with_spool["spool"]["waiting"], 0);
+    output(&[
+        "--config",
+        path,
+        "receive",
+        "--from",
+        "null:",
+        "--quarantine-bytes",
+        "1MiB",
+    ]);
+    // The flags go together; nobody answers there.
+    let top = ["--config", path, "top", "127.0.0.1:1", "--format", "json"];
+    baler(&top).code(69);
+    for (flag, needed) in [
+        ("--spool-after=1s", "--spool"),
+        ("--spool-bytes=1MiB", "--spool"),
+    ] {
+        baler(&["generate", "--to", "null:", flag])
+            .code(2)
+            .stderr(contains(format!(" needs {needed}, as a flag, in the ")));
+    }
+}
