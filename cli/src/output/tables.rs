@@ -37,12 +37,38 @@ pub(crate) fn table(
     trimmed(&table.to_string())
 }
 
-/// Names and values, one pair a line, indented.
+/// Names and values, one pair a line, indented; a long value goes on below itself.
 pub(crate) fn two_columns(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    rows.iter()
-        .map(|(name, value)| format!("  {name:<width$}  {value}\n"))
-        .collect()
+    let room = usize::from(WIDTH).saturating_sub(width + 4);
+    let mut text = String::new();
+    for (name, value) in rows {
+        for (index, line) in wrapped(value, room).iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            text.push_str(format!("  {name:<width$}  {line}").trim_end());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// A text in lines of at most so many characters, broken at spaces; a longer word stays whole, since
+/// it is a path or a URI that somebody wants to copy.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (index, word) in text.split(' ').enumerate() {
+        let Some(line) = lines.last_mut() else { break };
+        let length = line.chars().count() + 1 + word.chars().count();
+        if index == 0 {
+            line.push_str(word);
+        } else if length <= room || line.is_empty() {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 fn trimmed(text: &str) -> String {
@@ -124,6 +150,23 @@ mod tests {
         assert_eq!(nanos(12_345.0), "12.3 us");
         assert_eq!(decimal(10, 4), "2.5");
         assert_eq!(decimal(10, 0), "-");
+    }
+
+    #[test]
+    fn a_long_value_goes_on_below_itself() {
+        let rows = [("fault", "word ".repeat(30)), ("n", "1".to_owned())];
+        let text = two_columns(&rows);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[0].starts_with("  fault  word word"), "{text}");
+        assert!(lines[1].starts_with("         word word"), "{text}");
+        assert_eq!(lines[2], "  n      1");
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+        let path = "/".repeat(200);
+        assert!(two_columns(&[("path", path.clone())]).contains(&path));
     }
 
     #[test]

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use super::oracle::Teller;
 use super::orders::Order;
 use super::process::Process;
-use super::random::Random;
 use super::run::Run;
 use super::stand::{Harm, broken};
 use crate::args::FaultChoice;
@@ -287,25 +286,6 @@ impl Run<'_> {
             }
         }
     }
-}
-
-/// Numbers that seed and time decide for a run.
-pub(super) fn schedule(
-    faults: &[FaultChoice],
-    rounds: u16,
-    random: &mut Random,
-) -> Vec<FaultChoice> {
-    let mut schedule = Vec::new();
-    for _ in 0..rounds {
-        let mut round: Vec<_> = faults
-            .iter()
-            .copied()
-            .filter(|fault| *fault != FaultChoice::BrokerDownAtStart)
-            .collect();
-        random.shuffle(&mut round);
-        schedule.extend(round);
-    }
-    schedule
 }
 
 fn newest_segment(folder: &Path) -> Option<PathBuf> {

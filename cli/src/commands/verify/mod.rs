@@ -11,6 +11,7 @@ mod bits;
 mod consumer;
 mod event;
 mod faults;
+mod findings;
 mod fleet;
 mod numbered;
 mod oracle;

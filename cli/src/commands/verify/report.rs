@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::oracle::{Findings, OUT_OF_ORDER};
+use super::findings::Findings;
 use crate::output;
 
 /// A producer's last word.
@@ -71,81 +71,21 @@ pub(super) struct Document {
     pub(super) producers: u16,
     pub(super) threads: u16,
     pub(super) consumers: u16,
-    pub(super) offered: u64,
-    pub(super) acknowledged: u64,
-    pub(super) delivered: u64,
-    pub(super) missing: u64,
-    pub(super) spurious: u64,
-    pub(super) altered: u64,
-    pub(super) duplicates_within_reader: u64,
-    pub(super) duplicates_across_readers: u64,
-    pub(super) out_of_order: u64,
-    /// Whether the endpoint promises order to these consumers.
-    pub(super) order_promised: bool,
-    pub(super) dropped: BTreeMap<String, u64>,
-    pub(super) spooled: u64,
-    pub(super) in_doubt: u64,
-    pub(super) conserved: bool,
-    pub(super) poisoned: u64,
-    pub(super) quarantined: u64,
-    pub(super) quarantine_errors: u64,
-    pub(super) transport: Transport,
+    #[serde(flatten)]
+    pub(super) findings: Findings,
     pub(super) faults: BTreeMap<&'static str, u64>,
     pub(super) schedule: Vec<Injected>,
     pub(super) fresh_record_passed: bool,
-    pub(super) violations: Vec<String>,
     pub(super) seconds: f64,
     pub(super) records_per_second: f64,
 }
 
-/// Repetition below the oracle: what readers kept from it, or were told of.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Transport {
-    /// Copies of chunks that readers recognised.
-    pub(super) duplicates: u64,
-    /// Chunks that the medium marked as delivered before.
-    pub(super) redelivered: u64,
-    /// Chunks that producers sent again.
-    pub(super) resent: u64,
-}
-
 impl Document {
-    /// Fills in what the oracle found.
-    pub(super) fn take(&mut self, findings: Findings) {
-        let in_order = findings.out_of_order == 0 || !self.order_promised;
-        self.held = findings.held() && in_order && self.fresh_record_passed;
-        self.offered = findings.offered;
-        self.acknowledged = findings.acknowledged;
-        self.delivered = findings.delivered;
-        self.missing = findings.missing;
-        self.spurious = findings.spurious;
-        self.altered = findings.altered;
-        self.duplicates_within_reader = findings.within;
-        self.duplicates_across_readers = findings.across;
-        self.out_of_order = findings.out_of_order;
-        self.dropped = findings.dropped;
-        self.spooled = findings.spooled;
-        self.in_doubt = findings.in_doubt;
-        self.conserved = findings.conserved;
-        self.poisoned = findings.poisoned;
-        self.quarantined = findings.quarantined;
-        self.quarantine_errors = findings.quarantine_errors;
-        self.transport = Transport {
-            duplicates: findings.copies,
-            redelivered: findings.redelivered,
-            resent: findings.resent,
-        };
-        self.violations.extend(findings.violations);
-        if in_order {
-            self.violations
-                .retain(|violation| !violation.starts_with(OUT_OF_ORDER));
-        }
-    }
-
     /// The figures for people.
     pub(super) fn text(&self) -> String {
         let number = output::number;
-        let dropped = self.dropped.values().sum();
+        let found = &self.findings;
+        let dropped = found.dropped.values().sum();
         let mut rows = vec![
             ("endpoint", self.endpoint.clone()),
             (
@@ -159,23 +99,23 @@ impl Document {
                 "records",
                 format!(
                     "{} offered = {} acknowledged + {} dropped + {} in doubt",
-                    number(self.offered),
-                    number(self.acknowledged),
+                    number(found.offered),
+                    number(found.acknowledged),
                     number(dropped),
-                    number(self.in_doubt),
+                    number(found.in_doubt),
                 ),
             ),
-            ("delivered", number(self.delivered)),
-            ("missing", number(self.missing)),
-            ("spurious", number(self.spurious)),
-            ("altered", number(self.altered)),
+            ("delivered", number(found.delivered)),
+            ("missing", number(found.missing)),
+            ("spurious", number(found.spurious)),
+            ("altered", number(found.altered)),
             (
                 "out of order",
-                match self.order_promised {
-                    true => number(self.out_of_order),
+                match found.order_promised {
+                    true => number(found.out_of_order),
                     false => format!(
                         "{}, but consumers of one queue are promised none",
-                        number(self.out_of_order)
+                        number(found.out_of_order)
                     ),
                 },
             ),
@@ -184,22 +124,22 @@ impl Document {
                 format!(
                     "{} within a reader, {} across readers; below them {} copies, {} redelivered, \
                      {} sent again",
-                    number(self.duplicates_within_reader),
-                    number(self.duplicates_across_readers),
-                    number(self.transport.duplicates),
-                    number(self.transport.redelivered),
-                    number(self.transport.resent),
+                    number(found.duplicates_within_reader),
+                    number(found.duplicates_across_readers),
+                    number(found.transport.duplicates),
+                    number(found.transport.redelivered),
+                    number(found.transport.resent),
                 ),
             ),
         ];
-        if self.poisoned > 0 || self.quarantined > 0 {
-            let text = format!("{} of {} foreign chunks", self.quarantined, self.poisoned);
+        if found.poisoned > 0 || found.quarantined > 0 {
+            let text = format!("{} of {} foreign chunks", found.quarantined, found.poisoned);
             rows.push(("quarantined", text));
         }
-        if self.spooled > 0 {
-            rows.push(("spooled", number(self.spooled)));
+        if found.spooled > 0 {
+            rows.push(("spooled", number(found.spooled)));
         }
-        for (reason, count) in &self.dropped {
+        for (reason, count) in &found.dropped {
             rows.push(("dropped", format!("{} {reason}", number(*count))));
         }
         for injected in &self.schedule {
@@ -211,7 +151,7 @@ impl Document {
                 ),
             ));
         }
-        for violation in &self.violations {
+        for violation in &found.violations {
             rows.push(("violation", violation.clone()));
         }
         let fresh = if self.fresh_record_passed {

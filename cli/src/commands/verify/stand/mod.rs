@@ -182,10 +182,7 @@ pub(super) fn stand(args: &VerifyArgs, pairs: u16) -> Result<Box<dyn Stand>, Fai
         #[cfg(feature = "kafka")]
         ("kafka+mock", _) => Box::new(kafka::Kafka::new(rest)?),
         #[cfg(feature = "amqp")]
-        ("amqp+private", _) => Box::new(rabbitmq::Rabbit::new(
-            rest,
-            wants(args, FaultChoice::BrokerDownAtStart),
-        )?),
+        ("amqp+private", _) => Box::new(rabbitmq::Rabbit::new(rest)?),
         ("null", _) => {
             return Err(Failure::configuration(
                 "null: keeps nothing, so there is nothing to verify",
@@ -199,18 +196,12 @@ pub(super) fn stand(args: &VerifyArgs, pairs: u16) -> Result<Box<dyn Stand>, Fai
     })
 }
 
-fn wants(args: &VerifyArgs, fault: FaultChoice) -> bool {
-    args.faults.contains(&fault) || args.faults.contains(&FaultChoice::All)
-}
-
+/// Whether the endpoint needs a broker that can end.
 fn wants_broker(args: &VerifyArgs) -> bool {
-    [
-        FaultChoice::BrokerDownAtStart,
-        FaultChoice::BrokerRestart,
-        FaultChoice::BrokerKill,
-    ]
-    .into_iter()
-    .any(|fault| wants(args, fault))
+    use FaultChoice::{All, BrokerDownAtStart, BrokerKill, BrokerRestart};
+
+    let mut faults = args.faults.iter();
+    faults.any(|it| matches!(it, All | BrokerDownAtStart | BrokerKill | BrokerRestart))
 }
 
 /// Something that faults are made with failed.

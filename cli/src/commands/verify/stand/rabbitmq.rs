@@ -39,8 +39,9 @@ pub(super) struct Rabbit {
 }
 
 impl Rabbit {
-    /// `rest` is what follows the scheme: settings of the endpoint, of which `queue` has a default.
-    pub(super) fn new(rest: &str, down: bool) -> Result<Self, Failure> {
+    /// A node that is not started. `rest` is what follows the scheme: the queue, and settings of
+    /// the endpoint.
+    pub(super) fn new(rest: &str) -> Result<Self, Failure> {
         let (name, settings) = settings_of(rest);
         let queue = if name.is_empty() { "verify" } else { name };
         let mut settings = match settings {
@@ -57,9 +58,6 @@ impl Rabbit {
             }
         }
         let node = RabbitMqNode::prepare().map_err(broken)?;
-        if !down {
-            node.restart().map_err(broken)?;
-        }
         let proxy = TcpProxy::start().map_err(broken)?;
         proxy.set_target(Some(node.address()));
         Ok(Self {

@@ -12,8 +12,7 @@ use super::event::{Event, Run};
 use super::numbered::Stream;
 use super::report::{ConsumerReport, ProducerReport};
 
-/// How a violation of the order begins.
-pub(super) const OUT_OF_ORDER: &str = "out of order";
+mod judge;
 
 /// How many violations are told one by one.
 const EXAMPLES: usize = 8;
@@ -53,7 +52,10 @@ pub(super) struct Oracle {
     delivered: u64,
     redelivered: u64,
     unreadable: u64,
+    /// What is wrong wherever it is seen, in words.
     examples: Vec<String>,
+    /// What is wrong where order is promised.
+    disorder: Vec<String>,
 }
 
 /// What happened to the records of one stream.
@@ -87,51 +89,6 @@ struct Producer {
     ready: bool,
     report: Option<ProducerReport>,
     ended: bool,
-}
-
-/// What the oracle found.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Findings {
-    /// Records that the producers emitted, as far as anybody knows.
-    pub(super) offered: u64,
-    /// Records that the medium, or a spool, confirmed.
-    pub(super) acknowledged: u64,
-    /// Records that arrived, each counted once.
-    pub(super) delivered: u64,
-    /// Acknowledged and never delivered.
-    pub(super) missing: u64,
-    /// Delivered and never issued.
-    pub(super) spurious: u64,
-    /// Delivered with another content.
-    pub(super) altered: u64,
-    /// Delivered twice in one life of a reader.
-    pub(super) within: u64,
-    /// Delivered by several lives of readers.
-    pub(super) across: u64,
-    /// First deliveries behind a later record of their thread, in one life of a reader.
-    pub(super) out_of_order: u64,
-    /// Records of `acknowledged` that a spool took.
-    pub(super) spooled: u64,
-    /// Records that producers dropped, by reason.
-    pub(super) dropped: BTreeMap<String, u64>,
-    /// Records of producers that were killed, of which nobody knows whether they arrived.
-    pub(super) in_doubt: u64,
-    /// Whether every producer's last line adds up, and agrees with what the oracle saw.
-    pub(super) conserved: bool,
-    /// Foreign chunks that the medium took.
-    pub(super) poisoned: u64,
-    /// Different foreign chunks that consumers put aside.
-    pub(super) quarantined: u64,
-    /// Foreign chunks that were not put aside byte for byte, and what was put aside without reason.
-    pub(super) quarantine_errors: u64,
-    /// Copies that readers recognised and did not let through, of those that told.
-    pub(super) copies: u64,
-    /// Deliveries that the medium marked as repeated.
-    pub(super) redelivered: u64,
-    /// Chunks that producers sent again, of those that told.
-    pub(super) resent: u64,
-    /// What is wrong, in words.
-    pub(super) violations: Vec<String>,
 }
 
 impl Oracle {
@@ -246,9 +203,12 @@ impl Oracle {
         }
         self.duplicates_within = self.duplicates_within.saturating_add(within);
         self.out_of_order = self.out_of_order.saturating_add(late);
-        for (what, records) in [("within a reader", within), (OUT_OF_ORDER, late)] {
-            if records > 0 && self.examples.len() < EXAMPLES {
-                self.examples.push(format!(
+        for (what, records, examples) in [
+            ("within a reader", within, &mut self.examples),
+            ("out of order", late, &mut self.disorder),
+        ] {
+            if records > 0 && examples.len() < EXAMPLES {
+                examples.push(format!(
                     "{what}: {records} records of {run:?} at reader {number}"
                 ));
             }
@@ -321,144 +281,11 @@ impl Oracle {
                 .keys()
                 .all(|bytes| self.quarantined.contains_key(bytes))
     }
-
-    /// Judges.
-    pub(super) fn judge(&self) -> Findings {
-        let mut findings = Findings {
-            acknowledged: self.acknowledged,
-            delivered: self.delivered,
-            altered: self.altered,
-            within: self.duplicates_within,
-            across: self.duplicates_across,
-            out_of_order: self.out_of_order,
-            spooled: self.spooled,
-            redelivered: self.redelivered,
-            conserved: true,
-            violations: self.examples.clone(),
-            ..Findings::default()
-        };
-        for (stream, sets) in &self.streams {
-            for (what, total, lacking, within) in [
-                (
-                    "missing",
-                    &mut findings.missing,
-                    &sets.acknowledged,
-                    &sets.delivered,
-                ),
-                (
-                    "spurious",
-                    &mut findings.spurious,
-                    &sets.delivered,
-                    &sets.offered,
-                ),
-            ] {
-                let records = lacking.missing_from(within);
-                *total = total.saturating_add(records);
-                if records > 0 && findings.violations.len() < EXAMPLES {
-                    let first = lacking.first_missing_from(within, 3);
-                    findings.violations.push(format!(
-                        "{what}: {records} records of {stream:?}, the first are {first:?}"
-                    ));
-                }
-            }
-        }
-        self.judge_accounts(&mut findings);
-        self.judge_quarantine(&mut findings);
-        for reader in self.readers.values() {
-            let copies = reader.report.as_ref().map_or(0, |report| report.duplicates);
-            findings.copies = findings.copies.saturating_add(copies);
-        }
-        if self.unreadable > 0 {
-            findings.conserved = false;
-            findings.violations.push(format!(
-                "{} events that no process should tell",
-                self.unreadable
-            ));
-        }
-        findings
-    }
-
-    /// `offered = delivered + spooled + dropped`, for each life with a last word, as told and as
-    /// seen from here.
-    fn judge_accounts(&self, findings: &mut Findings) {
-        for ((producer, life), account) in &self.producers {
-            let Some(report) = &account.report else {
-                findings.offered = findings.offered.saturating_add(account.offered);
-                let unknown = account.offered.saturating_sub(account.acknowledged);
-                findings.in_doubt = findings.in_doubt.saturating_add(unknown);
-                continue;
-            };
-            findings.offered = findings.offered.saturating_add(report.emitted);
-            findings.resent = findings.resent.saturating_add(report.retries);
-            let mut dropped = 0_u64;
-            for (reason, records) in &report.dropped {
-                dropped = dropped.saturating_add(*records);
-                let total = findings.dropped.entry(reason.clone()).or_default();
-                *total = total.saturating_add(*records);
-            }
-            let told = report.delivered.saturating_add(report.spooled);
-            let adds_up = told.checked_add(dropped) == Some(report.emitted);
-            if !adds_up || told != account.acknowledged || report.emitted != report.issued {
-                findings.conserved = false;
-                findings.violations.push(format!(
-                    "not conserved: life {life} of producer {producer} issued {}, emitted {}, and \
-                     says {} delivered, {} spooled, {dropped} dropped; {} were acknowledged",
-                    report.issued,
-                    report.emitted,
-                    report.delivered,
-                    report.spooled,
-                    account.acknowledged,
-                ));
-            }
-        }
-    }
-
-    fn judge_quarantine(&self, findings: &mut Findings) {
-        findings.poisoned = u64::try_from(self.poisoned.len()).unwrap_or(u64::MAX);
-        let mut wrong = 0_u64;
-        for bytes in self.poisoned.keys() {
-            wrong = wrong.saturating_add(u64::from(!self.quarantined.contains_key(bytes)));
-        }
-        for bytes in self.quarantined.keys() {
-            let torn = self.torn.iter().any(|torn| contains(torn, bytes));
-            // What was offered by a producer that was killed may have arrived without a word.
-            let known = self.poisoned.contains_key(bytes) || super::poison::is_ours(bytes);
-            if known {
-                findings.quarantined = findings.quarantined.saturating_add(1);
-            } else if !torn {
-                wrong = wrong.saturating_add(1);
-            }
-        }
-        findings.quarantine_errors = wrong;
-        if wrong > 0 {
-            findings.violations.push(format!(
-                "quarantine: {wrong} chunks of foreign bytes were not put aside as they were, or \
-                 sound ones were"
-            ));
-        }
-    }
-}
-
-impl Findings {
-    /// Whether the promise held, but for the order.
-    pub(super) const fn held(&self) -> bool {
-        self.missing == 0
-            && self.spurious == 0
-            && self.altered == 0
-            && self.within == 0
-            && self.quarantine_errors == 0
-            && self.conserved
-    }
 }
 
 fn count(set: &mut BTreeMap<Vec<u8>, u64>, bytes: Vec<u8>) {
     let times = set.entry(bytes).or_default();
     *times = times.saturating_add(1);
-}
-
-/// Whether bytes occur in others.
-fn contains(whole: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || whole.windows(part.len()).any(|window| window == part)
 }
 
 #[cfg(test)]

@@ -1,0 +1,73 @@
+//! What the oracle found.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What the oracle found. The names are part of the program's interface.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Findings {
+    /// Records that the producers emitted, as far as anybody knows.
+    pub(super) offered: u64,
+    /// Records that the medium, or a spool, confirmed.
+    pub(super) acknowledged: u64,
+    /// Records that arrived, each counted once.
+    pub(super) delivered: u64,
+    /// Acknowledged and never delivered.
+    pub(super) missing: u64,
+    /// Delivered and never issued.
+    pub(super) spurious: u64,
+    /// Delivered with another content.
+    pub(super) altered: u64,
+    /// Delivered twice in one life of a reader.
+    pub(super) duplicates_within_reader: u64,
+    /// Delivered by several lives of readers.
+    pub(super) duplicates_across_readers: u64,
+    /// First deliveries behind a later record of their thread, in one life of a reader.
+    pub(super) out_of_order: u64,
+    /// Whether the endpoint promises order to these consumers.
+    pub(super) order_promised: bool,
+    /// Records that producers dropped, by reason.
+    pub(super) dropped: BTreeMap<String, u64>,
+    /// Records of `acknowledged` that a spool took.
+    pub(super) spooled: u64,
+    /// Records of producers that were killed, of which nobody knows whether they arrived.
+    pub(super) in_doubt: u64,
+    /// Whether every producer's last line adds up, and agrees with what the oracle saw.
+    pub(super) conserved: bool,
+    /// Foreign chunks that the medium took.
+    pub(super) poisoned: u64,
+    /// Different foreign chunks that consumers put aside.
+    pub(super) quarantined: u64,
+    /// Foreign chunks that were not put aside byte for byte, and what was put aside without reason.
+    pub(super) quarantine_errors: u64,
+    /// Repetition below the oracle.
+    pub(super) transport: Transport,
+    /// What is wrong, in words.
+    pub(super) violations: Vec<String>,
+}
+
+/// Repetition below the oracle: what readers kept from it, or were told of, and what producers
+/// repeated, of those processes that had a last word.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Transport {
+    /// Copies of chunks that readers recognised and did not let through.
+    pub(super) duplicates: u64,
+    /// Chunks that the medium marked as delivered before.
+    pub(super) redelivered: u64,
+    /// Chunks that producers sent again.
+    pub(super) resent: u64,
+}
+
+impl Findings {
+    /// Whether the promise held.
+    pub(super) const fn held(&self) -> bool {
+        self.missing == 0
+            && self.spurious == 0
+            && self.altered == 0
+            && self.duplicates_within_reader == 0
+            && (self.out_of_order == 0 || !self.order_promised)
+            && self.quarantine_errors == 0
+            && self.conserved
+    }
+}
