@@ -1,0 +1,56 @@
+//! What a URI says of a medium's receiving end, before anything is opened.
+
+use baler_common::transport::uri::Uri;
+#[cfg(feature = "amqp")]
+use baler_connector_amqp::AmqpConfig;
+use baler_connector_file::FileReaderConfig;
+#[cfg(feature = "kafka")]
+use baler_connector_kafka::KafkaConfig;
+use baler_connector_null::NullConfig;
+use baler_connector_tcp::TcpConfig;
+
+use super::{KIEKER_LOG, bad_uri, unknown_scheme};
+use crate::exit::Failure;
+
+/// A medium to receive from, by its connector's settings.
+#[derive(Debug)]
+pub(super) enum Medium {
+    #[cfg(feature = "amqp")]
+    Amqp(Box<AmqpConfig>),
+    File(FileReaderConfig),
+    #[cfg(feature = "kafka")]
+    Kafka(Box<KafkaConfig>),
+    Null(NullConfig),
+    Tcp(TcpConfig),
+}
+
+impl Medium {
+    /// Reads the settings; `logs` says whether a log could stand here as well.
+    ///
+    /// # Errors
+    ///
+    /// The scheme is none of a medium, or a setting is wrong.
+    pub(super) fn new(uri: Uri, endpoint: &str, logs: bool) -> Result<Self, Failure> {
+        let wrong = |error| bad_uri(endpoint, &error);
+        Ok(match uri.scheme() {
+            #[cfg(feature = "amqp")]
+            "amqp" | "amqps" => Self::Amqp(Box::new(AmqpConfig::from_uri(uri).map_err(wrong)?)),
+            "file" => Self::File(FileReaderConfig::from_uri(uri).map_err(wrong)?),
+            #[cfg(feature = "kafka")]
+            "kafka" | "kafka+mock" => {
+                let config = KafkaConfig::from_uri(uri);
+                Self::Kafka(Box::new(config.map_err(|error| bad_uri(endpoint, &error))?))
+            }
+            "null" => Self::Null(NullConfig::from_uri(uri).map_err(wrong)?),
+            "tcp" => Self::Tcp(TcpConfig::from_uri(uri).map_err(wrong)?),
+            // Asked for where only media can be: it is known, but not there.
+            KIEKER_LOG => {
+                return Err(Failure::configuration(format!(
+                    "{endpoint}: a log has no chunks; send it to a medium with send --from \
+                     {KIEKER_LOG}:DIR"
+                )));
+            }
+            scheme => return Err(unknown_scheme(scheme, logs)),
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! The sending end of a medium.
+
+use std::num::NonZeroU64;
+
+use baler_common::transport::ChunkWriter;
+#[cfg(feature = "amqp")]
+use baler_connector_amqp::{AmqpConfig, AmqpWriter};
+use baler_connector_file::{FileWriter, FileWriterConfig, SyncPolicy};
+#[cfg(feature = "kafka")]
+use baler_connector_kafka::{KafkaConfig, KafkaWriter};
+use baler_connector_null::{NullConfig, NullWriter};
+use baler_connector_tcp::{TcpConfig, TcpWriter};
+use baler_spool::{Spool, SpoolConfig, SpoolWatch};
+
+use super::{bad_uri, parse, unknown_scheme};
+use crate::args::{SpoolArgs, SpoolSyncChoice};
+use crate::exit::Failure;
+
+/// A writer; its owner opens it.
+pub(crate) struct Writer {
+    pub(crate) writer: Box<dyn ChunkWriter>,
+    /// The URI without its secrets.
+    pub(crate) endpoint: String,
+    /// What its spool does, if it has one.
+    pub(crate) spool: Option<SpoolWatch>,
+}
+
+/// The URI with the setting that `--create-topic` stands for; media without topics refuse it.
+pub(crate) fn with_topic(text: &str, create_topic: Option<&str>) -> String {
+    let Some(shape) = create_topic else {
+        return text.to_owned();
+    };
+    let joint = if text.contains('?') { '&' } else { '?' };
+    format!("{text}{joint}create_topic={shape}")
+}
+
+/// Makes the sending end of a medium; it is not opened yet.
+///
+/// # Errors
+///
+/// The URI is wrong.
+pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    let wrong = |error| bad_uri(&endpoint, &error);
+    let writer: Box<dyn ChunkWriter> = match uri.scheme() {
+        #[cfg(feature = "amqp")]
+        "amqp" | "amqps" => Box::new(AmqpWriter::new(AmqpConfig::from_uri(uri).map_err(wrong)?)),
+        "file" => {
+            let config = FileWriterConfig::from_uri(uri).map_err(wrong)?;
+            Box::new(FileWriter::new(config))
+        }
+        #[cfg(feature = "kafka")]
+        "kafka" | "kafka+mock" => {
+            let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+            Box::new(KafkaWriter::new(config))
+        }
+        "null" => Box::new(NullWriter::new(NullConfig::from_uri(uri).map_err(wrong)?)),
+        "tcp" => Box::new(TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?)),
+        scheme => return Err(unknown_scheme(scheme, false)),
+    };
+    Ok(Writer {
+        writer,
+        endpoint,
+        spool: None,
+    })
+}
+
+/// Puts a spool before the writer, if the flags ask for one. Nothing is touched before it is opened.
+pub(crate) fn wrap(writer: Writer, args: &SpoolArgs) -> Writer {
+    let Some(folder) = &args.spool else {
+        return writer;
+    };
+    let mut config = SpoolConfig::new(folder);
+    config.retry.seed = u64::from(std::process::id());
+    if let Some(spool_after) = args.spool_after {
+        config.spool_after = spool_after;
+    }
+    if let Some(bytes) = args.spool_bytes {
+        config.max_bytes = NonZeroU64::try_from(bytes).unwrap_or(NonZeroU64::MAX);
+    }
+    config.sync = match args.spool_sync {
+        None | Some(SpoolSyncChoice::Fsync) => SyncPolicy::Chunk,
+        Some(SpoolSyncChoice::None) => SyncPolicy::None,
+    };
+    let spool = Spool::new(writer.writer, config);
+    Writer {
+        spool: Some(spool.watch()),
+        writer: Box::new(spool),
+        endpoint: writer.endpoint,
+    }
+}
