@@ -10,6 +10,8 @@ mod off;
 #[cfg(feature = "enable")]
 mod probe;
 mod queue;
+#[cfg(feature = "samplers")]
+mod samplers;
 #[cfg(feature = "enable")]
 mod trace;
 
@@ -27,6 +29,8 @@ pub use off::{Attached, Guard, TraceContext, in_trace};
 #[cfg(feature = "enable")]
 pub use probe::Guard;
 pub use queue::{Overflow, Suppressed, suppress};
+#[cfg(feature = "samplers")]
+pub use samplers::{ProcessRecord, Sampler, SamplerStats};
 #[cfg(feature = "enable")]
 pub use trace::{Attached, TraceContext, in_trace};
 

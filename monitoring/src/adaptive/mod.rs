@@ -17,5 +17,7 @@ mod upkeep;
 
 pub use news::PatternNews;
 pub(crate) use settings::Settings;
-pub(crate) use switch::{Switch, Verdicts};
+pub(crate) use switch::Switch;
+#[cfg(any(feature = "enable", feature = "samplers"))]
+pub(crate) use switch::Verdicts;
 pub(crate) use upkeep::Upkeep;

@@ -110,7 +110,7 @@ impl Switch {
 
 impl Verdicts {
     /// Everything is active.
-    #[cfg(all(test, feature = "enable"))]
+    #[cfg(all(test, any(feature = "enable", feature = "samplers")))]
     pub(crate) fn all_active() -> Self {
         Self {
             list: Arc::new(PatternList::new()),

@@ -56,6 +56,13 @@ pub enum Event {
     Patterns(PatternNews),
     /// Records that cannot be sent were put aside.
     Quarantined(Quarantined),
+    /// A sampler could not sample. Told once until it works again.
+    SamplerFailed {
+        /// Which.
+        sampler: &'static str,
+        /// Why.
+        error: Arc<std::io::Error>,
+    },
 }
 
 /// Records that cannot be sent.
@@ -108,6 +115,9 @@ impl fmt::Display for Event {
             }
             Self::Patterns(news) => fmt::Display::fmt(news, f),
             Self::Quarantined(quarantined) => fmt::Display::fmt(quarantined, f),
+            Self::SamplerFailed { sampler, error } => {
+                write!(f, "sampler {sampler} failed: {error}")
+            }
         }
     }
 }

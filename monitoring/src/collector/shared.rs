@@ -8,11 +8,17 @@ use std::time::Instant;
 use baler_common::record::Interned;
 use baler_common::transport::Notify;
 
+#[cfg(feature = "samplers")]
+use super::event::Event;
 use super::flush::FlushOrder;
 use super::ledger::Ledger;
 use super::waker::Waker;
 use crate::clock::Clock;
 use crate::queue::QueueSet;
+
+/// So many notices wait for the collector at most.
+#[cfg(feature = "samplers")]
+const MOST_NOTICES: usize = 100;
 
 /// What the collector shares with those who emit and those who ask.
 pub(crate) struct Shared {
@@ -25,6 +31,9 @@ pub(crate) struct Shared {
     pub(super) waker: Arc<Waker>,
     enabled: AtomicBool,
     orders: Mutex<Orders>,
+    /// What other threads of monitoring have to tell, on the collector's.
+    #[cfg(feature = "samplers")]
+    notices: Mutex<Vec<Event>>,
 }
 
 /// What the collector is asked to do.
@@ -51,6 +60,8 @@ impl Shared {
             waker,
             enabled: AtomicBool::new(false),
             orders: Mutex::new(Orders::default()),
+            #[cfg(feature = "samplers")]
+            notices: Mutex::new(Vec::new()),
         }
     }
 
@@ -70,6 +81,25 @@ impl Shared {
     /// Makes the collector look around.
     pub(crate) fn wake(&self) {
         self.waker.notify();
+    }
+
+    /// Has the application told of something by the collector.
+    #[cfg(feature = "samplers")]
+    pub(crate) fn post(&self, event: Event) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody may be left to take them.
+        if notices.len() < MOST_NOTICES {
+            notices.push(event);
+        }
+        drop(notices);
+        self.wake();
+    }
+
+    /// What was posted since the last time.
+    #[cfg(feature = "samplers")]
+    pub(super) fn take_notices(&self) -> Vec<Event> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut notices)
     }
 
     /// Asks for a flush; the order is dropped when the collector is gone.

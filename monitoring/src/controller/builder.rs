@@ -32,6 +32,8 @@ pub struct ControllerBuilder {
     clock: Clock,
     settings: Settings,
     pub(super) adaptive: adaptive::Settings,
+    #[cfg(feature = "samplers")]
+    pub(super) samplers: Vec<crate::samplers::Task>,
     hooks: Hooks,
 }
 
@@ -49,6 +51,8 @@ impl ControllerBuilder {
             clock: Clock::System,
             settings,
             adaptive: adaptive::Settings::default(),
+            #[cfg(feature = "samplers")]
+            samplers: Vec::new(),
             hooks: Hooks::default(),
         }
     }
@@ -229,6 +233,8 @@ impl ControllerBuilder {
     pub fn start(self) -> Result<Controller, StartError> {
         let mut settings = self.settings;
         let memory = settings.check()?;
+        #[cfg(feature = "samplers")]
+        super::sampling::check(&self.samplers)?;
         settings.outbox.max_bytes = memory.unconfirmed_bytes;
         let hostname = self.hostname.unwrap_or_else(hostname);
         let producer = self.producer.unwrap_or_else(|| random_producer(&hostname));
@@ -281,6 +287,8 @@ impl ControllerBuilder {
             upkeep,
         };
         spawn(shared, outbox, plan)?;
+        #[cfg(feature = "samplers")]
+        controller.start_samplers(&self.samplers)?;
         Ok(controller)
     }
 }

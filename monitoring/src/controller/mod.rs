@@ -5,6 +5,8 @@ mod builder;
 mod guard;
 mod identity;
 mod installed;
+#[cfg(feature = "samplers")]
+mod sampling;
 mod settings;
 
 use std::sync::Arc;
@@ -21,12 +23,16 @@ pub(crate) use installed::refresh_active;
 pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "enable")]
 pub(crate) use installed::{is_active, with_shared};
+#[cfg(feature = "samplers")]
+pub(crate) use sampling::WeakController;
 pub use settings::StartError;
 
 use crate::adaptive::Switch;
 use crate::clock::{Clock, monotonic};
 use crate::collector::{FlushEnd, FlushOrder, Shared, ShutdownReport, Stats};
 use crate::queue;
+#[cfg(feature = "samplers")]
+use crate::samplers::Samplers;
 
 /// How long the collector goes on after the last handle was dropped without a shutdown.
 const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
@@ -62,10 +68,14 @@ struct Handle {
     hostname: Box<str>,
     identity: ChunkIdentity,
     switch: Arc<Switch>,
+    #[cfg(feature = "samplers")]
+    samplers: Arc<Samplers>,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        #[cfg(feature = "samplers")]
+        self.samplers.stop();
         if let Some(by) = monotonic().checked_add(GRACE_AFTER_DROP) {
             self.shared.order_stop(by);
         }
@@ -109,6 +119,8 @@ impl Controller {
             hostname,
             identity,
             switch,
+            #[cfg(feature = "samplers")]
+            samplers: Arc::default(),
         };
         Self {
             handle: Arc::new(handle),
@@ -212,6 +224,9 @@ impl Controller {
         let shared = self.shared();
         let now = monotonic();
         let by = now.checked_add(timeout).unwrap_or(now);
+        // While the queues still take what they found last.
+        #[cfg(feature = "samplers")]
+        self.end_samplers(now, timeout);
         // The collector ends a little earlier, so that its own account comes in time.
         let margin = (timeout / 10).min(Duration::from_millis(50));
         shared.order_stop(by.checked_sub(margin).unwrap_or(now));

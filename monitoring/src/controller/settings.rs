@@ -107,6 +107,12 @@ pub enum StartError {
         /// The cap.
         max_chunk_bytes: usize,
     },
+    /// Samplers were asked for elsewhere than on Linux, the only system they know.
+    #[error("samplers work on Linux only")]
+    SamplersNeedLinux,
+    /// The samplers' thread could not be started.
+    #[error("the samplers' thread cannot be started: {0}")]
+    SamplerThread(#[source] std::io::Error),
     /// The collector's thread could not be started.
     #[error("the collector's thread cannot be started: {0}")]
     Thread(#[from] std::io::Error),

@@ -13,4 +13,6 @@ mod lifecycle;
 mod limits;
 #[cfg(all(feature = "enable", feature = "macros"))]
 mod probe;
+#[cfg(all(feature = "samplers", target_os = "linux"))]
+mod samplers;
 mod support;

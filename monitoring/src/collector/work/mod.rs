@@ -187,9 +187,13 @@ impl Collector {
         self.wait(wake_up.into_iter().chain(adapt_at).min())
     }
 
-    /// Looks after the patterns; when to do so again at the latest.
+    /// Looks after the patterns and tells of news; when to do so again at the latest.
     fn adapt(&mut self, now: Instant) -> Option<Instant> {
         let tick = self.upkeep.tick(now);
+        #[cfg(feature = "samplers")]
+        for event in self.shared.take_notices() {
+            self.dispatch.tell(&event);
+        }
         for news in self.upkeep.take_news() {
             self.dispatch.tell(&Event::Patterns(news));
         }

@@ -1,0 +1,183 @@
+//! Disks, from `/proc/diskstats` and `/sys/block`.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use baler_common::record::kieker::system::DiskUsageRecord;
+
+use super::counter::{Reading, float, per_second};
+use super::proc::{malformed, numbers};
+use super::sampler::{Context, Sample, Sensor};
+
+const FILE: &str = "proc/diskstats";
+
+/// The kernel counts in sectors of 512 bytes, whatever the disk's are.
+const SECTOR_BYTES: f64 = 512.0;
+
+/// Reads, of them merged, sectors, milliseconds; the same of writes; in flight, milliseconds busy,
+/// and these weighted by what was in flight.
+const COLUMNS: usize = 11;
+
+/// What each disk did since the sample before; partitions, loop devices and memory disks are none.
+#[derive(Debug, Default)]
+pub(super) struct Disk {
+    before: BTreeMap<String, Reading<10>>,
+}
+
+impl Sensor for Disk {
+    fn signature(&self) -> &'static str {
+        "%DISK_USAGE"
+    }
+
+    fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
+        let mut all = parse(&context.root.read(FILE)?)?;
+        if context.root.has("sys/block") {
+            // A slash in the name of a disk is an exclamation mark there.
+            all.retain(|name, _| {
+                context
+                    .root
+                    .has(&format!("sys/block/{}", name.replace('/', "!")))
+            });
+        }
+        // A disk that vanished begins anew when it comes back.
+        self.before.retain(|name, _| all.contains_key(name));
+        for (device, counters) in all {
+            let now = Reading {
+                at: context.at,
+                counters,
+            };
+            let before = self.before.insert(device.clone(), now);
+            let Some((counted, time)) = before.and_then(|before| now.since(&before)) else {
+                continue;
+            };
+            if !context.is_active(&format!("%DISK_USAGE::{device}")) {
+                continue;
+            }
+            let [
+                reads,
+                _,
+                read_sectors,
+                read_ms,
+                writes,
+                _,
+                write_sectors,
+                write_ms,
+                _,
+                queued_ms,
+            ] = counted;
+            let requests = reads.saturating_add(writes);
+            let request_ms = float(read_ms.saturating_add(write_ms));
+            out.push(Sample::Disk(DiskUsageRecord {
+                timestamp: context.unix_ns,
+                hostname: context.hostname.to_owned(),
+                device_name: device,
+                queue: per_second(queued_ms, time) / 1_000.0,
+                read_bytes_per_second: per_second(read_sectors, time) * SECTOR_BYTES,
+                reads_per_second: per_second(reads, time),
+                service_time: if requests == 0 {
+                    0.0
+                } else {
+                    request_ms / float(requests)
+                },
+                write_bytes_per_second: per_second(write_sectors, time) * SECTOR_BYTES,
+                writes_per_second: per_second(writes, time),
+            }));
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.before.clear();
+    }
+}
+
+/// The counters of each device; what is in flight is none.
+fn parse(text: &str) -> io::Result<BTreeMap<String, [u64; 10]>> {
+    let mut all = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace().skip(2);
+        let name = words.next().ok_or_else(|| malformed(FILE, line))?;
+        if name.starts_with("loop") || name.starts_with("ram") {
+            continue;
+        }
+        let rest = words.collect::<Vec<_>>().join(" ");
+        let Some(columns) = numbers::<COLUMNS>(&rest) else {
+            return Err(malformed(FILE, line));
+        };
+        let [a, b, c, d, e, f, g, h, _, busy, weighted] = columns;
+        all.insert(name.to_owned(), [a, b, c, d, e, f, g, h, busy, weighted]);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sampler::Bench;
+    use super::*;
+
+    fn records(samples: Vec<Sample>) -> Vec<DiskUsageRecord> {
+        let all = samples.into_iter().map(|sample| match sample {
+            Sample::Disk(record) => record,
+            other => panic!("{other:?}"),
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn rates_are_those_of_disks_only() {
+        let mut bench = Bench::new(Disk::default());
+        bench.put("sys/block/sda/size", "1");
+        bench.put("sys/block/cciss!c0d0/size", "1");
+        bench.put(
+            FILE,
+            "   7       0 loop0 1 2 3 4 5 6 7 8 9 10 11\n   8       0 sda 10 0 100 20 5 0 50 30 1 40 50 0 0 0 0\n   \
+             8       1 sda1 10 0 100 20 5 0 50 30 1 40 50\n 104 0 cciss/c0d0 0 0 0 0 0 0 0 0 0 0 0\n",
+        );
+        assert!(bench.sample_after(0).unwrap().is_empty());
+        bench.put(
+            FILE,
+            "   8       0 sda 14 0 120 28 11 0 90 62 0 90 150 9 9 9 9\n   \
+             8       1 sda1 10 0 100 20 5 0 50 30 1 40 50\n 104 0 cciss/c0d0 0 0 0 0 0 0 0 0 0 0 0\n",
+        );
+        let all = records(bench.sample_after(200).unwrap());
+        let [idle, busy] = all.as_slice() else {
+            panic!("{all:?}");
+        };
+        assert_eq!(
+            (idle.device_name.as_str(), idle.service_time),
+            ("cciss/c0d0", 0.0)
+        );
+        let wanted = DiskUsageRecord {
+            timestamp: busy.timestamp,
+            hostname: "host".into(),
+            device_name: "sda".into(),
+            queue: 0.5,
+            read_bytes_per_second: 51_200.0,
+            reads_per_second: 20.0,
+            service_time: 4.0,
+            write_bytes_per_second: 102_400.0,
+            writes_per_second: 30.0,
+        };
+        assert_eq!(*busy, wanted);
+    }
+
+    #[test]
+    fn milliseconds_wrap_and_strange_texts_are_errors() {
+        let mut bench = Bench::new(Disk::default());
+        bench.put(FILE, "8 0 sda 1 0 1 4294967295 0 0 0 0 0 0 0\n");
+        bench.sample_after(0).unwrap();
+        bench.put(FILE, "8 0 sda 2 0 1 2 0 0 0 0 0 0 0\n");
+        let all = records(bench.sample_after(1_000).unwrap());
+        assert_eq!(all.first().unwrap().service_time, 3.0);
+        for text in [
+            "8 0\n",
+            "8 0 sda 1 2 3\n",
+            "8 0 sda x 0 0 0 0 0 0 0 0 0 0\n",
+        ] {
+            bench.put(FILE, text);
+            assert!(bench.sample_after(1).is_err(), "{text}");
+        }
+        bench.put(FILE, "");
+        assert!(bench.sample_after(1).unwrap().is_empty());
+    }
+}

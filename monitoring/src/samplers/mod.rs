@@ -1,0 +1,27 @@
+//! Samplers: how busy the machine and the process are, as records at a fixed rate.
+//!
+//! ```text
+//! /proc, /sys -> (cpu | memory | load | network | disk | process) -> records -> queue
+//!                  └ thread `baler-samplers`: an absolute schedule each ┘
+//! ```
+//!
+//! The records are Kieker's, with its names and fields (`kieker.common.record.system`), and can be
+//! switched by the patterns of adaptive monitoring under Kieker's signatures.
+//! Each sensor takes what the kernel says as text, and the time as an argument.
+
+mod counter;
+mod cpu;
+mod disk;
+mod load;
+mod memory;
+mod network;
+mod proc;
+mod process;
+mod sampler;
+mod schedule;
+mod thread;
+
+pub use process::ProcessRecord;
+pub use sampler::Sampler;
+pub use thread::SamplerStats;
+pub(crate) use thread::{Samplers, Task};

@@ -1,0 +1,221 @@
+//! This process, from `/proc/self`.
+
+use std::io;
+
+use baler_common::record::Record;
+use baler_common::record::kieker::jvm::UptimeRecord;
+
+use super::counter::{Reading, per_second, signed};
+use super::proc::{malformed, numbers};
+use super::sampler::{Context, Sample, Sensor};
+
+const STAT: &str = "proc/self/stat";
+const STATUS: &str = "proc/self/status";
+const UPTIME: &str = "proc/uptime";
+
+/// Clock ticks of `/proc` in a second (`USER_HZ`): 100 on every architecture that Rust's standard
+/// library has for Linux.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// What this process uses of the machine.
+///
+/// Baler's own type: Kieker's `ThreadsStatusRecord` and `MemoryRecord` tell of a Java virtual
+/// machine's daemon threads, peaks and heaps, which a native process does not have.
+#[derive(Debug, Clone, PartialEq, Record)]
+#[record(name = "baler.monitoring.ProcessRecord", rename_all = "camelCase")]
+pub struct ProcessRecord {
+    /// When it was sampled, in nanoseconds since the Unix epoch.
+    #[record(unix_nanos)]
+    pub timestamp: i64,
+    /// The host.
+    pub hostname: String,
+    /// The process's number.
+    pub process_id: u32,
+    /// Processor time in its own code, in seconds per second: 1 is one processor, busy.
+    pub user_utilization: f64,
+    /// Processor time in the kernel on its behalf, in the same unit.
+    pub system_utilization: f64,
+    /// Memory that it has in place, in bytes.
+    pub resident_bytes: u64,
+    /// The most that this ever was, in bytes.
+    pub peak_resident_bytes: u64,
+    /// Addresses in use, in bytes.
+    pub virtual_bytes: u64,
+    /// Its threads, those of monitoring included.
+    pub threads: u64,
+    /// Pages made available without a disk, per second.
+    pub minor_faults_per_second: f64,
+    /// Pages read from a disk, per second.
+    pub major_faults_per_second: f64,
+}
+
+/// The process that monitors itself.
+#[derive(Debug, Default)]
+pub(super) struct Process {
+    /// Minor faults, major faults, ticks in its own code, ticks in the kernel.
+    before: Option<Reading<4>>,
+}
+
+impl Sensor for Process {
+    /// Each of its records has one of its own.
+    fn signature(&self) -> &'static str {
+        "%PROCESS"
+    }
+
+    fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
+        let process_id = std::process::id();
+        let (counters, started) = parse_stat(&context.root.read(STAT)?)?;
+        if context.is_active("%JVM_UPTIME") {
+            let uptime = parse_uptime(&context.root.read(UPTIME)?, started)?;
+            out.push(Sample::Uptime(UptimeRecord {
+                timestamp: context.unix_ns,
+                hostname: context.hostname.to_owned(),
+                // As Java names its virtual machines.
+                vm_name: format!("{process_id}@{}", context.hostname),
+                uptime_ms: signed(uptime),
+            }));
+        }
+        let now = Reading {
+            at: context.at,
+            counters,
+        };
+        let before = self.before.replace(now);
+        let Some((counted, time)) = before.and_then(|before| now.since(&before)) else {
+            return Ok(());
+        };
+        let [minor, major, user, system] = counted.map(|counted| per_second(counted, time));
+        let per_tick = per_second(1, std::time::Duration::from_secs(TICKS_PER_SECOND));
+        let status = context.root.read(STATUS)?;
+        out.push(Sample::Process(ProcessRecord {
+            timestamp: context.unix_ns,
+            hostname: context.hostname.to_owned(),
+            process_id,
+            user_utilization: user * per_tick,
+            system_utilization: system * per_tick,
+            resident_bytes: status_field(&status, "VmRSS:")?.saturating_mul(1_024),
+            peak_resident_bytes: status_field(&status, "VmHWM:")?.saturating_mul(1_024),
+            virtual_bytes: status_field(&status, "VmSize:")?.saturating_mul(1_024),
+            threads: status_field(&status, "Threads:")?,
+            minor_faults_per_second: minor,
+            major_faults_per_second: major,
+        }));
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.before = None;
+    }
+}
+
+/// The counters, and when the process started, in ticks since the machine did.
+///
+/// The name of the program stands in parentheses and may hold anything, parentheses included.
+fn parse_stat(text: &str) -> io::Result<([u64; 4], u64)> {
+    let fields = text.rsplit_once(')').map(|(_, rest)| {
+        // state ppid pgrp session tty_nr tpgid flags, and then what is wanted; tty_nr and tpgid
+        // may be negative.
+        let words: Vec<_> = rest.split_ascii_whitespace().skip(7).collect();
+        words.join(" ")
+    });
+    let parse = |fields: String| {
+        let [minor, _, major, _, user, system] = numbers(&fields)?;
+        let started = fields.split(' ').nth(12)?.parse().ok()?;
+        Some(([minor, major, user, system], started))
+    };
+    fields.and_then(parse).ok_or_else(|| malformed(STAT, text))
+}
+
+/// How long the process runs, in milliseconds.
+fn parse_uptime(text: &str, started: u64) -> io::Result<u64> {
+    let machine = text.split_ascii_whitespace().next();
+    let seconds: Option<f64> = machine.and_then(|text| text.parse().ok());
+    let machine = seconds.and_then(|it| std::time::Duration::try_from_secs_f64(it).ok());
+    let machine = machine.ok_or_else(|| malformed(UPTIME, text))?;
+    let started = started.saturating_mul(1_000 / TICKS_PER_SECOND);
+    let machine = u64::try_from(machine.as_millis()).unwrap_or(u64::MAX);
+    Ok(machine.saturating_sub(started))
+}
+
+fn status_field(text: &str, name: &str) -> io::Result<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(numbers::<1>);
+    let [number] = number.ok_or_else(|| malformed(STATUS, name))?;
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sampler::Bench;
+    use super::*;
+
+    fn stat(minor: u64, user: u64, system: u64) -> String {
+        format!(
+            "4711 (a ) b (c) S 1 4711 4711 0 -1 4194560 {minor} 8 2 9 {user} {system} 0 0 20 0 \
+             3 0 5000 1000000 250 18446744073709551615 1 1 0 0\n"
+        )
+    }
+
+    fn bench() -> Bench<Process> {
+        let bench = Bench::new(Process::default());
+        bench.put(UPTIME, "60.50 100.00\n");
+        bench.put(
+            STATUS,
+            "Name:\tx\nVmPeak:\t  9 kB\nVmSize:\t  8 kB\nVmHWM:\t  7 kB\nVmRSS:\t  6 kB\nThreads:\t3\n",
+        );
+        bench
+    }
+
+    #[test]
+    fn processor_time_is_told_in_processors() {
+        let mut bench = bench();
+        bench.put(STAT, &stat(100, 50, 10));
+        let first = bench.sample_after(0).unwrap();
+        let [Sample::Uptime(uptime)] = first.as_slice() else {
+            panic!("{first:?}");
+        };
+        assert_eq!(uptime.uptime_ms, 10_500);
+        assert!(uptime.vm_name.ends_with("@host"));
+        bench.put(STAT, &stat(110, 80, 20));
+        let second = bench.sample_after(200).unwrap();
+        let [Sample::Uptime(_), Sample::Process(record)] = second.as_slice() else {
+            panic!("{second:?}");
+        };
+        let wanted = ProcessRecord {
+            timestamp: record.timestamp,
+            hostname: "host".into(),
+            process_id: std::process::id(),
+            user_utilization: 1.5,
+            system_utilization: 0.5,
+            resident_bytes: 6 << 10,
+            peak_resident_bytes: 7 << 10,
+            virtual_bytes: 8 << 10,
+            threads: 3,
+            minor_faults_per_second: 50.0,
+            major_faults_per_second: 0.0,
+        };
+        assert_eq!(*record, wanted);
+    }
+
+    #[test]
+    fn strange_texts_are_errors() {
+        for text in [
+            "",
+            "1 (x",
+            "1 (x) S 1 2",
+            "1 (x) S 1 1 1 0 -1 1 a 8 2 9 1 1",
+        ] {
+            let mut bench = bench();
+            bench.put(STAT, text);
+            assert!(bench.sample_after(0).is_err(), "{text}");
+        }
+        for text in ["", "x", "-1 0", "inf", "NaN", "1e300"] {
+            assert!(parse_uptime(text, 0).is_err(), "{text}");
+        }
+        assert_eq!(parse_uptime("1.0 1", u64::MAX).unwrap(), 0);
+        let mut bench = bench();
+        bench.put(STAT, &stat(1, 1, 1));
+        bench.put(STATUS, "Name: x\n");
+        bench.sample_after(0).unwrap();
+        assert!(bench.sample_after(1).is_err());
+    }
+}

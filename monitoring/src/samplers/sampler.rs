@@ -1,0 +1,219 @@
+//! The samplers there are, and what one of them is told.
+
+use std::fmt;
+use std::io;
+use std::time::Instant;
+
+use baler_common::record::kieker::jvm::UptimeRecord;
+use baler_common::record::kieker::system::{
+    CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
+    NetworkUtilizationRecord, ResourceUtilizationRecord,
+};
+
+use super::cpu::{Cpu, Detail};
+use super::disk::Disk;
+use super::load::Load;
+use super::memory::Memory;
+use super::network::Network;
+use super::proc::Root;
+use super::process::{Process, ProcessRecord};
+use crate::Controller;
+use crate::adaptive::Verdicts;
+
+/// Something that can be sampled; for [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
+///
+/// Rates are those since the sample before, by a clock that never jumps; the first sample of a rate
+/// only primes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sampler(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Cpu,
+    CpuCombined,
+    Disk,
+    Load,
+    Memory,
+    Network,
+    Process,
+}
+
+impl Sampler {
+    /// The shares of each processor's time, as `CPUUtilizationRecord` (Kieker's
+    /// `CPUsDetailedPercSampler`); signatures `%CPU` and `%CPU::0`, `%CPU::1` and so on.
+    ///
+    /// `totalUtilization` is what is neither idle nor waiting; `irq` holds software interrupts.
+    pub const fn cpu() -> Self {
+        Self(Kind::Cpu)
+    }
+
+    /// How busy each processor is, as `ResourceUtilizationRecord` of `cpu-0` and so on (Kieker's
+    /// `CPUsCombinedPercSampler`); signatures as for [`cpu`](Self::cpu).
+    pub const fn cpu_combined() -> Self {
+        Self(Kind::CpuCombined)
+    }
+
+    /// What each disk does, as `DiskUsageRecord`; signatures `%DISK_USAGE` and, not in Kieker,
+    /// `%DISK_USAGE::sda` and so on.
+    ///
+    /// `queue` is the mean number of requests that waited or were served, `serviceTime` the mean
+    /// time of those that ended, in milliseconds.
+    pub const fn disk() -> Self {
+        Self(Kind::Disk)
+    }
+
+    /// The load averages, as `LoadAverageRecord`; signature `%LOAD_AVERAGE`.
+    pub const fn load() -> Self {
+        Self(Kind::Load)
+    }
+
+    /// Memory and swap space, as `MemSwapUsageRecord`; signature `%MEM_SWAP`.
+    ///
+    /// `memFree` is what can be had without swapping, and `memUsed` the rest, as in Kieker.
+    pub const fn memory() -> Self {
+        Self(Kind::Memory)
+    }
+
+    /// What goes through each network interface but `lo`, as `NetworkUtilizationRecord`; signatures
+    /// `%NETWORK_UTILIZATION` and, not in Kieker, `%NETWORK_UTILIZATION::eth0` and so on.
+    ///
+    /// `speed` is in bits per second, 0 where the kernel does not know it.
+    pub const fn network() -> Self {
+        Self(Kind::Network)
+    }
+
+    /// This process: [`ProcessRecord`](crate::ProcessRecord), signature `%PROCESS`, and
+    /// `UptimeRecord`, signature `%JVM_UPTIME`.
+    pub const fn process() -> Self {
+        Self(Kind::Process)
+    }
+
+    /// What it is called in events.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Cpu => "cpu",
+            Kind::CpuCombined => "cpu-combined",
+            Kind::Disk => "disk",
+            Kind::Load => "load",
+            Kind::Memory => "memory",
+            Kind::Network => "network",
+            Kind::Process => "process",
+        }
+    }
+
+    pub(super) fn sensor(self) -> Box<dyn Sensor> {
+        match self.0 {
+            Kind::Cpu => Box::new(Cpu::new(Detail::Full)),
+            Kind::CpuCombined => Box::new(Cpu::new(Detail::Combined)),
+            Kind::Disk => Box::new(Disk::default()),
+            Kind::Load => Box::new(Load),
+            Kind::Memory => Box::new(Memory),
+            Kind::Network => Box::new(Network::default()),
+            Kind::Process => Box::new(Process::default()),
+        }
+    }
+}
+
+impl fmt::Display for Sampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Makes records of what the kernel says.
+pub(super) trait Sensor: Send {
+    /// Asked before a sample; while it is inactive nothing is read.
+    fn signature(&self) -> &'static str;
+
+    /// Appends the records of now.
+    fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
+
+    /// Forgets the sample before: the next one primes.
+    fn forget(&mut self);
+}
+
+/// What a sensor needs to know.
+pub(super) struct Context<'a> {
+    pub(super) root: &'a Root,
+    /// By the clock that never jumps.
+    pub(super) at: Instant,
+    pub(super) unix_ns: i64,
+    pub(super) hostname: &'a str,
+    pub(super) verdicts: &'a Verdicts,
+}
+
+impl Context<'_> {
+    pub(super) fn is_active(&self, signature: &str) -> bool {
+        self.verdicts.is_active(self.verdicts.action(signature))
+    }
+}
+
+/// A record of any sampler.
+#[derive(Debug)]
+pub(super) enum Sample {
+    Cpu(CPUUtilizationRecord),
+    Disk(DiskUsageRecord),
+    Load(LoadAverageRecord),
+    Memory(MemSwapUsageRecord),
+    Network(NetworkUtilizationRecord),
+    Process(ProcessRecord),
+    Resource(ResourceUtilizationRecord),
+    Uptime(UptimeRecord),
+}
+
+impl Sample {
+    pub(super) fn emit(&self, controller: &Controller) -> bool {
+        match self {
+            Self::Cpu(record) => controller.emit(record),
+            Self::Disk(record) => controller.emit(record),
+            Self::Load(record) => controller.emit(record),
+            Self::Memory(record) => controller.emit(record),
+            Self::Network(record) => controller.emit(record),
+            Self::Process(record) => controller.emit(record),
+            Self::Resource(record) => controller.emit(record),
+            Self::Uptime(record) => controller.emit(record),
+        }
+    }
+}
+
+/// A sensor with files and a clock that a test sets.
+#[cfg(test)]
+pub(super) struct Bench<S> {
+    pub(super) sensor: S,
+    folder: tempfile::TempDir,
+    at: Instant,
+    pub(super) verdicts: Verdicts,
+}
+
+#[cfg(test)]
+impl<S: Sensor> Bench<S> {
+    pub(super) fn new(sensor: S) -> Self {
+        Self {
+            sensor,
+            folder: tempfile::tempdir().unwrap(),
+            at: Instant::now(),
+            verdicts: Verdicts::all_active(),
+        }
+    }
+
+    /// Says what the kernel says.
+    pub(super) fn put(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(super) fn sample_after(&mut self, millis: u64) -> io::Result<Vec<Sample>> {
+        self.at += std::time::Duration::from_millis(millis);
+        let mut out = Vec::new();
+        let context = Context {
+            root: &Root::new(self.folder.path()),
+            at: self.at,
+            unix_ns: 1_000,
+            hostname: "host",
+            verdicts: &self.verdicts,
+        };
+        self.sensor.sample(&context, &mut out)?;
+        Ok(out)
+    }
+}
