@@ -25,26 +25,47 @@ use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use id::next_trace_id;
 
 thread_local! {
     /// Without a destructor, so that probes work until the very end of a thread.
-    static ACTIVE: Cell<Active> = const { Cell::new(Active::NONE) };
+    static HERE: Here = const {
+        Here {
+            trace_id: Cell::new(0),
+            next: Cell::new(UNUSUAL),
+        }
+    };
     /// The counter of the active trace, if [`Active::is_shared`].
-    static COUNTER: Cell<Option<Arc<AtomicI32>>> = const { Cell::new(None) };
+    static COUNTER: Cell<Option<Arc<AtomicU32>>> = const { Cell::new(None) };
 }
+
+/// Where the thread is, in two words.
+struct Here {
+    trace_id: Cell<i64>,
+    /// The next call's eoi in the upper half and its ess in the lower one, or [`UNUSUAL`] and its
+    /// ess alone, which is 0 where no trace is active.
+    next: Cell<u64>,
+}
+
+/// There is no trace, or its eoi is counted elsewhere.
+const UNUSUAL: u64 = 1 << 63;
+
+/// One call more: its successor's eoi and ess are both one above its own.
+const ONE_CALL: u64 = (1 << 32) | 1;
+
+const ESS: u64 = 0xffff_ffff;
 
 /// The plain part of a trace context.
 #[derive(Debug, Clone, Copy)]
 struct Active {
     trace_id: i64,
     /// The ess of the next call; 0 means that no trace is active.
-    depth: i32,
+    depth: u32,
     /// The eoi of the next call, unless the counter is shared.
-    next_eoi: i32,
+    next_eoi: u32,
     is_shared: bool,
 }
 
@@ -55,20 +76,76 @@ impl Active {
         next_eoi: 0,
         is_shared: false,
     };
+
+    /// The thread's.
+    fn here() -> Self {
+        HERE.with(|here| {
+            let next = here.next.get();
+            let depth = u32::try_from(next & ESS).unwrap_or(0);
+            let is_unusual = next & UNUSUAL != 0;
+            Self {
+                trace_id: here.trace_id.get(),
+                depth,
+                next_eoi: u32::try_from((next & !UNUSUAL) >> 32).unwrap_or(0),
+                is_shared: is_unusual && depth > 0,
+            }
+        })
+    }
+
+    /// Makes it the thread's.
+    fn set(self) {
+        let next = if self.is_shared || self.depth == 0 {
+            UNUSUAL | u64::from(self.depth)
+        } else {
+            at(self.next_eoi, self.depth)
+        };
+        HERE.with(|here| {
+            here.trace_id.set(self.trace_id);
+            here.next.set(next);
+        });
+    }
+
+    /// Makes it the thread's, and says what that was.
+    fn replace(self) -> Self {
+        let before = Self::here();
+        self.set();
+        before
+    }
 }
 
 /// Where in which trace a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) trace_id: i64,
-    pub(crate) eoi: i32,
-    pub(crate) ess: i32,
+    /// Its eoi in the upper half, its ess in the lower one.
+    pub(crate) at: u64,
+}
+
+fn at(eoi: u32, ess: u32) -> u64 {
+    (u64::from(eoi) << 32) | u64::from(ess)
 }
 
 /// Begins a call on this thread, and a trace if there is none.
 #[inline]
 pub(crate) fn enter() -> Position {
-    let mut active = ACTIVE.get();
+    HERE.with(|here| {
+        let at = here.next.get();
+        if at & UNUSUAL != 0 {
+            return enter_slowly();
+        }
+        // Two billion calls later eoi begins anew rather than turn negative.
+        here.next.set(at.wrapping_add(ONE_CALL) & !UNUSUAL);
+        Position {
+            trace_id: here.trace_id.get(),
+            at,
+        }
+    })
+}
+
+/// Begins a trace, or a call in a trace that may spread.
+#[inline(never)]
+fn enter_slowly() -> Position {
+    let mut active = Active::here();
     if active.depth == 0 {
         active = Active {
             trace_id: next_trace_id(),
@@ -78,17 +155,15 @@ pub(crate) fn enter() -> Position {
     let eoi = if active.is_shared {
         next_shared_eoi()
     } else {
-        let eoi = active.next_eoi;
-        active.next_eoi = next_index(eoi);
-        eoi
+        active.next_eoi = 1;
+        0
     };
     let ess = active.depth;
     active.depth = ess.saturating_add(1);
-    ACTIVE.set(active);
+    active.set();
     Position {
         trace_id: active.trace_id,
-        eoi,
-        ess,
+        at: at(eoi, ess),
     }
 }
 
@@ -98,15 +173,33 @@ pub(crate) fn enter() -> Position {
 /// left (a forgotten guard) is left with it.
 #[inline]
 pub(crate) fn leave(position: Position) {
-    let mut active = ACTIVE.get();
-    if active.trace_id != position.trace_id || active.depth <= position.ess {
+    HERE.with(|here| {
+        let next = here.next.get();
+        let ess = position.at & ESS;
+        if here.trace_id.get() == position.trace_id && next & ESS == ess.wrapping_add(1) && ess != 0
+        {
+            here.next.set(next.wrapping_sub(1));
+        } else {
+            leave_slowly(position);
+        }
+    });
+}
+
+/// Ends a trace, or a call that does not end in its turn.
+#[inline(never)]
+fn leave_slowly(position: Position) {
+    let mut active = Active::here();
+    let ess = u32::try_from(position.at & ESS).unwrap_or(0);
+    if active.trace_id != position.trace_id || active.depth <= ess {
         return;
     }
-    active.depth = position.ess;
+    active.depth = ess;
     if active.depth > 0 {
-        ACTIVE.set(active);
-    } else {
+        active.set();
+    } else if active.is_shared {
         drop(replace(TraceContext::none()));
+    } else {
+        Active::NONE.set();
     }
 }
 
@@ -117,16 +210,16 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
     let outer = TraceContext::current();
     let (trace_id, counter) = match outer.counter {
         Some(counter) => (outer.active.trace_id, counter),
-        None => (next_trace_id(), Arc::new(AtomicI32::new(0))),
+        None => (next_trace_id(), Arc::new(AtomicU32::new(0))),
     };
+    let ess = outer.active.depth;
     let position = Position {
         trace_id,
-        eoi: count(&counter),
-        ess: outer.active.depth,
+        at: at(count(&counter), ess),
     };
     let active = Active {
         trace_id,
-        depth: position.ess.saturating_add(1),
+        depth: ess.saturating_add(1),
         next_eoi: 0,
         is_shared: true,
     };
@@ -159,7 +252,7 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
 pub struct TraceContext {
     active: Active,
     /// There is one if a trace is active, except for what [`replace`] takes off a thread.
-    counter: Option<Arc<AtomicI32>>,
+    counter: Option<Arc<AtomicU32>>,
 }
 
 impl TraceContext {
@@ -168,17 +261,17 @@ impl TraceContext {
     ///
     /// The first call within a trace allocates its shared counter.
     pub fn current() -> Self {
-        let mut active = ACTIVE.get();
+        let mut active = Active::here();
         if active.depth == 0 {
             return Self::none();
         }
         let counter = with_counter(|slot| {
-            Arc::clone(slot.get_or_insert_with(|| Arc::new(AtomicI32::new(active.next_eoi))))
+            Arc::clone(slot.get_or_insert_with(|| Arc::new(AtomicU32::new(active.next_eoi))))
         });
         // Without thread-local storage the thread is about to end; its trace goes on alone.
-        let counter = counter.unwrap_or_else(|| Arc::new(AtomicI32::new(active.next_eoi)));
+        let counter = counter.unwrap_or_else(|| Arc::new(AtomicU32::new(active.next_eoi)));
         active.is_shared = true;
-        ACTIVE.set(active);
+        active.set();
         Self {
             active,
             counter: Some(counter),
@@ -282,7 +375,7 @@ impl Drop for Swapped<'_> {
 
 /// Sets the thread's context and returns what it was.
 fn replace(context: TraceContext) -> TraceContext {
-    let active = ACTIVE.replace(context.active);
+    let active = context.active.replace();
     let counter = if active.is_shared || context.active.is_shared {
         with_counter(|slot| std::mem::replace(slot, context.counter)).flatten()
     } else {
@@ -292,7 +385,7 @@ fn replace(context: TraceContext) -> TraceContext {
 }
 
 /// Runs with the thread's counter, or not at all while the thread's storage is being destroyed.
-fn with_counter<T>(run: impl FnOnce(&mut Option<Arc<AtomicI32>>) -> T) -> Option<T> {
+fn with_counter<T>(run: impl FnOnce(&mut Option<Arc<AtomicU32>>) -> T) -> Option<T> {
     COUNTER
         .try_with(|cell| {
             let mut counter = cell.take();
@@ -303,18 +396,14 @@ fn with_counter<T>(run: impl FnOnce(&mut Option<Arc<AtomicI32>>) -> T) -> Option
         .ok()
 }
 
-fn next_shared_eoi() -> i32 {
+fn next_shared_eoi() -> u32 {
     with_counter(|slot| slot.as_deref().map(count))
         .flatten()
         .unwrap_or(0)
 }
 
-fn count(counter: &AtomicI32) -> i32 {
+fn count(counter: &AtomicU32) -> u32 {
     // Two billion calls later the record's `i32` is exhausted; indices then begin anew rather than
     // turn negative.
-    counter.fetch_add(1, Ordering::Relaxed) & i32::MAX
-}
-
-const fn next_index(eoi: i32) -> i32 {
-    eoi.wrapping_add(1) & i32::MAX
+    counter.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)
 }

@@ -124,7 +124,7 @@ impl Sample {
 }
 
 /// The wall clock; a time outside of what an `i64` holds (1677 to 2262) becomes the nearest one.
-fn wall_unix_ns() -> i64 {
+pub(super) fn wall_unix_ns() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         Err(before) => {

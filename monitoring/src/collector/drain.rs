@@ -1,8 +1,10 @@
-//! Taking rows out of all queues, block by block.
+//! Taking rows out of all queues.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::queue::{Block, QueueSet, Row, ThreadQueue};
+use super::expand::{Expander, Row};
+use crate::queue::{PieceReader, QueueSet, ReadBuffer, ThreadQueue};
 
 /// Goes round the threads' queues; the rows of one thread stay in order.
 #[derive(Debug)]
@@ -14,8 +16,12 @@ pub(super) struct Drain {
     /// The queue being visited, and how far it was filled when the visit began.
     next: usize,
     mark: Option<u64>,
-    /// The block being read; it stays charged to the budget until it is read to its end.
-    block: Option<Block>,
+    /// Whether somebody found no room before this round.
+    is_pressed: bool,
+    /// What is being read; it stays charged to the budget until it is read to its end.
+    reader: Option<PieceReader>,
+    buffer: ReadBuffer,
+    expander: Expander,
 }
 
 /// How far the queues were filled at some time.
@@ -23,14 +29,17 @@ pub(super) struct Drain {
 pub(super) struct Marks(Vec<(Arc<ThreadQueue>, u64)>);
 
 impl Drain {
-    pub(super) fn new(set: Arc<QueueSet>) -> Self {
+    pub(super) fn new(set: Arc<QueueSet>, expander: Expander) -> Self {
         Self {
             set,
             queues: Vec::new(),
             known: 0,
             next: 0,
             mark: None,
-            block: None,
+            is_pressed: false,
+            reader: None,
+            buffer: ReadBuffer::default(),
+            expander,
         }
     }
 
@@ -38,8 +47,9 @@ impl Drain {
     ///
     /// A round takes from each queue what was in it when its turn came. It ends however fast the
     /// threads are, and what the next round finds was emitted after this one began.
-    pub(super) fn start_round(&mut self) {
-        self.set.refresh(&mut self.known, &mut self.queues);
+    pub(super) fn start_round(&mut self, now: Instant) {
+        self.is_pressed = self.set.begin_round(&mut self.known, &mut self.queues);
+        self.expander.refresh(now);
         self.next = 0;
         self.mark = None;
     }
@@ -47,31 +57,40 @@ impl Drain {
     /// Hands the next row to `take`; `None` when the round is over.
     ///
     /// The row counts as taken even if `take` panics.
+    #[inline]
     pub(super) fn next_row<T>(&mut self, take: impl FnOnce(Row<'_>) -> T) -> Option<T> {
         loop {
-            if let Some(block) = &mut self.block {
-                if let Some(row) = block.next_row() {
-                    return Some(take(row));
+            if let Some(reader) = &mut self.reader {
+                if let Some(stored) = reader.next_row(&mut self.buffer) {
+                    return Some(take(self.expander.expand(stored)));
                 }
-                if let Some(block) = self.block.take() {
-                    self.set.release(block);
-                }
+                self.reader = None;
             }
-            // Blocks are claimed one by one: those that are not can be evicted to make room.
-            let queue = self.queues.get(self.next)?;
-            let mark = *self.mark.get_or_insert_with(|| queue.appended());
-            if queue.taken() < mark {
-                self.block = queue.claim();
-            } else {
-                self.mark = None;
-                self.next = self.next.saturating_add(1);
+            if !self.claim_next() {
+                return None;
             }
         }
     }
 
-    /// Whether a block is being read.
+    /// Finds something to read; `false` when the round is over.
+    fn claim_next(&mut self) -> bool {
+        self.buffer.forget();
+        // Claimed piece by piece: those that are not can be evicted to make room.
+        while let Some(queue) = self.queues.get(self.next) {
+            self.reader = queue.claim(&self.set, &mut self.mark, self.is_pressed);
+            if self.reader.is_some() {
+                return true;
+            }
+            self.mark = None;
+            self.next = self.next.saturating_add(1);
+        }
+        self.set.end_round();
+        false
+    }
+
+    /// Whether something is being read.
     pub(super) fn is_reading(&self) -> bool {
-        self.block.is_some()
+        self.reader.is_some()
     }
 
     /// How far the queues are filled now.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use baler_common::record::{BatchBuilder, RowNumber, Schema};
 
-use crate::queue::Row;
+use super::expand::Row;
 
 /// What the fields with a trace's number are called, in Kieker's records and in Rust.
 const TRACE_FIELDS: &[&str] = &["traceId", "trace_id"];

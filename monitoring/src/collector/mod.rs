@@ -1,7 +1,7 @@
 //! The collector: one thread that makes chunks of what the application's threads emit.
 //!
 //! ```text
-//! queues -> drain -> batch -> (records | bytes | age | flush) -> encode -> [chunk] -> outbox
+//! queues -> drain -> expand -> batch -> (records | bytes | age | flush) -> encode -> [chunk] -> outbox
 //! ```
 //!
 //! It waits for deadlines and wake-ups and never polls faster than its tick.
@@ -16,6 +16,7 @@ mod dispatch;
 mod drain;
 mod encoder;
 mod event;
+mod expand;
 mod flush;
 mod lanes;
 mod ledger;

@@ -48,7 +48,7 @@ impl ControllerBuilder {
             application: "<no-controller-name>".into(),
             hostname: None,
             experiment_id: 0,
-            clock: Clock::System,
+            clock: Clock::default(),
             settings,
             adaptive: adaptive::Settings::default(),
             #[cfg(feature = "samplers")]
@@ -82,8 +82,8 @@ impl ControllerBuilder {
         self
     }
 
-    /// Where the time of records without a timestamp comes from. Default the operating system's
-    /// clock.
+    /// Where the time of records without a timestamp comes from. Default [`Clock::Ticks`], the
+    /// processor's counter where it can be trusted and the operating system's clock elsewhere.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
@@ -175,7 +175,9 @@ impl ControllerBuilder {
     }
 
     /// How many bytes all threads' queues hold together. Default 16 MiB: a thread uses blocks of
-    /// 16 KiB, so that a thousand busy threads have one each.
+    /// 1 to 16 KiB, the smaller the more threads there are.
+    ///
+    /// While a thread finds no room, the open blocks of others, read to their end, do not count.
     ///
     /// With the batches and [`unconfirmed_bytes`](Self::unconfirmed_bytes) this bounds the memory of
     /// monitoring; [`memory`](Self::memory) sets all of them at once.
@@ -241,6 +243,7 @@ impl ControllerBuilder {
         let waker = Arc::new(Waker::default());
         let notify: Arc<dyn Notify> = Arc::<Waker>::clone(&waker);
         let queues = Arc::new(QueueSet::new(
+            self.clock.key(),
             memory.queue_bytes,
             settings.overflow,
             Arc::clone(&notify),

@@ -20,17 +20,17 @@ use baler_common::transport::{ChunkIdentity, ChunkWriter};
 pub use builder::ControllerBuilder;
 pub use guard::ShutdownGuard;
 pub(crate) use installed::refresh_active;
-pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "enable")]
-pub(crate) use installed::{is_active, with_shared};
+pub(crate) use installed::{active_key, active_shared};
+pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "samplers")]
 pub(crate) use sampling::WeakController;
 pub use settings::StartError;
 
 use crate::adaptive::Switch;
-use crate::clock::{Clock, monotonic};
+use crate::clock::{Clock, is_in_ticks, monotonic, ticks};
 use crate::collector::{FlushEnd, FlushOrder, Shared, ShutdownReport, Stats};
-use crate::queue;
+use crate::queue::{self, RowRef, Stamp};
 #[cfg(feature = "samplers")]
 use crate::samplers::Samplers;
 
@@ -145,8 +145,14 @@ impl Controller {
         if !shared.is_enabled() {
             return false;
         }
-        let timestamp = record.timestamp().unwrap_or_else(|| shared.clock.unix_ns());
-        queue::push(&shared.queues, R::schema(), timestamp, |row| {
+        let queues = &shared.queues;
+        let stamp = match record.timestamp() {
+            Some(timestamp) => Stamp::UnixNs(timestamp),
+            None if is_in_ticks(queues.key()) => Stamp::Ticks(ticks::read()),
+            None => Stamp::UnixNs(shared.clock.unix_ns()),
+        };
+        let find = || Some(Arc::clone(queues));
+        queue::push(queues.key(), find, R::schema(), stamp, |row| {
             record.write_fields(row);
         })
     }
@@ -167,7 +173,10 @@ impl Controller {
         write: impl FnOnce(&mut RowWriter<'_>),
     ) -> bool {
         let shared = self.shared();
-        shared.is_enabled() && queue::push(&shared.queues, schema, timestamp, write)
+        let queues = &shared.queues;
+        let find = || Some(Arc::clone(queues));
+        let stamp = Stamp::UnixNs(timestamp);
+        shared.is_enabled() && queue::push(queues.key(), find, schema, stamp, write)
     }
 
     /// Takes records from now on; not after a shutdown.
@@ -179,10 +188,13 @@ impl Controller {
             && !shared.is_enabled()
         {
             let now = shared.clock.unix_ns();
-            let write = |row: &mut RowWriter<'_>| metadata.write_fields(row);
-            shared
-                .queues
-                .push_aside(KiekerMetadataRecord::schema(), now, write);
+            let mut fields = Vec::new();
+            metadata.write_fields(&mut RowWriter::new(&mut fields));
+            shared.queues.push_aside(&RowRef::Fields {
+                schema: KiekerMetadataRecord::schema(),
+                stamp: Stamp::UnixNs(now),
+                fields: &fields,
+            });
         }
         shared.set_enabled(true);
         refresh_active(shared);

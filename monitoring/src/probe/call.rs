@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::record::{self, Begun};
-use super::site::Site;
+use super::site::SiteNumber;
 use crate::trace::{self, TraceContext};
 
 /// A synchronous call; it ends, and is recorded, when the guard is dropped.
@@ -34,7 +34,8 @@ impl Guard {
         }
     }
 
-    pub(super) fn begin(site: &'static Site) -> Self {
+    #[inline]
+    pub(super) fn begin(site: SiteNumber) -> Self {
         let begun = record::begin(site, || (trace::enter(), ()));
         Self {
             begun: begun.map(|(begun, ())| begun),
@@ -68,7 +69,7 @@ impl Call {
         Self { running: None }
     }
 
-    pub(super) fn begin(site: &'static Site) -> Self {
+    pub(super) fn begin(site: SiteNumber) -> Self {
         Self {
             running: record::begin(site, trace::enter_async),
         }

@@ -10,5 +10,6 @@ mod registry;
 mod site;
 
 pub use call::{Call, Guard};
+pub(crate) use record::signature;
 pub(crate) use registry::set_recording;
 pub use site::Site;

@@ -132,11 +132,7 @@ pub(crate) fn set_recording(is_recording: bool, verdicts: Verdicts) {
 }
 
 /// The signature of the site with this number, if there is one.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for rows that name their site by its number")
-)]
-pub(crate) fn signature(number: SiteNumber) -> Option<Interned> {
+pub(super) fn signature(number: SiteNumber) -> Option<Interned> {
     let site = {
         let registry = lock()?;
         registry.entries.get(number.index())?.site

@@ -41,8 +41,7 @@ impl SiteNumber {
     }
 
     /// The number, never 0.
-    #[expect(dead_code, reason = "for rows that name their site by its number")]
-    pub(crate) const fn get(self) -> u32 {
+    pub(super) const fn get(self) -> u32 {
         self.0.get()
     }
 
@@ -101,20 +100,18 @@ impl Site {
     /// While nothing is recorded here this is one relaxed load, except for the first call.
     #[inline]
     pub fn enter(&'static self) -> Guard {
-        if self.active().is_some() {
-            Guard::begin(self)
-        } else {
-            Guard::inactive()
+        match self.active() {
+            Some(number) => Guard::begin(number),
+            None => Guard::inactive(),
         }
     }
 
     /// Begins a call of an asynchronous function; it ends when the value is dropped.
     #[inline]
     pub fn enter_async(&'static self) -> Call {
-        if self.active().is_some() {
-            Call::begin(self)
-        } else {
-            Call::inactive()
+        match self.active() {
+            Some(number) => Call::begin(number),
+            None => Call::inactive(),
         }
     }
 

@@ -1,131 +1,356 @@
-//! A block of rows, each behind its length, its time and its type.
+//! A block of rows, written by one thread while another one reads.
+//!
+//! A block is a row of 64-bit words. The first one says what is committed; the owner, a single
+//! thread, writes a row behind the last one with plain stores and then commits it with one release
+//! store. Whoever loads that word with acquire sees all rows below it, while the owner goes on.
+//!
+//! ```text
+//! committed      row                         row
+//! rows | words   header, time, fields...     header, trace, tin, tout, eoi and ess   ...
+//! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use baler_common::record::Schema;
+
+use super::sync::{AtomicU64, Mutex, Ordering};
+
+/// The low half of the first word: how many words are in use, the first one included.
+const WORDS: u64 = 0xffff_ffff;
+
+/// One row, in the first word.
+const ROW: u64 = 1 << 32;
+
+/// Set in the first word when nothing is taken any more. It stands where the number of words is, so
+/// that the owner finds no room and needs no check of its own.
+const SEALED: u64 = 1 << 31;
 
 /// More types than this in one block would make the search for a type's number slow; the block is
 /// then as good as full.
 const MAX_TYPES: usize = 64;
 
-/// Length, time and number of the type.
-const ROW_HEADER_BYTES: usize = 4 + 8 + 1;
+/// The words of a call: header, trace, tin, tout, eoi and ess.
+#[cfg(feature = "enable")]
+pub(crate) const CALL_WORDS: usize = 5;
+
+/// In the lowest byte of a header, what the row is.
+const KIND: u64 = 0xff;
+#[cfg(feature = "enable")]
+pub(crate) const KIND_CALL: u64 = 1;
+const KIND_FIELDS: u64 = 2;
+const KIND_FIELDS_TICKS: u64 = 3;
+
+/// Header and time of a row with fields.
+const FIELDS_HEADER_WORDS: usize = 2;
 
 /// Rows of one thread in order.
 #[derive(Debug)]
 pub(crate) struct Block {
-    data: Vec<u8>,
-    /// How far `data` may grow: what was charged to the budget.
-    limit: usize,
-    types: Vec<Arc<Schema>>,
-    /// The number of the type of the row before: mostly that of the next one, too.
-    last_type: u8,
-    records: u64,
-    read: usize,
+    words: Box<[AtomicU64]>,
+    /// The types of the rows with fields. Locked by the owner when one is new in this block, and by
+    /// the reader when it meets a number that it does not know.
+    types: Mutex<Vec<Arc<Schema>>>,
+}
+
+/// How far a block is filled or read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) rows: u64,
+    pub(super) words: usize,
+}
+
+/// When a record with fields was logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// Nanoseconds since the Unix epoch, or `NO_TIMESTAMP`.
+    UnixNs(i64),
+    /// Ticks of the processor's counter, which the collector converts.
+    Ticks(u64),
+}
+
+/// A row on its way into a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RowRef<'a> {
+    /// A call, as a probe writes it.
+    #[cfg(feature = "enable")]
+    Call([u64; CALL_WORDS]),
+    /// A record as a row of the schema.
+    Fields {
+        schema: &'a Arc<Schema>,
+        stamp: Stamp,
+        fields: &'a [u8],
+    },
 }
 
 /// A row as it lies in a block.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Row<'a> {
-    /// The record's type.
-    pub(crate) schema: &'a Arc<Schema>,
-    /// Nanoseconds since the Unix epoch, or `NO_TIMESTAMP`.
-    pub(crate) timestamp: i64,
-    /// The fields.
-    pub(crate) fields: &'a [u8],
+#[derive(Debug)]
+pub(crate) enum Stored<'a> {
+    #[cfg(feature = "enable")]
+    Call([u64; CALL_WORDS]),
+    Fields {
+        schema: &'a Arc<Schema>,
+        stamp: Stamp,
+        fields: &'a [u8],
+    },
+}
+
+/// What became of a row whose owner asked for room without a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Appended {
+    Yes,
+    /// The block was sealed: the row was not emitted.
+    Late,
+    /// There is no room, or it is not known whether there is.
+    No,
+}
+
+impl Extent {
+    /// That of a block without a row.
+    pub(super) const NONE: Self = Self { rows: 0, words: 1 };
+
+    fn of(committed: u64) -> Self {
+        Self {
+            rows: committed >> 32,
+            words: usize::try_from(committed & WORDS & !SEALED).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// How many words of a block a row with so many bytes of fields takes.
+pub(super) fn words_for(fields: usize) -> usize {
+    fields.div_ceil(8).saturating_add(FIELDS_HEADER_WORDS)
+}
+
+/// Appends a row of so many words, if there is room: the hot path of probes.
+///
+/// Only the block's owner may call it.
+#[cfg(feature = "enable")]
+#[inline]
+pub(super) fn append_words<const N: usize>(words: &[AtomicU64], row: [u64; N]) -> bool {
+    let Some(head) = words.first() else {
+        return false;
+    };
+    let committed = head.load(Ordering::Relaxed);
+    let at = usize::try_from(committed & WORDS).unwrap_or(usize::MAX);
+    let Some(slots) = words.get(at..).and_then(|rest| rest.first_chunk::<N>()) else {
+        return false;
+    };
+    for (slot, word) in slots.iter().zip(row) {
+        slot.store(word, Ordering::Relaxed);
+    }
+    head.store(committed.wrapping_add(ROW | N as u64), Ordering::Release);
+    true
+}
+
+/// Writes a row with fields behind the last one, without committing it; the word to commit with.
+fn write_fields<'a>(
+    words: &'a [AtomicU64],
+    number: u8,
+    stamp: Stamp,
+    fields: &[u8],
+) -> Option<(&'a AtomicU64, u64)> {
+    let head = words.first()?;
+    let committed = head.load(Ordering::Relaxed);
+    let at = usize::try_from(committed & WORDS).ok()?;
+    let needed = words_for(fields.len());
+    let slots = words.get(at..)?.get(..needed)?;
+    let (kind, time) = match stamp {
+        Stamp::UnixNs(time) => (KIND_FIELDS, time.cast_unsigned()),
+        Stamp::Ticks(ticks) => (KIND_FIELDS_TICKS, ticks),
+    };
+    let ([header, stamp], slots) = slots.split_first_chunk()?;
+    let length = u64::try_from(fields.len()).ok()?;
+    header.store(
+        kind | (u64::from(number) << 8) | (length << 32),
+        Ordering::Relaxed,
+    );
+    stamp.store(time, Ordering::Relaxed);
+    let (whole, rest) = fields.as_chunks::<8>();
+    for (slot, bytes) in slots.iter().zip(whole) {
+        slot.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+    }
+    if let (false, Some(last)) = (rest.is_empty(), slots.last()) {
+        let mut bytes = [0; 8];
+        for (to, from) in bytes.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        last.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+    }
+    let needed = u64::try_from(needed).ok()?;
+    Some((head, committed.wrapping_add(ROW).wrapping_add(needed)))
+}
+
+/// Appends a row with fields whose type has this number, and says truly whether it came before the
+/// block was sealed. Only the block's owner may call it.
+pub(super) fn append_fields(
+    words: &[AtomicU64],
+    number: u8,
+    stamp: Stamp,
+    fields: &[u8],
+) -> Appended {
+    let Some((head, commit)) = write_fields(words, number, stamp, fields) else {
+        return Appended::No;
+    };
+    // The one who seals and this thread change the same word, so one of them comes first for both.
+    // Probes tell nobody whether their record was taken and do without this.
+    let before = head.swap(commit, Ordering::AcqRel);
+    if before & SEALED == 0 {
+        Appended::Yes
+    } else {
+        head.store(before, Ordering::Relaxed);
+        Appended::Late
+    }
 }
 
 impl Block {
-    /// An empty block that holds so many bytes.
-    pub(super) fn new(limit: usize) -> Self {
+    /// An empty block of so many words.
+    pub(super) fn new(words: usize) -> Self {
+        let first = std::iter::once(AtomicU64::new(1));
+        let rest = (1..words).map(|_| AtomicU64::new(0));
         Self {
-            data: Vec::with_capacity(limit),
-            limit,
-            types: Vec::new(),
-            last_type: 0,
-            records: 0,
-            read: 0,
+            words: first.chain(rest).collect(),
+            types: Mutex::new(Vec::new()),
         }
     }
 
-    /// How many bytes a block must have for a row with fields of this length.
-    pub(super) fn needed(fields: usize) -> usize {
-        fields.saturating_add(ROW_HEADER_BYTES)
+    pub(super) fn words(&self) -> &[AtomicU64] {
+        &self.words
     }
 
-    /// What was charged for it.
-    pub(super) fn limit(&self) -> usize {
-        self.limit
+    /// How many words it has.
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
     }
 
-    /// How many rows were appended.
-    pub(crate) fn records(&self) -> u64 {
-        self.records
+    /// How many bytes these are.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.len().saturating_mul(8)
     }
 
-    /// Forgets its rows, keeping its memory.
-    pub(super) fn clear(&mut self) {
-        self.data.clear();
-        self.types.clear();
-        self.last_type = 0;
-        self.records = 0;
-        self.read = 0;
+    /// How many rows and words are committed.
+    pub(super) fn committed(&self) -> Extent {
+        let head = self.words.first();
+        Extent::of(head.map_or(1, |head| head.load(Ordering::Acquire)))
     }
 
-    /// Appends a row; `false` when it does not fit.
-    pub(super) fn append(&mut self, schema: &Arc<Schema>, timestamp: i64, fields: &[u8]) -> bool {
-        let left = self.limit.saturating_sub(self.data.len());
-        let (Ok(length), true) = (
-            u32::try_from(fields.len()),
-            Self::needed(fields.len()) <= left,
-        ) else {
-            return false;
-        };
-        let Some(number) = self.number_of(schema) else {
-            return false;
-        };
-        self.data.extend_from_slice(&length.to_le_bytes());
-        self.data.extend_from_slice(&timestamp.to_le_bytes());
-        self.data.push(number);
-        self.data.extend_from_slice(fields);
-        self.records = self.records.saturating_add(1);
-        true
+    /// Keeps the owner from appending, and says what was committed before.
+    ///
+    /// An owner that was just about to commit may still do so; what is said here does not change.
+    pub(super) fn seal(&self) -> Extent {
+        let head = self.words.first();
+        Extent::of(head.map_or(1, |head| head.fetch_or(SEALED, Ordering::AcqRel)))
     }
 
-    /// Takes the next row that was not taken yet.
-    pub(crate) fn next_row(&mut self) -> Option<Row<'_>> {
-        let rest = self.data.get(self.read..)?;
-        let (length, rest) = rest.split_first_chunk()?;
-        let (timestamp, rest) = rest.split_first_chunk()?;
-        let (number, rest) = rest.split_first()?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        let fields = rest.get(..length)?;
-        self.read = self.read.saturating_add(Self::needed(length));
-        Some(Row {
-            schema: self.types.get(usize::from(*number))?,
-            timestamp: i64::from_le_bytes(*timestamp),
-            fields,
-        })
-    }
-
-    fn number_of(&mut self, schema: &Arc<Schema>) -> Option<u8> {
-        let is_it = |known: &Arc<Schema>| Arc::ptr_eq(known, schema);
-        if self
-            .types
-            .get(usize::from(self.last_type))
-            .is_some_and(is_it)
-        {
-            return Some(self.last_type);
+    /// Forgets its rows. Nobody else may be using it.
+    pub(super) fn clear(&self) {
+        if let Some(head) = self.words.first() {
+            head.store(1, Ordering::Relaxed);
         }
-        let position = match self.types.iter().position(is_it) {
-            Some(position) => position,
-            None if self.types.len() < MAX_TYPES => {
-                self.types.push(Arc::clone(schema));
-                self.types.len().saturating_sub(1)
+        self.lock_types().clear();
+    }
+
+    /// Appends a row, if there is room. Only the block's owner may call it.
+    pub(super) fn append(&self, row: &RowRef<'_>) -> bool {
+        match row {
+            #[cfg(feature = "enable")]
+            RowRef::Call(call) => append_words(&self.words, *call),
+            RowRef::Fields {
+                schema,
+                stamp,
+                fields,
+            } => self.number_of(schema).is_some_and(|number| {
+                append_fields(&self.words, number, *stamp, fields) == Appended::Yes
+            }),
+        }
+    }
+
+    /// The number of a type in this block; `None` when it has too many.
+    pub(super) fn number_of(&self, schema: &Arc<Schema>) -> Option<u8> {
+        let mut types = self.lock_types();
+        let known = types.iter().position(|known| Arc::ptr_eq(known, schema));
+        let number = match known {
+            Some(number) => number,
+            None if types.len() < MAX_TYPES => {
+                types.push(Arc::clone(schema));
+                types.len().saturating_sub(1)
             }
             None => return None,
         };
-        self.last_type = u8::try_from(position).ok()?;
-        Some(self.last_type)
+        u8::try_from(number).ok()
+    }
+
+    fn lock_types(&self) -> super::sync::MutexGuard<'_, Vec<Arc<Schema>>> {
+        self.types.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a part of a block that is committed.
+#[derive(Debug)]
+pub(super) struct BlockReader {
+    block: Arc<Block>,
+    at: usize,
+    until: usize,
+}
+
+/// What a reader needs anew for each block, and keeps to use its memory again.
+#[derive(Debug, Default)]
+pub(crate) struct ReadBuffer {
+    types: Vec<Arc<Schema>>,
+    fields: Vec<u8>,
+}
+
+impl BlockReader {
+    /// Reads the words between two extents.
+    pub(super) fn new(block: Arc<Block>, from: usize, until: usize) -> Self {
+        Self {
+            block,
+            at: from,
+            until,
+        }
+    }
+
+    /// Takes the next row; `buffer` must have been forgotten when this reader was made.
+    pub(super) fn next_row<'a>(&mut self, buffer: &'a mut ReadBuffer) -> Option<Stored<'a>> {
+        let words = self.block.words.get(self.at..self.until)?;
+        let header = words.first()?.load(Ordering::Relaxed);
+        let kind = header & KIND;
+        #[cfg(feature = "enable")]
+        if kind == KIND_CALL {
+            let slots = words.first_chunk::<CALL_WORDS>()?;
+            self.at = self.at.saturating_add(CALL_WORDS);
+            let call = slots.each_ref().map(|slot| slot.load(Ordering::Relaxed));
+            return Some(Stored::Call(call));
+        }
+        let number = usize::from((header >> 8).to_le_bytes().first().copied()?);
+        let length = usize::try_from(header >> 32).ok()?;
+        let needed = words_for(length);
+        let ([_, stamp], slots) = words.get(..needed)?.split_first_chunk()?;
+        self.at = self.at.saturating_add(needed);
+        buffer.fields.clear();
+        for slot in slots {
+            let bytes = slot.load(Ordering::Relaxed).to_le_bytes();
+            buffer.fields.extend_from_slice(&bytes);
+        }
+        buffer.fields.truncate(length);
+        if number >= buffer.types.len() {
+            buffer.types.clone_from(&self.block.lock_types());
+        }
+        let stamp = stamp.load(Ordering::Relaxed);
+        Some(Stored::Fields {
+            schema: buffer.types.get(number)?,
+            stamp: if kind == KIND_FIELDS_TICKS {
+                Stamp::Ticks(stamp)
+            } else {
+                Stamp::UnixNs(stamp.cast_signed())
+            },
+            fields: &buffer.fields,
+        })
+    }
+}
+
+impl ReadBuffer {
+    /// Forgets the types of the block before.
+    pub(crate) fn forget(&mut self) {
+        self.types.clear();
     }
 }

@@ -1,14 +1,25 @@
 //! The bytes that all queues of a controller share.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::block::Block;
+use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
 
-/// How large a block is unless the budget is small: large enough that a wake-up per block is rare,
-/// small enough that a thousand threads with one block each stay within the default budget.
-const BLOCK_BYTES: usize = 16 << 10;
+/// A word of a block.
+pub(super) const WORD_BYTES: usize = 8;
+
+/// The first block of a thread: of ten thousand threads that emit little, each has only this.
+#[cfg(not(all(test, baler_loom)))]
+pub(super) const LEAST_WORDS: usize = (1 << 10) / WORD_BYTES;
+
+/// Loom looks at every word by itself.
+#[cfg(all(test, baler_loom))]
+pub(super) const LEAST_WORDS: usize = 16;
+
+/// How large a block becomes unless the budget is small or threads are many: large enough that what
+/// is paid once a block does not count.
+const MOST_WORDS: usize = LEAST_WORDS << (SIZES - 1);
 
 /// Hands out blocks as long as their bytes stay within the budget, and takes them back.
 ///
@@ -16,22 +27,34 @@ const BLOCK_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
-    block_bytes: usize,
+    most_words: usize,
     charged: AtomicUsize,
-    /// Cleared blocks of the usual size. Together with those handed out they never exceed the
-    /// limit, because a new one is made only when there is none.
-    free: Mutex<Vec<Block>>,
+    free: Mutex<Free>,
     room: Condvar,
+    /// Somebody found no room since the collector has looked last.
+    pressed: AtomicBool,
+}
+
+/// How many sizes of blocks there are: each twice the one before.
+const SIZES: usize = 5;
+
+/// Cleared blocks by their sizes. Together with those handed out they do not exceed the limit.
+#[derive(Debug, Default)]
+struct Free {
+    blocks: [Vec<Arc<Block>>; SIZES],
+    bytes: usize,
 }
 
 impl Budget {
     pub(super) fn new(limit: usize) -> Self {
+        let quarter = limit / 4 / WORD_BYTES;
         Self {
             limit,
-            block_bytes: BLOCK_BYTES.min(limit / 4),
+            most_words: power_of_two_below(quarter).clamp(LEAST_WORDS, MOST_WORDS),
             charged: AtomicUsize::new(0),
-            free: Mutex::new(Vec::new()),
+            free: Mutex::new(Free::default()),
             room: Condvar::new(),
+            pressed: AtomicBool::new(false),
         }
     }
 
@@ -40,54 +63,91 @@ impl Budget {
         self.charged.load(Ordering::Relaxed)
     }
 
-    /// Whether a row that needs so many bytes can ever have a block.
-    pub(super) fn can_hold(&self, needed: usize) -> bool {
-        needed <= self.limit
+    /// Whether so many bytes can ever be had.
+    pub(super) fn can_hold(&self, bytes: usize) -> bool {
+        bytes <= self.limit
     }
 
-    /// How many blocks of the usual size make room for a row that needs so many bytes.
-    pub(super) fn blocks_for(&self, needed: usize) -> usize {
-        needed.div_ceil(self.block_bytes.max(1))
+    /// The words of the largest block.
+    pub(super) fn most_words(&self) -> usize {
+        self.most_words
     }
 
-    /// A block for a row that needs so many bytes; one of its own if it is larger than usual.
-    pub(super) fn acquire(&self, needed: usize) -> Option<Block> {
-        let bytes = needed.max(self.block_bytes);
+    /// The words of the largest block of one of so many threads: their open blocks together shall
+    /// leave most of the budget to those that are full.
+    pub(super) fn most_words_of(&self, threads: usize) -> usize {
+        let share = self.limit / 4 / WORD_BYTES / threads.max(1);
+        power_of_two_below(share).clamp(LEAST_WORDS, self.most_words)
+    }
+
+    /// How many bytes may be unread before the collector is woken out of its turn.
+    pub(super) fn wake_bytes(&self) -> usize {
+        self.limit / 4
+    }
+
+    /// Takes so many bytes from the budget, if it has them.
+    pub(super) fn charge(&self, bytes: usize) -> bool {
         let charge = |charged: usize| charged.checked_add(bytes).filter(|sum| *sum <= self.limit);
         self.charged
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, charge)
-            .ok()?;
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if bytes == self.block_bytes {
-            let block = free.pop();
-            drop(free);
-            return Some(block.unwrap_or_else(|| Block::new(bytes)));
-        }
-        // What is kept for later makes way for a block of an unusual size.
-        let keep = self.limit.saturating_sub(self.charged()) / self.block_bytes.max(1);
-        free.truncate(keep);
-        drop(free);
-        Some(Block::new(bytes))
+            .is_ok()
     }
 
-    /// Takes a block back and tells one who waits for room.
-    pub(super) fn release(&self, mut block: Block) {
-        let bytes = block.limit();
+    /// A block of so many words, a power of two, that were charged.
+    pub(super) fn block(&self, words: usize) -> Arc<Block> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if bytes == self.block_bytes {
-            block.clear();
-            free.push(block);
+        if let Some(block) = free.of_size(words).and_then(Vec::pop) {
+            free.bytes = free.bytes.saturating_sub(block.bytes());
+            return block;
         }
+        // What is kept for later makes way for a block of another size.
+        let keep = self.limit.saturating_sub(self.charged());
+        free.shrink(keep);
+        drop(free);
+        Arc::new(Block::new(words))
+    }
+
+    /// Takes a block back that nobody else uses, and so many bytes.
+    pub(super) fn release_block(&self, block: Arc<Block>, charged: usize) {
+        block.clear();
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = self.charged().saturating_sub(charged);
+        let bytes = free.bytes.saturating_add(block.bytes());
+        if bytes.saturating_add(others) <= self.limit
+            && let Some(blocks) = free.of_size(block.len())
+        {
+            blocks.push(block);
+            free.bytes = bytes;
+        }
+        drop(free);
+        self.release(charged);
+    }
+
+    /// Gives so many bytes back and tells one who waits for room.
+    pub(super) fn release(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        // Under the lock, so that nobody misses it between look and wait.
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         self.charged.fetch_sub(bytes, Ordering::Relaxed);
         drop(free);
         self.room.notify_one();
     }
 
-    /// Waits until a block was released, or all were woken, but not longer than this.
-    pub(super) fn wait(&self, needed: usize, timeout: Duration) {
+    /// Says that there was no room for somebody.
+    pub(super) fn press(&self) {
+        self.pressed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there was no room for somebody since the last call.
+    pub(super) fn take_pressed(&self) -> bool {
+        self.pressed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Waits until something was given back, or all were woken, but not longer than this.
+    pub(super) fn wait(&self, bytes: usize, timeout: Duration) {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = needed.max(self.block_bytes);
-        // Releases change the charge under the lock, so none is missed between look and wait.
         if self.charged().saturating_add(bytes) > self.limit {
             drop(
                 self.room
@@ -102,4 +162,28 @@ impl Budget {
         drop(self.free.lock().unwrap_or_else(PoisonError::into_inner));
         self.room.notify_all();
     }
+}
+
+impl Free {
+    /// The blocks of so many words.
+    fn of_size(&mut self, words: usize) -> Option<&mut Vec<Arc<Block>>> {
+        let size = (words / LEAST_WORDS).checked_ilog2()?;
+        self.blocks.get_mut(usize::try_from(size).ok()?)
+    }
+
+    /// Gives blocks back to the system until so many bytes are left at most.
+    fn shrink(&mut self, keep: usize) {
+        for blocks in &mut self.blocks {
+            while self.bytes > keep
+                && let Some(block) = blocks.pop()
+            {
+                self.bytes = self.bytes.saturating_sub(block.bytes());
+            }
+        }
+    }
+}
+
+/// The largest power of two that is not above this; 0 of 0.
+fn power_of_two_below(number: usize) -> usize {
+    number.checked_ilog2().map_or(0, |bits| 1 << bits)
 }

@@ -1,11 +1,13 @@
 //! The calling thread's queues.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
 use baler_common::container::LossReason;
 use baler_common::record::{RowWriter, Schema};
 
+use super::block::{Appended, RowRef, Stamp};
+use super::hot;
 use super::set::QueueSet;
 use super::suppress::is_suppressed;
 use super::thread::ThreadQueue;
@@ -14,94 +16,122 @@ use super::thread::ThreadQueue;
 const KEEP_BYTES: usize = 64 << 10;
 
 thread_local! {
-    static LOCAL: RefCell<Local> = const { RefCell::new(Local::new()) };
+    static LOCAL: RefCell<Local> = const { RefCell::new(Local { queues: Vec::new() }) };
+    /// A row is built here, outside of every lock: building it runs the application's code.
+    static ROW: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What a thread keeps between two records.
+/// What a thread keeps until it ends.
 struct Local {
-    /// A row is built here, outside of every lock: building it runs the application's code.
-    row: Vec<u8>,
     /// The thread's queue in each set it has emitted to, the last one used at the front.
     queues: Vec<Mine>,
 }
 
 struct Mine {
     set: Weak<QueueSet>,
-    id: u64,
+    key: u64,
     queue: Arc<ThreadQueue>,
 }
 
-/// Appends a record to the calling thread's queue in `set`, or does what the set's policy says;
-/// whether it was appended.
+/// Appends a record to the calling thread's queue in the set with this key, or does what the set's
+/// policy says; whether it was appended.
 ///
+/// `find` says which set it is, and is asked only where the thread's block will not do.
 /// `write` is the application's code: it may emit itself, and may panic, which passes through; the
 /// record is then as good as never emitted.
-pub(crate) fn push(
-    set: &Arc<QueueSet>,
+#[inline]
+pub(crate) fn push<F: FnOnce() -> Option<Arc<QueueSet>>>(
+    key: u64,
+    find: F,
     schema: &Arc<Schema>,
-    timestamp: i64,
+    stamp: Stamp,
     write: impl FnOnce(&mut RowWriter<'_>),
 ) -> bool {
+    // A record that is emitted while another one is built finds an empty buffer.
+    let mut fields = ROW.try_with(Cell::take).unwrap_or_default();
+    fields.clear();
+    let mut row = RowWriter::new(&mut fields);
+    write(&mut row);
+    let pushed = if row.is_too_large() {
+        find().is_some_and(|set| set.refuse(LossReason::TooLarge))
+    } else {
+        match hot::append_fields(key, schema, stamp, &fields) {
+            Appended::Yes => true,
+            Appended::Late => false,
+            Appended::No => push_slowly(
+                key,
+                find,
+                &RowRef::Fields {
+                    schema,
+                    stamp,
+                    fields: &fields,
+                },
+            ),
+        }
+    };
+    if fields.capacity() <= KEEP_BYTES {
+        // Without its storage the thread is about to end.
+        ROW.try_with(|row| row.set(fields)).unwrap_or_default();
+    }
+    pushed
+}
+
+/// Appends a row for which the thread's block will not do.
+#[cold]
+#[inline(never)]
+fn push_slowly(key: u64, find: impl FnOnce() -> Option<Arc<QueueSet>>, row: &RowRef<'_>) -> bool {
+    if let RowRef::Fields {
+        schema,
+        stamp,
+        fields,
+    } = row
+        && hot::learn(key, schema)
+    {
+        match hot::append_fields(key, schema, *stamp, fields) {
+            Appended::Yes => return true,
+            Appended::Late => return false,
+            Appended::No => (),
+        }
+    }
+    find().is_some_and(|set| push_row(&set, row))
+}
+
+/// Appends a row to the calling thread's queue in this set, or does what its policy says; whether
+/// it was appended.
+#[cold]
+#[inline(never)]
+pub(crate) fn push_row(set: &Arc<QueueSet>, row: &RowRef<'_>) -> bool {
     if is_suppressed() {
         return set.refuse(LossReason::Reentrant);
     }
-    let mut write = Some(write);
     let pushed = LOCAL.try_with(|local| {
         let mut local = local.try_borrow_mut().ok()?;
-        Some(local.push(set, schema, timestamp, write.take()?))
+        let queue = local.find(set);
+        // The queue may hand the block to the collector.
+        hot::let_go();
+        let pushed = queue.push(set, row);
+        if let Some(block) = pushed.open {
+            hot::hold(set.key(), block);
+        }
+        Some(pushed.appended)
     });
-    if let Ok(Some(pushed)) = pushed {
-        return pushed;
+    match pushed {
+        Ok(Some(appended)) => appended,
+        // The thread is in the middle of this, or its storage is gone already.
+        _ => set.push_aside(row),
     }
-    // The thread is building another record, or its storage is gone already.
-    write.is_some_and(|write| set.push_aside(schema, timestamp, write))
 }
 
 impl Local {
-    const fn new() -> Self {
-        Self {
-            row: Vec::new(),
-            queues: Vec::new(),
-        }
-    }
-
-    fn push(
-        &mut self,
-        set: &Arc<QueueSet>,
-        schema: &Arc<Schema>,
-        timestamp: i64,
-        write: impl FnOnce(&mut RowWriter<'_>),
-    ) -> bool {
-        self.row.clear();
-        let mut row = RowWriter::new(&mut self.row);
-        write(&mut row);
-        if row.is_too_large() {
-            self.row = Vec::new();
-            return set.refuse(LossReason::TooLarge);
-        }
-        let pushed = match self.queues.first() {
-            Some(mine) if mine.id == set.id() => mine.queue.push(set, schema, timestamp, &self.row),
-            _ => {
-                let queue = self.find(set);
-                queue.push(set, schema, timestamp, &self.row)
-            }
-        };
-        if self.row.capacity() > KEEP_BYTES {
-            self.row = Vec::new();
-        }
-        pushed
-    }
-
-    /// Brings the thread's queue in this set to the front, making it if need be.
-    #[cold]
+    /// The thread's queue in this set, brought to the front and made if need be.
     fn find(&mut self, set: &Arc<QueueSet>) -> Arc<ThreadQueue> {
-        if let Some(at) = self.queues.iter().position(|mine| mine.id == set.id()) {
+        if let Some(at) = self.queues.iter().position(|mine| mine.key == set.key()) {
             self.queues.swap(0, at);
         } else {
             self.queues.retain(|mine| mine.set.strong_count() > 0);
             let mine = Mine {
                 set: Arc::downgrade(set),
-                id: set.id(),
+                key: set.key(),
                 queue: set.enter(),
             };
             self.queues.insert(0, mine);
@@ -114,6 +144,7 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
+        hot::let_go();
         for mine in self.queues.drain(..) {
             if let Some(set) = mine.set.upgrade() {
                 set.leave(mine.queue);

@@ -1,27 +1,41 @@
 //! Queues between the application's threads and the collector, in plain bytes.
 //!
 //! ```text
-//! thread -> QueueSet::push -> [block][block][open block] -> QueueSet::claim -> collector
-//!                              one budget of bytes for all threads
+//! thread -> [open block] -> QueueSet: [block][block]... -> ThreadQueue::claim -> collector
+//!                            one budget of bytes for all threads
 //! ```
 //!
-//! Each thread appends rows to a block of its own and shares no lock with other threads while it
-//! does; a block that is full is passed on, and only then is the collector woken.
-//! Everything behind [`QueueSet`] may be replaced without anyone noticing.
+//! Each thread appends rows to an open block of its own, without a lock and without an atomic
+//! read-modify-write, and commits each by one release store.
+//! Only once a block it takes its queue's lock, to hand the full block over and to get another one.
+//! The collector reads the open block in place as far as it is committed, so nothing has to be
+//! taken from a thread that goes on, and nothing waits in the block of one that does not.
+//! What the collector has begun to read is its own; eviction takes full blocks that are not.
 
 mod block;
 mod budget;
+mod hot;
 mod local;
 mod overflow;
+mod piece;
 mod set;
 mod suppress;
+mod sync;
 #[cfg(test)]
+#[cfg(not(baler_loom))]
 mod tests;
 mod thread;
 
-pub(crate) use block::{Block, Row};
+#[cfg(feature = "enable")]
+pub(crate) use block::{CALL_WORDS, KIND_CALL};
+pub(crate) use block::{ReadBuffer, RowRef, Stamp, Stored};
+#[cfg(feature = "enable")]
+pub(crate) use hot::append_call;
 pub(crate) use local::push;
+#[cfg(feature = "enable")]
+pub(crate) use local::push_row;
 pub use overflow::Overflow;
+pub(crate) use piece::PieceReader;
 pub(crate) use set::QueueSet;
 pub use suppress::{Suppressed, suppress};
 pub(crate) use thread::ThreadQueue;

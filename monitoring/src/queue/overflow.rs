@@ -18,7 +18,8 @@ pub enum Overflow {
     /// nothing costs the thread less.
     #[default]
     DropNewest,
-    /// The oldest block of records is dropped, the thread's own if it has one.
+    /// The oldest block of records is dropped, the thread's own if it has one. Blocks that threads
+    /// are still filling are spared; where there is no other, the new record is dropped.
     DropOldest,
 }
 

@@ -1,24 +1,24 @@
 //! All queues of one controller.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use baler_common::container::{LossReason, Losses};
-use baler_common::record::{RowWriter, Schema};
 use baler_common::transport::Notify;
 
+use super::block::RowRef;
 use super::budget::Budget;
 use super::overflow::Overflow;
+use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use super::thread::ThreadQueue;
 
-/// Numbers the sets of a process, so that a thread finds its queue in each.
-static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+/// So many queues of ended threads are kept for new ones although nothing is in them.
+const KEPT_QUEUES: usize = 16;
 
 /// The queues of all threads of one controller, and the one beside them for records that no
 /// thread's queue can take.
 pub(crate) struct QueueSet {
-    id: u64,
+    key: u64,
     overflow: Overflow,
     budget: Budget,
     registry: Mutex<Registry>,
@@ -27,6 +27,10 @@ pub(crate) struct QueueSet {
     /// Takes what is emitted while a record is being built or after its thread's storage is gone.
     aside: Arc<ThreadQueue>,
     ages: AtomicU64,
+    /// Threads that have a queue.
+    threads: AtomicUsize,
+    /// Bytes that were handed to the collector since it began its last round.
+    unread: AtomicUsize,
     stopping: AtomicBool,
     pid: u32,
     collector: Arc<dyn Notify>,
@@ -37,6 +41,8 @@ struct Registry {
     queues: Vec<Arc<ThreadQueue>>,
     /// Those whose threads have ended: the next new threads continue them.
     retired: Vec<Arc<ThreadQueue>>,
+    /// What queues have counted that are gone.
+    gone: QueueCounts,
     closed: bool,
 }
 
@@ -52,11 +58,18 @@ pub(crate) struct QueueCounts {
 }
 
 impl QueueSet {
-    /// Queues that together hold so many bytes; `collector` is told of full blocks.
-    pub(crate) fn new(bytes: usize, overflow: Overflow, collector: Arc<dyn Notify>) -> Self {
+    /// Queues that together hold so many bytes; `collector` is told when much is in them.
+    ///
+    /// The key is what threads know the set by: not 0, and another one for each set of a process.
+    pub(crate) fn new(
+        key: u64,
+        bytes: usize,
+        overflow: Overflow,
+        collector: Arc<dyn Notify>,
+    ) -> Self {
         let aside = Arc::new(ThreadQueue::default());
         Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            key,
             overflow,
             budget: Budget::new(bytes),
             registry: Mutex::new(Registry {
@@ -66,6 +79,8 @@ impl QueueSet {
             changes: AtomicU64::new(1),
             aside,
             ages: AtomicU64::new(0),
+            threads: AtomicUsize::new(0),
+            unread: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             pid: std::process::id(),
             collector,
@@ -76,8 +91,14 @@ impl QueueSet {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn id(&self) -> u64 {
-        self.id
+    /// What threads know the set by.
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// How many threads have a queue.
+    pub(super) fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
     }
 
     pub(super) fn overflow(&self) -> Overflow {
@@ -90,6 +111,17 @@ impl QueueSet {
 
     pub(super) fn wake_collector(&self) {
         self.collector.notify();
+    }
+
+    /// Counts bytes that the collector may read; wakes it when it should not wait for its turn.
+    ///
+    /// Waking a thread that sleeps costs as much as a hundred records, so a full block alone is no
+    /// reason: the collector looks often enough by itself as long as there is room.
+    pub(super) fn count_unread(&self, bytes: usize) {
+        let unread = self.unread.fetch_add(bytes, Ordering::Relaxed);
+        if unread.saturating_add(bytes) >= self.budget.wake_bytes() {
+            self.wake_collector();
+        }
     }
 
     /// A number above all before.
@@ -126,19 +158,8 @@ impl QueueSet {
     }
 
     /// Appends a record beside the threads' queues. Takes a lock that all threads share.
-    pub(crate) fn push_aside(
-        &self,
-        schema: &Arc<Schema>,
-        timestamp: i64,
-        write: impl FnOnce(&mut RowWriter<'_>),
-    ) -> bool {
-        let mut fields = Vec::new();
-        let mut row = RowWriter::new(&mut fields);
-        write(&mut row);
-        if row.is_too_large() {
-            return self.refuse(LossReason::TooLarge);
-        }
-        self.aside.push(self, schema, timestamp, &fields)
+    pub(crate) fn push_aside(&self, row: &RowRef<'_>) -> bool {
+        self.aside.push_shared(self, row)
     }
 
     /// Counts a record that was not taken; `false` for the caller to return.
@@ -148,8 +169,10 @@ impl QueueSet {
 
     /// A queue for a new thread.
     pub(super) fn enter(&self) -> Arc<ThreadQueue> {
+        self.threads.fetch_add(1, Ordering::Relaxed);
         let mut registry = self.registry();
         if let Some(queue) = registry.retired.pop() {
+            queue.set_owned(true);
             return queue;
         }
         let queue = Arc::new(ThreadQueue::default());
@@ -161,9 +184,58 @@ impl QueueSet {
         queue
     }
 
-    /// Takes back the queue of a thread that ends; what is in it will still be claimed.
+    /// Takes back the queue of a thread that ends; what is in it will still be read.
     pub(super) fn leave(&self, queue: Arc<ThreadQueue>) {
-        self.registry().retired.push(queue);
+        self.threads.fetch_sub(1, Ordering::Relaxed);
+        let mut registry = self.registry();
+        queue.set_owned(false);
+        registry.retired.push(queue);
+    }
+
+    /// The collector begins a round: brings its list of queues up to date, of which `known` is the
+    /// change that it has seen last. Whether somebody has found no room since the last round.
+    pub(crate) fn begin_round(&self, known: &mut u64, queues: &mut Vec<Arc<ThreadQueue>>) -> bool {
+        self.unread.store(0, Ordering::Relaxed);
+        self.refresh(known, queues);
+        self.budget.take_pressed()
+    }
+
+    /// The collector has been everywhere: lets go of the queues that many threads have left behind
+    /// at once.
+    pub(crate) fn end_round(&self) {
+        let mut registry = self.registry();
+        if registry.retired.len() <= KEPT_QUEUES {
+            return;
+        }
+        let Registry {
+            queues,
+            retired,
+            gone,
+            ..
+        } = &mut *registry;
+        let mut kept = 0_usize;
+        let mut gone_queues = Vec::new();
+        retired.retain(|queue| {
+            kept = kept.saturating_add(1);
+            if kept <= KEPT_QUEUES || !queue.is_abandoned() {
+                return true;
+            }
+            queue.count(gone);
+            gone_queues.push(Arc::as_ptr(queue).addr());
+            false
+        });
+        if gone_queues.is_empty() {
+            return;
+        }
+        gone_queues.sort_unstable();
+        queues.retain(|queue| {
+            gone_queues
+                .binary_search(&Arc::as_ptr(queue).addr())
+                .is_err()
+        });
+        queues.shrink_to_fit();
+        retired.shrink_to_fit();
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// Brings the collector's list of queues up to date; `known` is the change it has seen last.
@@ -176,12 +248,7 @@ impl QueueSet {
         queues.clone_from(&registry.queues);
     }
 
-    /// Gives a claimed block back.
-    pub(crate) fn release(&self, block: super::Block) {
-        self.budget.release(block);
-    }
-
-    /// Drops the oldest block of all threads; whether there was one.
+    /// Drops the oldest block of all threads that nobody reads or fills; whether there was one.
     pub(super) fn evict_oldest(&self) -> bool {
         let registry = self.registry();
         let oldest = registry
@@ -189,15 +256,14 @@ impl QueueSet {
             .iter()
             .filter_map(|queue| Some((queue.oldest()?, queue)))
             .min_by_key(|(age, _)| *age);
-        let evicted = oldest.and_then(|(_, queue)| queue.evict());
-        drop(registry);
-        evicted.map(|block| self.budget.release(block)).is_some()
+        oldest.is_some_and(|(_, queue)| queue.evict(self))
     }
 
     /// What all queues have counted. Takes every queue's lock for a moment.
     pub(crate) fn counts(&self) -> QueueCounts {
-        let mut counts = QueueCounts::default();
-        for queue in &self.registry().queues {
+        let registry = self.registry();
+        let mut counts = registry.gone.clone();
+        for queue in &registry.queues {
             queue.count(&mut counts);
         }
         counts

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
+use super::hot;
+
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
@@ -15,6 +17,8 @@ thread_local! {
 /// suppresses these.
 pub fn suppress() -> Suppressed {
     DEPTH.set(DEPTH.get().saturating_add(1));
+    // Without a block at hand the thread asks before it emits.
+    hot::let_go();
     Suppressed {
         not_send: PhantomData,
     }

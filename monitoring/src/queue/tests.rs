@@ -6,11 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::LossReason;
-use baler_common::record::{Field, FieldType, Schema};
+use baler_common::record::{Field, FieldType, RowWriter, Schema};
 use baler_common::transport::Notify;
 
 use super::set::{QueueCounts, QueueSet};
-use super::{Overflow, push};
+use super::{Overflow, ReadBuffer, RowRef, Stamp, Stored};
+use crate::clock::Clock;
 
 /// Counts how often the collector would have been woken.
 #[derive(Default)]
@@ -35,26 +36,62 @@ fn number_schema() -> &'static Arc<Schema> {
 fn set(bytes: usize, overflow: Overflow) -> (Arc<QueueSet>, Arc<Bell>) {
     let bell = Arc::new(Bell::default());
     let notify: Arc<dyn Notify> = Arc::<Bell>::clone(&bell);
-    (Arc::new(QueueSet::new(bytes, overflow, notify)), bell)
+    let key = Clock::System.key();
+    (Arc::new(QueueSet::new(key, bytes, overflow, notify)), bell)
+}
+
+fn push(
+    set: &Arc<QueueSet>,
+    schema: &Arc<Schema>,
+    timestamp: i64,
+    write: impl FnOnce(&mut RowWriter<'_>),
+) -> bool {
+    let find = || Some(Arc::clone(set));
+    super::push(set.key(), find, schema, Stamp::UnixNs(timestamp), write)
 }
 
 fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
     push(set, number_schema(), 7, |row| row.u64(number))
 }
 
+fn push_aside(set: &QueueSet, number: u64) -> bool {
+    set.push_aside(&RowRef::Fields {
+        schema: number_schema(),
+        stamp: Stamp::UnixNs(7),
+        fields: &number.to_le_bytes(),
+    })
+}
+
 /// Takes everything out, queue by queue.
-fn drain(set: &QueueSet) -> Vec<u64> {
-    let (mut known, mut queues, mut numbers) = (0, Vec::new(), Vec::new());
-    set.refresh(&mut known, &mut queues);
+fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, Stamp, &[u8])) {
+    let (mut known, mut queues) = (0, Vec::new());
+    let is_pressed = set.begin_round(&mut known, &mut queues);
     for queue in queues {
-        while let Some(mut block) = queue.claim() {
-            while let Some(row) = block.next_row() {
-                assert_eq!((row.schema, row.timestamp), (number_schema(), 7));
-                numbers.push(u64::from_le_bytes(row.fields.try_into().unwrap()));
+        let mut mark = None;
+        while let Some(mut reader) = queue.claim(set, &mut mark, is_pressed) {
+            let mut buffer = ReadBuffer::default();
+            while let Some(stored) = reader.next_row(&mut buffer) {
+                match stored {
+                    Stored::Fields {
+                        schema,
+                        stamp,
+                        fields,
+                    } => take(schema, stamp, fields),
+                    #[cfg(feature = "enable")]
+                    Stored::Call(call) => panic!("{call:?}"),
+                }
             }
-            set.release(block);
         }
     }
+    set.end_round();
+}
+
+fn drain(set: &QueueSet) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    drain_rows(set, |schema, stamp, fields| {
+        assert_eq!((schema, stamp), (number_schema(), Stamp::UnixNs(7)));
+        numbers.push(u64::from_le_bytes(fields.try_into().unwrap()));
+    });
     numbers
 }
 
@@ -64,37 +101,186 @@ fn assert_adds_up(counts: &QueueCounts, drained: usize) {
 }
 
 #[test]
-fn rows_come_out_as_they_went_in_and_the_collector_is_woken_once_a_block() {
+fn rows_come_out_as_they_went_in_and_the_collector_is_woken_when_a_quarter_is_used() {
     let (set, bell) = set(1 << 20, Overflow::DropNewest);
-    for number in 0..5_000 {
+    // A row of 8 bytes takes 24.
+    let quarter = (256 << 10) / 24;
+    for number in 0..quarter - 500 {
         assert!(emit(&set, number));
     }
-    // A row of 8 bytes takes 21; 16 KiB hold 780 of them.
-    assert_eq!(bell.0.load(Ordering::Relaxed), 5_000 / 780);
-    assert_eq!(set.bytes(), 7 * (16 << 10));
-    assert_eq!(drain(&set), (0..5_000).collect::<Vec<_>>());
-    assert_eq!(set.bytes(), 0);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 0);
+    for number in quarter - 500..quarter + 1_000 {
+        assert!(emit(&set, number));
+    }
+    assert!((1..=3).contains(&bell.0.load(Ordering::Relaxed)));
+    assert!(set.bytes() >= 256 << 10);
+    assert_eq!(drain(&set), (0..quarter + 1_000).collect::<Vec<_>>());
+    // The block that is open stays the thread's.
+    assert_eq!(set.bytes(), 16 << 10);
+    assert!(emit(&set, 0));
+    assert_eq!(drain(&set), [0]);
+}
+
+#[test]
+fn blocks_begin_small_and_grow() {
+    let (set, _) = set(1 << 20, Overflow::DropNewest);
+    emit(&set, 0);
+    assert_eq!(set.bytes(), 1 << 10);
+    for number in 1..100 {
+        emit(&set, number);
+    }
+    assert_eq!(set.bytes(), (1 << 10) + (2 << 10));
 }
 
 #[test]
 fn rows_of_many_types_find_their_types_again() {
     let (set, _) = set(1 << 20, Overflow::DropNewest);
     let types: Vec<_> = (0..200).map(|n| schema(&format!("test.Type{n}"))).collect();
-    for (number, schema) in types.iter().enumerate() {
+    let mut expected = Vec::new();
+    // Each by itself, then some in turns.
+    let turns = (0..50).flat_map(|_| types.iter().take(20));
+    for (number, schema) in types.iter().chain(turns).enumerate() {
         assert!(push(&set, schema, 0, |row| row
             .u64(u64::try_from(number).unwrap())));
+        expected.push(schema.name().to_owned());
     }
-    let (mut known, mut queues, mut names) = (0, Vec::new(), Vec::new());
-    set.refresh(&mut known, &mut queues);
-    for queue in queues {
-        while let Some(mut block) = queue.claim() {
-            while let Some(row) = block.next_row() {
-                names.push(row.schema.name().to_owned());
+    let mut names = Vec::new();
+    drain_rows(&set, |schema, _, _| names.push(schema.name().to_owned()));
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn fields_of_any_length_come_out_as_they_went_in() {
+    let (set, _) = set(1 << 20, Overflow::DropNewest);
+    let mut expected = Vec::new();
+    for length in (0..40).chain([1_000, 5_000, 16_000, 40_000, 3]) {
+        let bytes: Vec<_> = (0..length)
+            .map(|n| u8::try_from(n % 251).unwrap())
+            .collect();
+        assert!(push(&set, number_schema(), 7, |row| bytes
+            .iter()
+            .for_each(|byte| row.u8(*byte))));
+        expected.push(bytes);
+    }
+    let mut fields = Vec::new();
+    drain_rows(&set, |_, _, row| fields.push(row.to_vec()));
+    assert_eq!(fields, expected);
+}
+
+#[test]
+fn open_block_is_read_in_place_while_its_owner_goes_on() {
+    let (set, _) = set(1 << 20, Overflow::DropNewest);
+    for number in 0..500 {
+        assert!(emit(&set, number));
+        assert_eq!(drain(&set), [number]);
+    }
+    assert_eq!(set.counts().queued, 0);
+}
+
+#[test]
+fn blocks_that_idle_threads_hold_are_room_for_others_once_they_are_read() {
+    for overflow in [
+        Overflow::Block,
+        Overflow::BlockTimeout(Duration::from_secs(20)),
+        Overflow::DropNewest,
+        Overflow::DropOldest,
+    ] {
+        let (set, bell) = set(4 << 10, overflow);
+        let (full, done) = (Barrier::new(5), Barrier::new(5));
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let (set, full, done) = (&set, &full, &done);
+                scope.spawn(move || {
+                    assert!(emit(set, number));
+                    full.wait();
+                    done.wait();
+                    // It goes on in the block that no longer counts.
+                    assert!(emit(set, 100 + number));
+                });
             }
+            full.wait();
+            let other = {
+                let set = &set;
+                scope.spawn(move || (0..50).filter(|_| emit(set, 50)).count())
+            };
+            // As the collector does when it is woken.
+            let by = Instant::now() + Duration::from_secs(20);
+            let mut numbers = Vec::new();
+            while bell.0.load(Ordering::Relaxed) == 0 {
+                assert!(Instant::now() < by);
+                thread::yield_now();
+            }
+            while !other.is_finished() {
+                numbers.extend(drain(&set));
+                assert!(Instant::now() < by, "{overflow:?}: {:?}", set.counts());
+            }
+            let taken = other.join().unwrap();
+            // A refusal may have come after the last look.
+            drain(&set);
+            assert!(emit(&set, 7), "there is room for {overflow:?}");
+            if matches!(overflow, Overflow::Block | Overflow::BlockTimeout(_)) {
+                assert_eq!(taken, 50);
+            }
+            done.wait();
+        });
+        let counts = set.counts();
+        let mut late = drain(&set);
+        late.retain(|number| *number >= 100);
+        late.sort_unstable();
+        assert_eq!(late, [100, 101, 102, 103]);
+        assert_eq!(set.counts().queued, 0);
+        assert!(counts.emitted >= 59);
+    }
+}
+
+#[test]
+fn record_that_was_refused_was_not_sealed_in() {
+    let (set, _) = set(1 << 20, Overflow::DropNewest);
+    assert!(emit(&set, 0));
+    let closing = Arc::clone(&set);
+    thread::spawn(move || closing.close()).join().unwrap();
+    for number in 1..4 {
+        assert!(!emit(&set, number));
+    }
+    assert_eq!(set.counts().emitted, 1);
+    assert_eq!(drain(&set), [0]);
+}
+
+#[test]
+fn ten_thousand_threads_that_emit_once_lose_nothing_and_leave_nothing() {
+    let (set, _) = set(16 << 20, Overflow::DropNewest);
+    let mut numbers = Vec::new();
+    for first in (0..10_000).step_by(100) {
+        let go = Barrier::new(100);
+        thread::scope(|scope| {
+            for number in first..first + 100 {
+                let (set, go) = (&set, &go);
+                scope.spawn(move || {
+                    // All live at once, so none continues the queue of another.
+                    go.wait();
+                    assert!(emit(set, number));
+                    go.wait();
+                });
+            }
+        });
+        if first % 1_000 == 0 {
+            numbers.extend(drain(&set));
         }
     }
-    let expected: Vec<_> = types.iter().map(|schema| schema.name()).collect();
-    assert_eq!(names, expected);
+    numbers.extend(drain(&set));
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..10_000).collect::<Vec<_>>());
+    // A scope ends a moment before the storage of its threads does.
+    let by = Instant::now() + Duration::from_secs(20);
+    while set.bytes() > 0 {
+        assert!(Instant::now() < by, "{} bytes are left", set.bytes());
+        assert_eq!(drain(&set), []);
+    }
+    let (mut known, mut queues) = (0, Vec::new());
+    set.refresh(&mut known, &mut queues);
+    assert!(queues.len() <= 17, "{} queues are left", queues.len());
+    let counts = set.counts();
+    assert_eq!((counts.emitted, counts.queued), (10_000, 0));
 }
 
 #[test]
@@ -282,9 +468,7 @@ fn threads_that_wait_at_the_queue_beside_theirs_lose_nothing() {
                 let set = Arc::clone(&set);
                 thread::spawn(move || {
                     for number in 0..2_000 {
-                        set.push_aside(number_schema(), 7, |row| {
-                            row.u64(thread * 2_000 + number);
-                        });
+                        push_aside(&set, thread * 2_000 + number);
                     }
                 })
             })

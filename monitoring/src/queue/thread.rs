@@ -1,15 +1,19 @@
 //! The queue of one thread, and the shared one for what no thread's queue can take.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::container::{LossReason, Losses};
-use baler_common::record::Schema;
 
-use super::block::Block;
+#[cfg(feature = "enable")]
+use super::block::CALL_WORDS;
+use super::block::{Block, Extent, RowRef, words_for};
+use super::budget::{LEAST_WORDS, WORD_BYTES};
 use super::overflow::Overflow;
+use super::piece::{Piece, PieceReader};
 use super::set::{QueueCounts, QueueSet};
+use super::sync::{Mutex, MutexGuard};
 use crate::clock::monotonic;
 
 /// How long a blocked thread waits before it looks again whether anyone will make room.
@@ -19,24 +23,33 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// thread, before it gives up.
 const EVICTIONS: usize = 8;
 
-/// Rows in order, in blocks: appended by one thread, claimed by the collector.
+/// Rows in order, in blocks: appended by one thread, read by the collector.
 ///
-/// The lock is contended only while the collector claims a block or another thread evicts one.
+/// The owner appends to the open block without this lock, and takes it once a block.
+/// The collector takes it once a visit, and reads without it.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadQueue {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    /// Full blocks with their ages, oldest first.
-    full: VecDeque<(u64, Block)>,
-    /// The block that is appended to.
-    open: Option<(u64, Block)>,
-    emitted: u64,
-    /// Records that were appended, and of these the ones that were claimed or evicted.
+    /// Oldest first.
+    pieces: VecDeque<Queued>,
+    /// Whether the last of them is a block to which its owner goes on appending.
+    is_open: bool,
+    /// Whether the collector has begun to read the first of them: nobody else may take it.
+    is_claimed: bool,
+    /// Whether there is a thread that appends.
+    is_owned: bool,
+    /// How large the next block is.
+    next_words: usize,
+    /// Records in pieces that are not open any more, of all time.
     appended: u64,
+    /// Records that were read or evicted.
     taken: u64,
+    /// Records that were emitted and not appended.
+    refused: u64,
     lost: Losses,
     /// Records whose threads have let go of the lock to make room.
     waiting: u64,
@@ -46,96 +59,186 @@ struct State {
     closed: bool,
 }
 
+/// A piece of a queue.
+#[derive(Debug)]
+struct Queued {
+    /// Less is older.
+    age: u64,
+    piece: Piece,
+    /// How far it is filled, unless it is open.
+    end: Extent,
+    /// How far the collector has it.
+    read: Extent,
+    /// The bytes that are charged for it.
+    charged: usize,
+}
+
+/// What came of a row for which the owner has taken the lock.
+pub(super) struct Pushed {
+    pub(super) appended: bool,
+    /// The block to which the owner may append from now on.
+    pub(super) open: Option<Arc<Block>>,
+}
+
+impl Pushed {
+    const REFUSED: Self = Self {
+        appended: false,
+        open: None,
+    };
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            pieces: VecDeque::new(),
+            is_open: false,
+            is_claimed: false,
+            is_owned: true,
+            next_words: LEAST_WORDS,
+            appended: 0,
+            taken: 0,
+            refused: 0,
+            lost: Losses::default(),
+            waiting: 0,
+            told: false,
+            closed: false,
+        }
+    }
+}
+
 impl ThreadQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends a record, or does what the set's policy says; whether it was appended.
-    pub(super) fn push(
-        &self,
-        set: &QueueSet,
-        schema: &Arc<Schema>,
-        timestamp: i64,
-        fields: &[u8],
-    ) -> bool {
+    /// Appends a record for which the open block has no room, or does what the set's policy says.
+    ///
+    /// Only the owner may call it, and nobody but it has an open block.
+    pub(super) fn push(&self, set: &QueueSet, row: &RowRef<'_>) -> Pushed {
         let mut state = self.lock();
         if state.closed {
-            return false;
+            return Pushed::REFUSED;
         }
-        state.emitted = state.emitted.saturating_add(1);
-        if let Some((_, block)) = &mut state.open
-            && block.append(schema, timestamp, fields)
-        {
-            state.appended = state.appended.saturating_add(1);
-            return true;
-        }
-        self.push_to_new_block(state, set, schema, timestamp, fields)
-    }
-
-    #[cold]
-    fn push_to_new_block<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-        set: &QueueSet,
-        schema: &Arc<Schema>,
-        timestamp: i64,
-        fields: &[u8],
-    ) -> bool {
-        let needed = Block::needed(fields.len());
-        if !set.budget().can_hold(needed) {
-            state.lost.add(LossReason::TooLarge, 1);
-            return false;
-        }
-        if let Some(full) = state.open.take() {
-            state.full.push_back(full);
-            set.wake_collector();
+        if let Some(block) = state.open_block() {
+            if block.append(row) {
+                let open = Some(Arc::clone(block));
+                drop(state);
+                return Pushed {
+                    appended: true,
+                    open,
+                };
+            }
+            let bytes = block.bytes();
+            state.close_open();
+            set.count_unread(bytes);
             if set.is_forked() {
                 // The child of a fork has no collector.
                 state.closed = true;
-                return false;
+                return Pushed::REFUSED;
             }
+        }
+        let words = match row {
+            #[cfg(feature = "enable")]
+            RowRef::Call(_) => CALL_WORDS,
+            RowRef::Fields { fields, .. } => words_for(fields.len()),
+        };
+        // One for what is committed.
+        let words = words.saturating_add(1);
+        if words > set.budget().most_words() {
+            return self.push_boxed(state, set, row);
+        }
+        let most = set.budget().most_words_of(set.threads());
+        let least = words.next_power_of_two().max(LEAST_WORDS);
+        let words = state.next_words.min(most).max(least);
+        let bytes = words.saturating_mul(WORD_BYTES);
+        let Some(mut state) = self.make_room(state, set, bytes) else {
+            return Pushed::REFUSED;
+        };
+        let block = set.budget().block(words);
+        // It always fits: the block was asked to be large enough.
+        let appended = block.append(row);
+        state.next_words = words.saturating_mul(2);
+        state.is_open = true;
+        state.pieces.push_back(Queued {
+            age: set.next_age(),
+            piece: Piece::Block(Arc::clone(&block)),
+            end: Extent::NONE,
+            read: Extent::NONE,
+            charged: bytes,
+        });
+        drop(state);
+        Pushed {
+            appended,
+            open: Some(block),
+        }
+    }
+
+    /// Appends a record by itself: for several threads that share this queue.
+    pub(super) fn push_shared(&self, set: &QueueSet, row: &RowRef<'_>) -> bool {
+        let state = self.lock();
+        !state.closed && self.push_boxed(state, set, row).appended
+    }
+
+    fn push_boxed<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        set: &QueueSet,
+        row: &RowRef<'_>,
+    ) -> Pushed {
+        let piece = Piece::boxed(row);
+        let bytes = piece.bytes();
+        let Some(mut state) = self.make_room(state, set, bytes) else {
+            return Pushed::REFUSED;
+        };
+        state.appended = state.appended.saturating_add(1);
+        state.pieces.push_back(Queued {
+            age: set.next_age(),
+            piece,
+            end: Piece::BOXED,
+            read: Extent::NONE,
+            charged: bytes,
+        });
+        drop(state);
+        set.count_unread(bytes);
+        Pushed {
+            appended: true,
+            open: None,
+        }
+    }
+
+    /// Charges so many bytes to the budget as the set's policy says; if it says that the record is
+    /// lost, counts it.
+    fn make_room<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        set: &QueueSet,
+        bytes: usize,
+    ) -> Option<MutexGuard<'a, State>> {
+        let budget = set.budget();
+        if !budget.can_hold(bytes) {
+            state.refuse(LossReason::TooLarge);
+            return None;
         }
         let overflow = set.overflow();
         let mut deadline = None;
         let mut evictions = 0_usize;
-        let most_evictions = EVICTIONS.saturating_add(set.budget().blocks_for(needed));
+        let most_evictions = bytes.div_ceil(LEAST_WORDS.saturating_mul(WORD_BYTES));
+        let most_evictions = most_evictions.saturating_add(EVICTIONS);
         loop {
-            // While this thread waited, another one may have brought the queue that they share a
-            // block.
-            if let Some((_, block)) = &mut state.open
-                && block.append(schema, timestamp, fields)
-            {
-                state.appended = state.appended.saturating_add(1);
-                return true;
-            }
-            if let Some(mut block) = set.budget().acquire(needed) {
+            if budget.charge(bytes) {
                 state.told = false;
-                // It always fits: the block was asked to be large enough.
-                if block.append(schema, timestamp, fields) {
-                    state.appended = state.appended.saturating_add(1);
-                }
-                if let Some(full) = state.open.replace((set.next_age(), block)) {
-                    state.full.push_back(full);
-                }
-                return true;
+                return Some(state);
             }
+            budget.press();
             match overflow {
-                Overflow::DropNewest => {
-                    // The room may be in blocks that other threads have not filled: of these the
-                    // collector would not hear.
-                    if !std::mem::replace(&mut state.told, true) {
-                        set.wake_collector();
-                    }
-                    break;
-                }
+                Overflow::DropNewest => break,
                 Overflow::DropOldest => {
                     if evictions >= most_evictions {
                         break;
                     }
                     evictions = evictions.saturating_add(1);
-                    if let Some(block) = state.evict() {
-                        set.budget().release(block);
+                    if let Some(queued) = state.evict() {
+                        set.release(queued);
                         continue;
                     }
                     state.waiting = state.waiting.saturating_add(1);
@@ -143,7 +246,7 @@ impl ThreadQueue {
                     let evicted = set.evict_oldest();
                     state = self.lock();
                     if state.closed {
-                        return false;
+                        return None;
                     }
                     state.waiting = state.waiting.saturating_sub(1);
                     if !evicted {
@@ -152,8 +255,8 @@ impl ThreadQueue {
                 }
                 Overflow::Block | Overflow::BlockTimeout(_) => {
                     if set.is_stopping() || set.is_forked() {
-                        state.lost.add(LossReason::Shutdown, 1);
-                        return false;
+                        state.refuse(LossReason::Shutdown);
+                        return None;
                     }
                     let left = time_left(overflow, &mut deadline);
                     if left.is_zero() {
@@ -162,76 +265,142 @@ impl ThreadQueue {
                     state.waiting = state.waiting.saturating_add(1);
                     drop(state);
                     set.wake_collector();
-                    set.budget().wait(needed, left.min(LOOK_AGAIN));
+                    budget.wait(bytes, left.min(LOOK_AGAIN));
                     state = self.lock();
                     if state.closed {
-                        return false;
+                        return None;
                     }
                     state.waiting = state.waiting.saturating_sub(1);
                 }
             }
         }
-        state.lost.add(overflow.loss(), 1);
-        false
+        // The room may be in blocks that other threads have not filled: of these the collector
+        // would not hear.
+        if !std::mem::replace(&mut state.told, true) {
+            set.wake_collector();
+        }
+        state.refuse(overflow.loss());
+        None
     }
 
     /// Counts a record that was not taken; `false` for the caller to return.
     pub(super) fn refuse(&self, reason: LossReason) -> bool {
         let mut state = self.lock();
         if !state.closed {
-            state.emitted = state.emitted.saturating_add(1);
-            state.lost.add(reason, 1);
+            state.refuse(reason);
         }
         false
     }
 
-    /// Takes the oldest block, the open one if there is no other.
-    pub(crate) fn claim(&self) -> Option<Block> {
+    /// A thread begins or ends to append.
+    pub(super) fn set_owned(&self, owned: bool) {
         let mut state = self.lock();
-        let (_, block) = state.full.pop_front().or_else(|| state.open.take())?;
-        state.taken = state.taken.saturating_add(block.records());
-        Some(block)
+        state.is_owned = owned;
+        state.next_words = LEAST_WORDS;
     }
 
-    /// The age of the oldest block; less is older.
+    /// What the collector may read next, up to a mark that the first call of a visit sets; gives
+    /// back what was read to its end.
+    ///
+    /// `None` when everything up to the mark was read before.
+    pub(crate) fn claim(
+        &self,
+        set: &QueueSet,
+        mark: &mut Option<u64>,
+        is_pressed: bool,
+    ) -> Option<PieceReader> {
+        let mut state = self.lock();
+        let mark = *mark.get_or_insert_with(|| state.appended());
+        loop {
+            let is_open = state.is_open && state.pieces.len() == 1;
+            let (is_owned, taken) = (state.is_owned, state.taken);
+            let front = state.pieces.front_mut()?;
+            let end = front.end(is_open);
+            if end.words > front.read.words {
+                if taken >= mark {
+                    return None;
+                }
+                let rows = end.rows.saturating_sub(front.read.rows);
+                let from = std::mem::replace(&mut front.read, end);
+                let reader = front.piece.read(from.words, end.words);
+                state.taken = taken.saturating_add(rows);
+                state.is_claimed = true;
+                return Some(reader);
+            }
+            if is_open && is_owned {
+                // It is empty for now and cannot be taken from its owner, who may append at any
+                // time. Where the room is needed, it does not count until the owner has filled it.
+                if is_pressed {
+                    let charged = std::mem::take(&mut front.charged);
+                    drop(state);
+                    set.budget().release(charged);
+                }
+                return None;
+            }
+            state.is_claimed = false;
+            if is_open {
+                state.close_open();
+            }
+            if let Some(queued) = state.pieces.pop_front() {
+                set.release(queued);
+            }
+        }
+    }
+
+    /// The age of the oldest piece that may be evicted; less is older.
     pub(super) fn oldest(&self) -> Option<u64> {
         let state = self.lock();
-        let oldest = state.full.front().or(state.open.as_ref());
-        oldest.map(|(age, _)| *age)
+        let at = state.evictable()?;
+        state.pieces.get(at).map(|queued| queued.age)
     }
 
-    /// Takes the oldest block and counts its records as lost.
-    pub(super) fn evict(&self) -> Option<Block> {
-        self.lock().evict()
+    /// Takes the oldest piece that nobody reads or fills and counts its records as lost; whether
+    /// there was one.
+    pub(super) fn evict(&self, set: &QueueSet) -> bool {
+        let evicted = self.lock().evict();
+        evicted.map(|queued| set.release(queued)).is_some()
     }
 
     /// How many records were appended so far.
     pub(crate) fn appended(&self) -> u64 {
-        self.lock().appended
+        self.lock().appended()
     }
 
-    /// How many of them were claimed or evicted.
+    /// How many of them were read or evicted.
     pub(crate) fn taken(&self) -> u64 {
         self.lock().taken
     }
 
+    /// Whether it has neither an owner nor a record.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let state = self.lock();
+        !state.is_owned && state.pieces.is_empty()
+    }
+
     /// Takes nothing any more; records that wait for room count as lost.
     ///
-    /// What was appended can still be claimed.
+    /// What was appended can still be read.
     pub(super) fn close(&self) {
         let mut state = self.lock();
-        let waiting = std::mem::take(&mut state.waiting);
-        if !state.closed {
-            state.lost.add(LossReason::Shutdown, waiting);
+        if state.closed {
+            return;
         }
         state.closed = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        state.refused = state.refused.saturating_add(waiting);
+        state.lost.add(LossReason::Shutdown, waiting);
+        state.close_open();
     }
 
     /// Adds what it has counted.
     pub(super) fn count(&self, counts: &mut QueueCounts) {
         let state = self.lock();
-        counts.emitted = counts.emitted.saturating_add(state.emitted);
-        let queued = state.appended.saturating_sub(state.taken);
+        let appended = state.appended();
+        let emitted = appended
+            .saturating_add(state.refused)
+            .saturating_add(state.waiting);
+        counts.emitted = counts.emitted.saturating_add(emitted);
+        let queued = appended.saturating_sub(state.taken);
         counts.queued = counts.queued.saturating_add(queued);
         for (code, lost) in state.lost.iter() {
             counts.lost.add_code(code, lost);
@@ -240,12 +409,74 @@ impl ThreadQueue {
 }
 
 impl State {
-    /// Takes the oldest block, the open one if there is no other, and counts its records as lost.
-    fn evict(&mut self) -> Option<Block> {
-        let (_, block) = self.full.pop_front().or_else(|| self.open.take())?;
-        self.taken = self.taken.saturating_add(block.records());
-        self.lost.add(LossReason::QueueFullOldest, block.records());
-        Some(block)
+    fn open_block(&self) -> Option<&Arc<Block>> {
+        match self.pieces.back() {
+            Some(Queued {
+                piece: Piece::Block(block),
+                ..
+            }) if self.is_open => Some(block),
+            _ => None,
+        }
+    }
+
+    /// Ends the open block, if there is one: its extent does not change any more.
+    fn close_open(&mut self) {
+        let Some(end) = self.open_block().map(|block| block.seal()) else {
+            return;
+        };
+        self.is_open = false;
+        self.appended = self.appended.saturating_add(end.rows);
+        if let Some(queued) = self.pieces.back_mut() {
+            queued.end = end;
+        }
+    }
+
+    fn appended(&self) -> u64 {
+        let open = self.open_block().map_or(0, |block| block.committed().rows);
+        self.appended.saturating_add(open)
+    }
+
+    fn refuse(&mut self, reason: LossReason) {
+        self.refused = self.refused.saturating_add(1);
+        self.lost.add(reason, 1);
+    }
+
+    /// The position of the oldest piece that neither the collector reads nor the owner fills.
+    fn evictable(&self) -> Option<usize> {
+        let first = usize::from(self.is_claimed);
+        let end = self.pieces.len().saturating_sub(usize::from(self.is_open));
+        (first < end).then_some(first)
+    }
+
+    /// Takes the oldest piece that may be evicted, and counts its records as lost.
+    fn evict(&mut self) -> Option<Queued> {
+        let queued = self.pieces.remove(self.evictable()?)?;
+        self.taken = self.taken.saturating_add(queued.end.rows);
+        self.lost.add(LossReason::QueueFullOldest, queued.end.rows);
+        Some(queued)
+    }
+}
+
+impl Queued {
+    fn end(&self, is_open: bool) -> Extent {
+        match &self.piece {
+            Piece::Block(block) if is_open => block.committed(),
+            _ => self.end,
+        }
+    }
+}
+
+impl QueueSet {
+    /// Gives back what a piece held.
+    fn release(&self, queued: Queued) {
+        match queued.piece {
+            // A thread whose queue was closed while it appended may not have noticed: nobody else
+            // gets its block.
+            Piece::Block(block) if !self.is_stopping() => {
+                self.budget().release_block(block, queued.charged);
+            }
+            _ => self.budget().release(queued.charged),
+        }
     }
 }
 

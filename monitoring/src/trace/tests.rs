@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn position(eoi: i32, ess: i32, call: Position) {
-    assert_eq!((call.eoi, call.ess), (eoi, ess));
+fn position(eoi: u32, ess: u32, call: Position) {
+    assert_eq!(call.at, at(eoi, ess));
 }
 
 #[test]

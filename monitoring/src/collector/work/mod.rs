@@ -16,6 +16,7 @@ use super::dispatch::{Dispatch, count};
 use super::drain::Drain;
 use super::encoder::Encoder;
 use super::event::{Event, Hooks};
+use super::expand::Expander;
 use super::flush::{Flush, FlushStage};
 use super::lanes::{Dealer, Lane};
 use super::shared::Shared;
@@ -61,9 +62,10 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
     if plan.budgeted {
         rule = rule.within_budget();
     }
+    let expander = Expander::new(shared.queues.key(), shared.hostname);
     let collector = Collector {
         dispatch,
-        drain: Drain::new(Arc::clone(&shared.queues)),
+        drain: Drain::new(Arc::clone(&shared.queues), expander),
         dealer: Dealer::new(plan.lanes),
         lanes: (0..plan.lanes.max(1)).map(|_| Lane::default()).collect(),
         rule,

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use super::super::batch::ClosedBy;
 use super::super::encoder::Problem;
 use super::super::event::Quarantined;
+use super::super::expand::Row;
 use super::super::lanes::Lane;
 use super::{Collector, LONGEST_STEP, Round};
 use crate::clock::monotonic;
-use crate::queue::Row;
 
 impl Collector {
     /// Fills batches from the queues and closes full ones, as long as the outbox has room.
@@ -25,7 +25,7 @@ impl Collector {
         }
         let mut found = self.in_round;
         if !self.in_round {
-            self.drain.start_round();
+            self.drain.start_round(now);
             self.round_began = now;
         }
         loop {

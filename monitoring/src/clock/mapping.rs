@@ -1,0 +1,285 @@
+//! From the processor's counter to nanoseconds since the Unix epoch.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::system::wall_unix_ns;
+use super::ticks;
+
+/// How long an anchor holds.
+const ANCHOR: Duration = Duration::from_secs(1);
+
+/// Over how long a time the counter's rate is measured: long enough that the error of a reading
+/// does not count, short enough to follow the rate that the wall clock is given.
+const RATE: Duration = Duration::from_secs(16);
+
+/// The shortest time over which the rate is measured: one reading is 100 ns off at most, hence the
+/// rate by one in 20,000 for this first moment.
+const LEAST_RATE: Duration = Duration::from_millis(2);
+
+/// How often a reading is taken to find one that no preemption has blurred.
+const ATTEMPTS: usize = 4;
+
+/// So many ticks apart, two readings need no further attempt.
+const SHARP_TICKS: u64 = 1_000;
+
+/// A rate is given in 2^-32 nanoseconds.
+const SHIFT: u32 = 32;
+
+/// Maps ticks to nanoseconds by an anchor, a multiplier and a shift, for the collector.
+///
+/// It is anchored anew every second, so that it follows a wall clock that is set, also back; both
+/// ends of a call are mapped by one anchor and one rate, so that no duration is negative or holds a
+/// jump.
+#[derive(Debug)]
+pub(crate) struct TickMapping {
+    anchor_ticks: u64,
+    anchor_unix_ns: i64,
+    /// Nanoseconds a tick, shifted.
+    multiplier: u64,
+    /// Where the rate is measured from, and where from when that is too long ago.
+    from: Reading,
+    later: Reading,
+    anchored: Instant,
+}
+
+/// Three clocks at one time.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    ticks: u64,
+    monotonic: Instant,
+    unix_ns: i64,
+    /// How many ticks the reading took.
+    blur: u64,
+}
+
+impl TickMapping {
+    /// A mapping that is exact once [`refresh`](Self::refresh) was called; the longer after, the
+    /// more.
+    pub(crate) fn new() -> Self {
+        let reading = Reading::take();
+        Self {
+            anchor_ticks: reading.ticks,
+            anchor_unix_ns: reading.unix_ns,
+            multiplier: 0,
+            from: reading,
+            later: reading,
+            anchored: reading.monotonic,
+        }
+    }
+
+    /// Anchors anew if the anchor is old. To be called before ticks are mapped, seldom enough that
+    /// reading three clocks does not count; the first time it may wait for two milliseconds.
+    pub(crate) fn refresh(&mut self, now: Instant) {
+        let age = now.saturating_duration_since(self.anchored);
+        let is_young = self.anchored.saturating_duration_since(self.from.monotonic) < ANCHOR;
+        if self.multiplier != 0 && age < ANCHOR && !(is_young && age >= LEAST_RATE) {
+            return;
+        }
+        // Not parked: the collector would miss who wakes it meanwhile.
+        while self.multiplier == 0 && self.from.monotonic.elapsed() < LEAST_RATE {
+            thread::yield_now();
+        }
+        self.anchor(Reading::take());
+    }
+
+    fn anchor(&mut self, reading: Reading) {
+        let is_first = self.multiplier == 0;
+        let before = self.unix_ns(reading.ticks);
+        match reading.rate_since(&self.from) {
+            Some(rate) if is_first || is_near(rate, self.multiplier) => self.multiplier = rate,
+            // The counter or the clock jumped, by a suspended machine for example.
+            _ => {
+                self.from = reading;
+                self.later = reading;
+            }
+        }
+        let since = |earlier: &Reading| {
+            reading
+                .monotonic
+                .saturating_duration_since(earlier.monotonic)
+        };
+        if since(&self.from) >= RATE {
+            self.from = self.later;
+            self.later = reading;
+        } else if since(&self.later) >= RATE / 2 {
+            self.later = reading;
+        }
+        let blur = i64::try_from(self.nanoseconds(reading.blur)).unwrap_or(i64::MAX);
+        self.anchor_unix_ns = if is_first {
+            reading.unix_ns
+        } else {
+            // As long as the reading does not contradict it, so that times do not jitter by the
+            // error of a measurement.
+            before.clamp(
+                reading.unix_ns.saturating_sub(blur),
+                reading.unix_ns.saturating_add(blur),
+            )
+        };
+        self.anchor_ticks = reading.ticks;
+        self.anchored = reading.monotonic;
+    }
+
+    /// The time at which the counter showed this.
+    pub(crate) fn unix_ns(&self, ticks: u64) -> i64 {
+        let since = self.nanoseconds(ticks.saturating_sub(self.anchor_ticks));
+        let until = self.nanoseconds(self.anchor_ticks.saturating_sub(ticks));
+        self.anchor_unix_ns
+            .saturating_add_unsigned(since)
+            .saturating_sub_unsigned(until)
+    }
+
+    /// How long so many ticks are.
+    pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
+        let shifted = u128::from(ticks).saturating_mul(u128::from(self.multiplier)) >> SHIFT;
+        u64::try_from(shifted).unwrap_or(u64::MAX)
+    }
+}
+
+impl Reading {
+    /// The sharpest of a few.
+    fn take() -> Self {
+        let mut best = Self::once();
+        for _ in 1..ATTEMPTS {
+            if best.blur <= SHARP_TICKS {
+                break;
+            }
+            let another = Self::once();
+            if another.blur < best.blur {
+                best = another;
+            }
+        }
+        best
+    }
+
+    fn once() -> Self {
+        let before = ticks::read();
+        let monotonic = Instant::now();
+        let unix_ns = wall_unix_ns();
+        let after = ticks::read();
+        let blur = after.saturating_sub(before);
+        Self {
+            ticks: before.saturating_add(blur / 2),
+            monotonic,
+            unix_ns,
+            blur,
+        }
+    }
+
+    /// Nanoseconds a tick since then, shifted.
+    fn rate_since(&self, earlier: &Self) -> Option<u64> {
+        let time = self.monotonic.checked_duration_since(earlier.monotonic)?;
+        let ticks = self.ticks.checked_sub(earlier.ticks)?;
+        let rate = (time.as_nanos() << SHIFT).checked_div(u128::from(ticks))?;
+        u64::try_from(rate).ok().filter(|rate| *rate > 0)
+    }
+}
+
+/// Whether two rates differ by what clocks do, and not by a jump.
+fn is_near(one: u64, other: u64) -> bool {
+    one.abs_diff(other) <= other / 500
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(at: Instant, milliseconds: u64, unix_ns: i64) -> Reading {
+        Reading {
+            // 2 GHz.
+            ticks: 5_000_000_000 + milliseconds * 2_000_000,
+            monotonic: at + Duration::from_millis(milliseconds),
+            unix_ns,
+            blur: 200,
+        }
+    }
+
+    /// Anchored at 0 ms, when it was 1 s, and at 1,000 ms.
+    fn mapping(at: Instant) -> TickMapping {
+        let first = reading(at, 0, 1_000_000_000);
+        let mut mapping = TickMapping {
+            anchor_ticks: first.ticks,
+            anchor_unix_ns: first.unix_ns,
+            multiplier: 0,
+            from: first,
+            later: first,
+            anchored: at,
+        };
+        mapping.anchor(reading(at, 1_000, 2_000_000_000));
+        mapping
+    }
+
+    #[test]
+    fn ticks_become_time_before_and_after_the_anchor() {
+        let mapping = mapping(Instant::now());
+        assert_eq!(mapping.unix_ns(5_000_000_000), 1_000_000_000);
+        assert_eq!(mapping.unix_ns(9_000_000_000), 3_000_000_000);
+        assert_eq!(mapping.nanoseconds(2_000), 1_000);
+    }
+
+    #[test]
+    fn a_set_wall_clock_is_followed_and_leaves_durations_alone() {
+        let at = Instant::now();
+        let mut mapping = mapping(at);
+        // Set back by half a second meanwhile.
+        mapping.anchor(reading(at, 2_000, 2_500_000_000));
+        let now = reading(at, 2_000, 0).ticks;
+        assert_eq!(
+            mapping.unix_ns(now),
+            2_500_000_100,
+            "as near as it is known"
+        );
+        assert_eq!(mapping.nanoseconds(2_000), 1_000);
+    }
+
+    #[test]
+    fn an_anchor_moves_only_as_far_as_a_reading_contradicts_it() {
+        let at = Instant::now();
+        let mut mapping = mapping(at);
+        mapping.anchor(reading(at, 2_000, 3_000_000_050));
+        let now = reading(at, 2_000, 0).ticks;
+        assert_eq!(mapping.unix_ns(now), 3_000_000_000);
+    }
+
+    #[test]
+    fn a_counter_that_jumps_does_not_spoil_the_rate() {
+        let at = Instant::now();
+        let mut mapping = mapping(at);
+        // The machine slept for an hour of which the counter knows nothing.
+        let mut awake = reading(at, 2_000, 3_603_000_000_000);
+        awake.monotonic += Duration::from_secs(3_600);
+        mapping.anchor(awake);
+        assert_eq!(mapping.nanoseconds(2_000), 1_000);
+        assert_eq!(mapping.unix_ns(awake.ticks), 3_602_999_999_900);
+        // From then on it is measured anew.
+        let mut next = reading(at, 3_000, 3_604_000_000_000);
+        next.monotonic += Duration::from_secs(3_600);
+        mapping.anchor(next);
+        assert_eq!(mapping.nanoseconds(2_000), 1_000);
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds() {
+        let at = Instant::now();
+        let mut mapping = mapping(at);
+        for second in 2..40 {
+            let unix_ns = (i64::try_from(second).unwrap() + 1) * 1_000_000_000;
+            mapping.anchor(reading(at, second * 1_000, unix_ns));
+        }
+        let since = mapping.anchored - mapping.from.monotonic;
+        assert!((RATE / 2..=RATE).contains(&since), "{since:?}");
+    }
+
+    #[test]
+    fn mapped_ticks_are_the_time_of_the_wall_clock() {
+        if !ticks::is_available() {
+            return;
+        }
+        let mut mapping = TickMapping::new();
+        mapping.refresh(Instant::now());
+        let (ticks, wall) = (ticks::read(), wall_unix_ns());
+        let difference = mapping.unix_ns(ticks) - wall;
+        // Far more than two readings are apart.
+        assert!(difference.abs() < 100_000_000, "{difference} ns");
+    }
+}

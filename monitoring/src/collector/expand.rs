@@ -1,0 +1,169 @@
+//! Rows as threads leave them to rows as batches take them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+#[cfg(feature = "enable")]
+use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::{Interned, Schema};
+#[cfg(feature = "enable")]
+use baler_common::record::{Record, RowWriter};
+
+use crate::clock::{TickMapping, is_in_ticks};
+#[cfg(feature = "enable")]
+use crate::probe;
+use crate::queue::{Stamp, Stored};
+
+/// A record on its way into a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    /// The record's type.
+    pub(crate) schema: &'a Arc<Schema>,
+    /// Nanoseconds since the Unix epoch, or `NO_TIMESTAMP`.
+    pub(crate) timestamp: i64,
+    /// The fields.
+    pub(crate) fields: &'a [u8],
+}
+
+/// Converts ticks, and makes whole records of calls, of which a thread writes only what differs
+/// from call to call.
+#[derive(Debug)]
+pub(super) struct Expander {
+    mapping: Option<TickMapping>,
+    #[cfg(feature = "enable")]
+    calls: Calls,
+}
+
+/// What is the same in many calls.
+#[cfg(feature = "enable")]
+#[derive(Debug)]
+struct Calls {
+    hostname: Interned,
+    session: Interned,
+    /// By the number of the call site.
+    signatures: Vec<Option<Interned>>,
+    fields: Vec<u8>,
+}
+
+impl Expander {
+    /// An expander for queues with this key, whose calls are made on this machine.
+    pub(super) fn new(
+        key: u64,
+        #[cfg_attr(
+            not(feature = "enable"),
+            expect(unused_variables, reason = "for calls")
+        )]
+        hostname: Interned,
+    ) -> Self {
+        Self {
+            mapping: is_in_ticks(key).then(TickMapping::new),
+            #[cfg(feature = "enable")]
+            calls: Calls {
+                hostname,
+                // Kieker's, where there is none (`OperationExecutionRecord.NO_SESSION_ID`).
+                session: Interned::new("<no-session-id>"),
+                signatures: Vec::new(),
+                fields: Vec::new(),
+            },
+        }
+    }
+
+    /// Brings the clock up to date.
+    pub(super) fn refresh(&mut self, now: Instant) {
+        if let Some(mapping) = &mut self.mapping {
+            mapping.refresh(now);
+        }
+    }
+
+    /// The row that a batch takes.
+    #[cfg_attr(
+        not(feature = "enable"),
+        expect(
+            clippy::needless_pass_by_ref_mut,
+            reason = "calls are made in a buffer"
+        )
+    )]
+    #[inline]
+    pub(super) fn expand<'a>(&'a mut self, stored: Stored<'a>) -> Row<'a> {
+        match stored {
+            #[cfg(feature = "enable")]
+            Stored::Call(call) => self.calls.expand(call, self.mapping.as_ref()),
+            Stored::Fields {
+                schema,
+                stamp,
+                fields,
+            } => Row {
+                schema,
+                timestamp: match stamp {
+                    Stamp::UnixNs(time) => time,
+                    Stamp::Ticks(ticks) => {
+                        let mapping = self.mapping.as_ref();
+                        mapping.map_or(0, |mapping| mapping.unix_ns(ticks))
+                    }
+                },
+                fields,
+            },
+        }
+    }
+}
+
+#[cfg(feature = "enable")]
+impl Calls {
+    #[inline]
+    fn expand(
+        &mut self,
+        [header, trace_id, tin, tout, position]: [u64; crate::queue::CALL_WORDS],
+        mapping: Option<&TickMapping>,
+    ) -> Row<'_> {
+        // A clock that was set back meanwhile must not give a negative duration.
+        let (tin, tout) = match mapping {
+            Some(mapping) => {
+                let duration = mapping.nanoseconds(tout.saturating_sub(tin));
+                let tout = mapping.unix_ns(tout.max(tin));
+                (tout.saturating_sub_unsigned(duration), tout)
+            }
+            None => (tin.cast_signed(), tout.cast_signed().max(tin.cast_signed())),
+        };
+        let signature = self.signature(header >> 8);
+        self.fields.clear();
+        let mut row = RowWriter::new(&mut self.fields);
+        row.interned(signature);
+        row.interned(self.session);
+        row.i64(trace_id.cast_signed());
+        row.i64(tin);
+        row.i64(tout);
+        row.interned(self.hostname);
+        let [e0, e1, e2, e3, s0, s1, s2, s3] = position.to_be_bytes();
+        row.i32(i32::from_be_bytes([e0, e1, e2, e3]));
+        row.i32(i32::from_be_bytes([s0, s1, s2, s3]));
+        Row {
+            schema: OperationExecutionRecord::schema(),
+            timestamp: tout,
+            fields: &self.fields,
+        }
+    }
+
+    fn signature(&mut self, site: u64) -> Interned {
+        let at = usize::try_from(site).unwrap_or(usize::MAX);
+        if let Some(Some(signature)) = self.signatures.get(at) {
+            return *signature;
+        }
+        self.find(at)
+    }
+
+    /// Asks the call sites.
+    #[cold]
+    fn find(&mut self, site: usize) -> Interned {
+        // A number that no site has would be a row that nobody wrote.
+        let Some(signature) = probe::signature(site) else {
+            return Interned::new("<unknown>");
+        };
+        if site >= self.signatures.len() {
+            self.signatures.resize(site.saturating_add(1), None);
+        }
+        if let Some(known) = self.signatures.get_mut(site) {
+            *known = Some(signature);
+        }
+        signature
+    }
+}

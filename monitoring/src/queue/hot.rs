@@ -1,0 +1,159 @@
+//! The block to which the calling thread appends: what a probe touches, and nothing more.
+//!
+//! Two thread-locals share the work. `HOT` is const-initialised and has no destructor, so that
+//! reading it is a load relative to the thread's pointer, without a check of its state. `HELD` owns
+//! what `HOT` points to and has a destructor, which empties `HOT` first.
+//!
+//! # Why a pointer
+//!
+//! Reaching the block through a `RefCell<Option<Arc<Block>>>` instead costs the state of the
+//! thread-local with a destructor, the flag of the cell and the `Option` on every call.
+//!
+//! # Invariants
+//!
+//! 1. `HOT.words` points to the words of the block in `HELD`, or `HOT.words` is empty.
+//!    [`hold`] and [`let_go`] alone change the two, the latter emptying `HOT` before `HELD`.
+//! 2. The words of a block are never moved, resized or freed while an `Arc` of it lives.
+//! 3. Nothing that runs while the words are borrowed calls foreign code or one of these two
+//!    functions: the borrow does not leave [`append_call`] and [`append_fields`].
+
+#![expect(
+    unsafe_code,
+    reason = "one dereference, whose invariants stand above: a checked cell costs a probe a tenth \
+              of its instructions"
+)]
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
+
+use baler_common::record::Schema;
+
+#[cfg(feature = "enable")]
+use super::block::CALL_WORDS;
+use super::block::{self, Appended, Block, Stamp};
+use super::sync::AtomicU64;
+
+/// How many types of the open block the thread remembers by their address.
+const TYPES: usize = 8;
+
+struct Hot {
+    /// Whose block it is: the key of a set of queues, or 0 if there is none.
+    key: Cell<u64>,
+    words: Cell<*const [AtomicU64]>,
+    /// Types by address, with their numbers in the block, which keeps them alive.
+    types: [Cell<(usize, u8)>; TYPES],
+}
+
+/// Owns the block that `HOT` points to.
+struct Held(RefCell<Option<Arc<Block>>>);
+
+thread_local! {
+    static HOT: Hot = const {
+        Hot {
+            key: Cell::new(0),
+            words: Cell::new(ptr::slice_from_raw_parts(ptr::null(), 0)),
+            types: [const { Cell::new((0, 0)) }; TYPES],
+        }
+    };
+    static HELD: Held = const { Held(RefCell::new(None)) };
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        empty();
+    }
+}
+
+/// From now on the thread appends to this block, which is in the set with this key.
+pub(super) fn hold(key: u64, block: Arc<Block>) {
+    let_go();
+    let words = ptr::from_ref(block.words());
+    // Without the storage that owns it, the thread is about to end and uses no block.
+    if HELD.try_with(|held| held.0.replace(Some(block))).is_ok() {
+        HOT.with(|hot| {
+            hot.words.set(words);
+            hot.key.set(key);
+        });
+    }
+}
+
+/// From now on the thread has no block.
+pub(super) fn let_go() {
+    empty();
+    drop(HELD.try_with(|held| held.0.take()));
+}
+
+fn empty() {
+    HOT.with(|hot| {
+        hot.key.set(0);
+        hot.words.set(ptr::slice_from_raw_parts(ptr::null(), 0));
+        hot.types.iter().for_each(|known| known.set((0, 0)));
+    });
+}
+
+/// Appends a call to the thread's block, if that is one of the set with this key and has room.
+#[cfg(feature = "enable")]
+#[inline]
+pub(crate) fn append_call(key: u64, call: [u64; CALL_WORDS]) -> bool {
+    HOT.with(|hot| {
+        // SAFETY: the key is not 0, hence `HOT` was filled by `hold` and not emptied since, and by
+        // the first two invariants the words live; by the third one they do so until the end.
+        hot.key.get() == key && block::append_words(unsafe { &*hot.words.get() }, call)
+    })
+}
+
+/// Appends a record to the thread's block, if that is one of the set with this key and has room,
+/// and if its type is known there.
+#[inline]
+pub(super) fn append_fields(
+    key: u64,
+    schema: &Arc<Schema>,
+    stamp: Stamp,
+    fields: &[u8],
+) -> Appended {
+    HOT.with(|hot| {
+        if hot.key.get() != key {
+            return Appended::No;
+        }
+        let address = Arc::as_ptr(schema).addr();
+        let Some((_, number)) = hot
+            .types
+            .get(slot_of(address))
+            .map(Cell::get)
+            .filter(|(known, _)| *known == address)
+        else {
+            return Appended::No;
+        };
+        // SAFETY: as in `append_call`.
+        block::append_fields(unsafe { &*hot.words.get() }, number, stamp, fields)
+    })
+}
+
+/// Remembers the number of a type in the thread's block, if it has one of the set with this key.
+#[cold]
+pub(super) fn learn(key: u64, schema: &Arc<Schema>) -> bool {
+    // Nothing stays borrowed while the block may allocate.
+    let Ok(Some(block)) = HELD.try_with(|held| held.0.borrow().clone()) else {
+        return false;
+    };
+    let Some(number) = block.number_of(schema) else {
+        return false;
+    };
+    let address = Arc::as_ptr(schema).addr();
+    HOT.with(|hot| {
+        let is_it = hot.key.get() == key && ptr::eq(hot.words.get(), block.words());
+        match hot.types.get(slot_of(address)) {
+            Some(slot) if is_it => {
+                slot.set((address, number));
+                true
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Where a type is remembered; the lowest bits of an address are alike in all.
+const fn slot_of(address: usize) -> usize {
+    (address >> 4) % TYPES
+}
