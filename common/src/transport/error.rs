@@ -65,6 +65,13 @@ impl TransportError {
         }
     }
 
+    /// The same once more, without its source: an end stays broken however often it is asked.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let (endpoint, message) = (self.endpoint.clone(), self.message.clone());
+        Self::new(self.operation, endpoint, self.class, message)
+    }
+
     /// Whether trying again may help.
     pub fn is_retryable(&self) -> bool {
         self.class == RetryClass::Retry

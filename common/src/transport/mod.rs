@@ -15,11 +15,14 @@
 mod capability;
 mod chunk;
 mod error;
+mod failure;
+mod notify;
 mod outbox;
 mod reader;
 mod retry;
 #[cfg(feature = "uri")]
 pub mod uri;
+mod window;
 mod writer;
 
 pub use capability::{Capability, Durability, Order};
@@ -27,13 +30,16 @@ pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };
 pub use error::{RetryClass, TransportError};
+pub use failure::Failure;
+pub use notify::{Notify, NotifyCell};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
 pub use reader::{
     ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderCapability, ReaderCloseReport,
     ReaderStats, Received, Settled, Token, Verdict,
 };
 pub use retry::RetryPolicy;
+pub use window::{Window, WindowLimits};
 pub use writer::{
-    ChunkWriter, CloseReport, Confirmation, Notify, Outcome, RejectReason, Rejected, SpoolStats,
+    ChunkWriter, CloseReport, Confirmation, Outcome, RejectReason, Rejected, SpoolStats,
     WriterStats,
 };

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::capability::Capability;
 use super::chunk::Chunk;
 use super::error::TransportError;
+use super::notify::Notify;
 
 /// The sending end of a connector. One call carries one complete, self-contained chunk.
 ///
@@ -101,12 +102,6 @@ pub struct SpoolStats {
     pub waiting_bytes: u64,
 }
 
-/// Told that something changed. Called from any thread; must not block.
-pub trait Notify: Send + Sync {
-    /// Something changed.
-    fn notify(&self);
-}
-
 /// What became of an offered chunk.
 #[derive(Debug)]
 pub struct Confirmation {
@@ -136,6 +131,27 @@ pub struct Rejected {
     pub chunk: Chunk,
     /// Why.
     pub reason: RejectReason,
+}
+
+impl Rejected {
+    /// The connection is gone, or was never made.
+    pub fn broken(chunk: Chunk, error: TransportError) -> Self {
+        let reason = RejectReason::Broken(Box::new(error));
+        Self { chunk, reason }
+    }
+
+    /// The window is full.
+    pub const fn full(chunk: Chunk) -> Self {
+        let reason = RejectReason::Full;
+        Self { chunk, reason }
+    }
+
+    /// The chunk is above the medium's limit.
+    pub const fn too_large(chunk: Chunk, capability: &Capability) -> Self {
+        let max_chunk_bytes = capability.max_chunk_bytes.get();
+        let reason = RejectReason::TooLarge { max_chunk_bytes };
+        Self { chunk, reason }
+    }
 }
 
 /// Why a chunk was not taken.

@@ -11,7 +11,8 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_common::transport::uri::{Host, Uri, UriError};
+use baler_common::transport::WindowLimits;
+use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::{SCHEME, SCHEME_TLS};
 pub(crate) use arguments::QueueArguments;
@@ -33,8 +34,7 @@ pub struct AmqpConfig {
     pub(crate) arguments: QueueArguments,
     pub(crate) declare: bool,
     pub(crate) max_chunk_bytes: NonZeroU32,
-    pub(crate) window_chunks: NonZeroU32,
-    pub(crate) window_bytes: NonZeroU32,
+    pub(crate) window: WindowLimits,
     pub(crate) prefetch: NonZeroU16,
     pub(crate) ack_every: NonZeroU16,
     pub(crate) ack_interval: Duration,
@@ -90,12 +90,6 @@ impl AmqpConfig {
     /// The URI has no host, neither a queue nor an exchange, or a setting that is unknown, wrong
     /// or in conflict with another.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
-        const fn nonzero(value: u32) -> NonZeroU32 {
-            match NonZeroU32::new(value) {
-                Some(value) => value,
-                None => NonZeroU32::MIN,
-            }
-        }
         if uri.hosts().is_empty() {
             // Says that there is none.
             uri.host()?;
@@ -136,9 +130,8 @@ impl AmqpConfig {
             queue_type: QueueType::Quorum,
             arguments: QueueArguments::take(&mut uri)?,
             declare: true,
-            max_chunk_bytes: nonzero(16 << 20),
-            window_chunks: nonzero(256),
-            window_bytes: nonzero(64 << 20),
+            max_chunk_bytes: NonZeroU32::MIN.saturating_add((16 << 20) - 1),
+            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(255)),
             prefetch: small(255),
             ack_every: small(63),
             ack_interval: Duration::from_millis(100),
@@ -165,19 +158,13 @@ impl AmqpConfig {
     }
 
     fn take_settings(&mut self, uri: &mut Uri) -> Result<(), UriError> {
-        fn set<T>(place: &mut T, taken: Option<T>) {
-            if let Some(value) = taken {
-                *place = value;
-            }
-        }
         set(
             &mut self.queue_type,
             uri.take_choice("queue_type", &QueueType::CHOICES)?,
         );
         set(&mut self.declare, uri.take_bool("declare")?);
         set(&mut self.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
-        set(&mut self.window_chunks, uri.take_number("window_chunks")?);
-        set(&mut self.window_bytes, uri.take_bytes_in("window")?);
+        self.window.take(uri)?;
         set(&mut self.prefetch, uri.take_number("prefetch")?);
         set(&mut self.ack_every, uri.take_number("ack_every")?);
         set(&mut self.ack_interval, uri.take_duration("ack_interval")?);
@@ -324,7 +311,7 @@ mod tests {
         assert!(config.declare);
         assert_eq!(config.max_chunk_bytes.get(), 1 << 20);
         assert_eq!(
-            (config.window_chunks.get(), config.window_bytes.get()),
+            (config.window.chunks.get(), config.window.bytes.get()),
             (8, 2 << 20)
         );
         assert_eq!((config.prefetch.get(), config.ack_every.get()), (9, 3));

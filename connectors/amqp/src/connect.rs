@@ -9,15 +9,15 @@ use std::pin::Pin;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::RetryClass;
 use baler_common::transport::uri::Host;
+use baler_common::transport::{Failure, RetryClass};
 use futures_core::Stream;
 use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
 use lapin::{Channel, Connect, Connection, ConnectionProperties};
 
 use crate::config::AmqpConfig;
-use crate::error::Failure;
+use crate::error;
 use crate::topology;
 
 /// A channel on which everything is declared, and the connection that it needs.
@@ -119,7 +119,7 @@ fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
 }
 
 async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Connected, Failure> {
-    let failed = |error: lapin::Error| Failure::of_setup("connect to", &error);
+    let failed = |error: lapin::Error| error::of_setup("connect to", &error);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let tls = tls(config)?;
     is_there(config, host).await?;
@@ -201,7 +201,7 @@ impl Connected {
         let by = by.min(Instant::now() + CLOSE_AT_MOST);
         let closing = self.connection.close(200, "OK".into());
         match tokio::time::timeout_at(by.into(), closing).await {
-            Ok(closed) => closed.map_err(|error| Failure::of_use("close", &error)),
+            Ok(closed) => closed.map_err(|error| error::of_use("close", &error)),
             Err(_) => Err(Failure::retry("close", "no answer in time")),
         }
     }

@@ -2,54 +2,25 @@
 
 use std::io;
 
-use baler_common::transport::{RetryClass, TransportError};
+use baler_common::transport::{Failure, RetryClass};
 use lapin::ErrorKind;
 use lapin::protocol::AMQPError;
 
-/// Why a connection is gone, to be told as often as it is asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct Failure {
-    pub(crate) operation: &'static str,
-    pub(crate) message: Box<str>,
-    pub(crate) class: RetryClass,
+/// Of connecting and declaring: says whether doing it again can help.
+pub(crate) fn of_setup(operation: &'static str, error: &lapin::Error) -> Failure {
+    Failure {
+        class: class(error),
+        ..of_use(operation, error)
+    }
 }
 
-impl Failure {
-    pub(crate) fn retry(operation: &'static str, message: impl Into<Box<str>>) -> Self {
-        Self {
-            operation,
-            message: message.into(),
-            class: RetryClass::Retry,
-        }
-    }
-
-    pub(crate) fn last(operation: &'static str, message: impl Into<Box<str>>) -> Self {
-        Self {
-            class: RetryClass::Final,
-            ..Self::retry(operation, message)
-        }
-    }
-
-    /// Of connecting and declaring: says whether doing it again can help.
-    pub(crate) fn of_setup(operation: &'static str, error: &lapin::Error) -> Self {
-        Self {
-            class: class(error),
-            ..Self::of_use(operation, error)
-        }
-    }
-
-    /// Of a connection that worked: connecting again tells whether that can help.
-    pub(crate) fn of_use(operation: &'static str, error: &lapin::Error) -> Self {
-        let message = match error.kind() {
-            ErrorKind::ProtocolError(error) => error.get_message().to_string(),
-            _ => error.to_string(),
-        };
-        Self::retry(operation, message)
-    }
-
-    pub(crate) fn at(&self, endpoint: &str) -> TransportError {
-        TransportError::new(self.operation, endpoint, self.class, self.message.clone())
-    }
+/// Of a connection that worked: connecting again tells whether that can help.
+pub(crate) fn of_use(operation: &'static str, error: &lapin::Error) -> Failure {
+    let message = match error.kind() {
+        ErrorKind::ProtocolError(error) => error.get_message().to_string(),
+        _ => error.to_string(),
+    };
+    Failure::retry(operation, message)
 }
 
 /// Whether setting up a connection again can help.

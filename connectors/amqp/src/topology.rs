@@ -1,12 +1,13 @@
 //! What must exist on the broker. Declared anew at every connection: what is there already is left
 //! as it is, and what a restored or replaced broker lost is made again.
 
+use baler_common::transport::Failure;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, ExchangeKind as Kind};
 
 use crate::config::{AmqpConfig, ExchangeKind, QueueType};
-use crate::error::Failure;
+use crate::error;
 
 /// Declares the exchange, the queue, their binding and the queue for dead letters, as far as they
 /// are named.
@@ -17,7 +18,7 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
     if !config.declare {
         return Ok(());
     }
-    let failed = |error: lapin::Error| Failure::of_setup("declare", &error);
+    let failed = |error: lapin::Error| error::of_setup("declare", &error);
     let names = &config.names;
     if let Some(exchange) = names.exchange.as_deref().filter(|name| is_ours(name)) {
         let options = ExchangeDeclareOptions {
@@ -94,7 +95,7 @@ const TAP_BYTES: i64 = 64 << 20;
 /// Declares what one who only looks at an exchange needs: a queue that nobody else may use and that
 /// ends with the connection. Of a stream nothing is declared: whoever looks changes nothing.
 async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
-    let failed = |error: lapin::Error| Failure::of_setup("look at", &error);
+    let failed = |error: lapin::Error| error::of_setup("look at", &error);
     let names = &config.names;
     let (Some(queue), Some(exchange), QueueType::Classic) =
         (&names.queue, &names.exchange, config.queue_type)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, Notify, RetryClass, TransportError};
+use baler_common::transport::{Chunk, Notify, NotifyCell, RetryClass, TransportError, Window};
 
 use crate::appender::Appender;
 use crate::config::{FileWriterConfig, SyncPolicy};
@@ -19,6 +19,7 @@ pub(crate) struct Shared {
     pub(crate) work: Condvar,
     /// The phase changed.
     pub(crate) changed: Condvar,
+    notify: Arc<NotifyCell>,
 }
 
 #[derive(Default)]
@@ -26,16 +27,14 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     /// Offered and not yet taken by the thread.
     pub(crate) queue: VecDeque<Chunk>,
-    /// Offered and not yet confirmed, oldest first: ticket and bytes.
-    pub(crate) in_flight: VecDeque<(u64, usize)>,
-    pub(crate) in_flight_bytes: usize,
+    /// Offered and not yet confirmed, `queue` included.
+    pub(crate) window: Window,
     pub(crate) confirmed: Vec<u64>,
     /// An offer was refused because the window is full: there is nothing to wait for.
     pub(crate) starved: bool,
     /// What a full folder has to have room for.
     pub(crate) wanted_bytes: u64,
     pub(crate) stop: Stop,
-    pub(crate) notify: Option<Arc<dyn Notify>>,
 }
 
 #[derive(Default)]
@@ -44,7 +43,7 @@ pub(crate) enum Phase {
     Opening,
     Open,
     /// The thread ended, with this error if it did not end by request.
-    Ended(Option<Failure>),
+    Ended(Option<TransportError>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -55,15 +54,6 @@ pub(crate) enum Stop {
     Flush,
     /// End now.
     Abandon,
-}
-
-/// A [`TransportError`] that can be told more than once.
-#[derive(Clone)]
-pub(crate) struct Failure {
-    operation: &'static str,
-    endpoint: Box<str>,
-    message: Box<str>,
-    class: RetryClass,
 }
 
 /// What the thread is to do next.
@@ -78,17 +68,17 @@ impl Shared {
     pub(crate) fn start(
         config: &FileWriterConfig,
         counters: &Arc<WriterCounters>,
-        notify: Option<Arc<dyn Notify>>,
+        notify: Arc<NotifyCell>,
         wanted_bytes: u64,
     ) -> Result<Arc<Self>, TransportError> {
         let shared = Arc::new(Self {
             state: Mutex::new(State {
-                notify,
                 wanted_bytes,
                 ..State::default()
             }),
             work: Condvar::new(),
             changed: Condvar::new(),
+            notify,
         });
         let for_thread = Arc::clone(&shared);
         let for_config = config.clone();
@@ -98,7 +88,7 @@ impl Shared {
             .spawn(move || {
                 let _end = EndOnPanic(&for_thread);
                 let outcome = for_thread.run(&for_config, counters);
-                for_thread.end(outcome.err().map(Failure::from));
+                for_thread.end(outcome.err());
             })
             .map_err(|error| io_error("start a thread for", &config.folder, error))?;
         Ok(shared)
@@ -134,7 +124,7 @@ impl Shared {
         let mut appender = Appender::open(config, counters, wanted_bytes)?;
         self.lock().phase = Phase::Open;
         self.changed.notify_all();
-        self.tell();
+        self.notify.notify();
         let mut window = Unsynced::default();
         loop {
             let work = self.next_work(window.due(config.sync));
@@ -207,19 +197,16 @@ impl Shared {
         let mut state = self.lock();
         state.starved = false;
         for _ in 0..chunks {
-            let Some((ticket, bytes)) = state.in_flight.pop_front() else {
-                break;
-            };
-            state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
-            state.confirmed.push(ticket);
+            let ticket = state.window.remove_oldest();
+            state.confirmed.extend(ticket);
         }
         drop(state);
         if chunks > 0 {
-            self.tell();
+            self.notify.notify();
         }
     }
 
-    fn end(&self, failure: Option<Failure>) {
+    fn end(&self, failure: Option<TransportError>) {
         {
             let mut state = self.lock();
             if !matches!(state.phase, Phase::Ended(_)) {
@@ -229,15 +216,7 @@ impl Shared {
             state.queue.clear();
         }
         self.changed.notify_all();
-        self.tell();
-    }
-
-    /// Tells the owner, with no lock held.
-    fn tell(&self) {
-        let notify = self.lock().notify.clone();
-        if let Some(notify) = notify {
-            notify.notify();
-        }
+        self.notify.notify();
     }
 }
 
@@ -274,35 +253,12 @@ struct EndOnPanic<'a>(&'a Shared);
 impl Drop for EndOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.end(Some(Failure {
-                operation: "write to",
-                endpoint: "file:".into(),
-                message: "the writing thread panicked".into(),
-                class: RetryClass::Retry,
-            }));
-        }
-    }
-}
-
-impl Failure {
-    /// The error, once more.
-    pub(crate) fn error(&self) -> TransportError {
-        TransportError::new(
-            self.operation,
-            self.endpoint.clone(),
-            self.class,
-            self.message.clone(),
-        )
-    }
-}
-
-impl From<TransportError> for Failure {
-    fn from(error: TransportError) -> Self {
-        Self {
-            operation: error.operation,
-            endpoint: error.endpoint,
-            message: error.message,
-            class: error.class,
+            self.0.end(Some(TransportError::new(
+                "write to",
+                "file:",
+                RetryClass::Retry,
+                "the writing thread panicked",
+            )));
         }
     }
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Outcome,
-    RejectReason, Rejected, RetryClass, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, NotifyCell,
+    Order, Outcome, Rejected, RetryClass, TransportError,
 };
 
 use crate::config::{FileWriterConfig, SyncPolicy};
 use crate::error::endpoint;
 use crate::segment::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use crate::stats::{WriterCounters, WriterStats};
-use crate::worker::{Failure, Phase, Shared, Stop};
+use crate::worker::{Phase, Shared, Stop};
 
 /// Writes chunks to a folder of segments.
 ///
@@ -26,7 +26,7 @@ pub struct FileWriter {
     capability: Capability,
     counters: Arc<WriterCounters>,
     shared: Option<Arc<Shared>>,
-    notify: Option<Arc<dyn Notify>>,
+    notify: Arc<NotifyCell>,
     /// What a full folder has to have room for before it is opened again.
     wanted_bytes: u64,
 }
@@ -56,7 +56,7 @@ impl FileWriter {
             capability,
             counters: Arc::default(),
             shared: None,
-            notify: None,
+            notify: Arc::default(),
             wanted_bytes: 0,
         }
     }
@@ -88,36 +88,26 @@ impl ChunkWriter for FileWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        let max_chunk_bytes = self.capability.max_chunk_bytes.get();
-        if chunk.bytes.len() > max_chunk_bytes {
-            let reason = RejectReason::TooLarge { max_chunk_bytes };
-            return Err(Rejected { chunk, reason });
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
         }
-        let broken = |chunk, error| {
-            let reason = RejectReason::Broken(Box::new(error));
-            Err(Rejected { chunk, reason })
-        };
         let Some(shared) = &self.shared else {
-            return broken(chunk, self.not_open());
+            return Err(Rejected::broken(chunk, self.not_open()));
         };
         let mut state = shared.lock();
         match &state.phase {
             Phase::Open => {}
-            Phase::Ended(Some(failure)) => return broken(chunk, failure.error()),
-            Phase::Opening | Phase::Ended(None) => return broken(chunk, self.not_open()),
+            Phase::Ended(Some(error)) => return Err(Rejected::broken(chunk, error.again())),
+            Phase::Opening | Phase::Ended(None) => {
+                return Err(Rejected::broken(chunk, self.not_open()));
+            }
         }
-        let bytes = state.in_flight_bytes.saturating_add(chunk.bytes.len());
-        let is_full = state.in_flight.len() >= self.capability.window_chunks.get()
-            || (!state.in_flight.is_empty() && bytes > self.capability.window_bytes.get());
-        if is_full {
+        if !state.window.take(&chunk, &self.capability) {
             state.starved = true;
             drop(state);
             shared.work.notify_one();
-            let reason = RejectReason::Full;
-            return Err(Rejected { chunk, reason });
+            return Err(Rejected::full(chunk));
         }
-        state.in_flight.push_back((chunk.ticket, chunk.bytes.len()));
-        state.in_flight_bytes = bytes;
         state.queue.push_back(chunk);
         drop(state);
         shared.work.notify_one();
@@ -131,16 +121,13 @@ impl ChunkWriter for FileWriter {
         let mut state = shared.lock();
         out.extend(state.confirmed.drain(..).map(confirmed));
         match &state.phase {
-            Phase::Ended(Some(failure)) => Err(failure.error()),
+            Phase::Ended(Some(error)) => Err(error.again()),
             Phase::Opening | Phase::Open | Phase::Ended(None) => Ok(()),
         }
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        if let Some(shared) = &self.shared {
-            shared.lock().notify = Some(Arc::clone(&notify));
-        }
-        self.notify = Some(notify);
+        self.notify.set(notify);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
@@ -167,7 +154,7 @@ impl ChunkWriter for FileWriter {
         let shared = match &self.shared {
             Some(shared) => shared,
             None => {
-                let notify = self.notify.clone();
+                let notify = Arc::clone(&self.notify);
                 let started =
                     Shared::start(&self.config, &self.counters, notify, self.wanted_bytes)?;
                 &*self.shared.insert(started)
@@ -177,7 +164,7 @@ impl ChunkWriter for FileWriter {
             return Err(busy());
         }
         let failure = match &shared.lock().phase {
-            Phase::Ended(failure) => failure.as_ref().map(Failure::error),
+            Phase::Ended(failure) => failure.as_ref().map(TransportError::again),
             Phase::Opening | Phase::Open => return Ok(()),
         };
         let error = failure.unwrap_or_else(|| self.not_open());
@@ -197,7 +184,7 @@ impl ChunkWriter for FileWriter {
         }
         let mut state = shared.lock();
         let error = match &state.phase {
-            Phase::Ended(failure) => failure.as_ref().map(Failure::error),
+            Phase::Ended(failure) => failure.as_ref().map(TransportError::again),
             Phase::Opening | Phase::Open => Some(TransportError::new(
                 "close",
                 endpoint(&self.config.folder),
@@ -207,7 +194,7 @@ impl ChunkWriter for FileWriter {
         };
         CloseReport {
             confirmations: state.confirmed.drain(..).map(confirmed).collect(),
-            unconfirmed: state.in_flight.iter().map(|(ticket, _)| *ticket).collect(),
+            unconfirmed: state.window.tickets().collect(),
             error,
         }
     }

@@ -7,13 +7,14 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use baler_common::transport::Failure;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::FromClientConfig;
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 
 use crate::config::KafkaConfig;
-use crate::error::{Concern, Failure, concern};
+use crate::error::{Concern, concern};
 use crate::topic::NewTopicShape;
 
 /// How long the cluster may take to say what its limits are; without them the settings count.

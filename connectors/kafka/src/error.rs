@@ -1,7 +1,6 @@
 //! What a configuration can do wrong, and what of the client's errors can be tried again.
 
 use baler_common::transport::uri::UriError;
-use baler_common::transport::{RetryClass, TransportError};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 /// A configuration cannot be. Its text never holds credentials.
@@ -48,36 +47,6 @@ impl KafkaConfigError {
             second: second.into(),
             why,
         }
-    }
-}
-
-/// Why an end is broken, to be told as often as it is asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct Failure {
-    pub(crate) operation: &'static str,
-    pub(crate) message: Box<str>,
-    pub(crate) class: RetryClass,
-}
-
-impl Failure {
-    pub(crate) fn retry(operation: &'static str, message: impl Into<Box<str>>) -> Self {
-        Self {
-            operation,
-            message: message.into(),
-            class: RetryClass::Retry,
-        }
-    }
-
-    pub(crate) fn last(operation: &'static str, message: impl Into<Box<str>>) -> Self {
-        Self {
-            operation,
-            message: message.into(),
-            class: RetryClass::Final,
-        }
-    }
-
-    pub(crate) fn at(&self, endpoint: &str) -> TransportError {
-        TransportError::new(self.operation, endpoint, self.class, self.message.clone())
     }
 }
 

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::error::Failure;
-
 /// A setting that names a file, and the setting of librdkafka that the file holds.
+use baler_common::transport::Failure;
 pub(crate) const FILES: &[(&str, &str)] = &[
     ("sasl.password.file", "sasl.password"),
     ("ssl.key.password.file", "ssl.key.password"),

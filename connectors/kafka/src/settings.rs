@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
+use baler_common::transport::Failure;
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 
 use crate::config::{KafkaConfig, TapStart};
-use crate::error::{Failure, KafkaConfigError};
+use crate::error::KafkaConfigError;
 use crate::secrets::{self, FILES, TOKEN_FILE};
 use crate::token::TokenSource;
 
@@ -329,9 +330,9 @@ impl KafkaConfig {
         let mut config = self.client.over(&[BOTH, PRODUCER])?;
         // The writer keeps to its window; the client's bounds are twice as wide because it counts
         // a message until after its delivery was reported.
-        let bytes = self.window_bytes.max(self.max_message_bytes).get();
+        let bytes = self.window.bytes.max(self.max_message_bytes).get();
         config.set("queue.buffering.max.kbytes", (bytes / 512 + 1).to_string());
-        let chunks = self.window_chunks.get().saturating_mul(2).min(10_000_000);
+        let chunks = self.window.chunks.get().saturating_mul(2).min(10_000_000);
         config.set("queue.buffering.max.messages", chunks.to_string());
         config.set("message.max.bytes", self.max_message_bytes.to_string());
         if alone {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, Confirmation, Notify, TransportError,
+    Capability, Chunk, ChunkWriter, Confirmation, Notify, NotifyCell, TransportError,
 };
 
 use crate::watch::SpoolWatch;
@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     work: Condvar,
     /// Something that the owner waits for in `reopen` or `close`.
     changed: Condvar,
-    owner: Mutex<Option<Arc<dyn Notify>>>,
+    pub(crate) owner: Arc<NotifyCell>,
     /// The owner's side is to look whether the medium stalls.
     pub(crate) look: AtomicBool,
     pub(crate) watch: SpoolWatch,
@@ -78,7 +78,7 @@ impl Shared {
             state: Mutex::default(),
             work: Condvar::new(),
             changed: Condvar::new(),
-            owner: Mutex::new(None),
+            owner: Arc::default(),
             look: AtomicBool::new(false),
             watch,
         })
@@ -103,24 +103,8 @@ impl Shared {
     pub(crate) fn tell<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let result = change(&mut self.lock());
         self.changed.notify_all();
-        self.ring_owner();
+        self.owner.notify();
         result
-    }
-
-    pub(crate) fn ring_owner(&self) {
-        if let Some(owner) = self.owner() {
-            owner.notify();
-        }
-    }
-
-    pub(crate) fn owner(&self) -> Option<Arc<dyn Notify>> {
-        let owner = self.owner.lock();
-        owner.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_owner(&self, notify: Arc<dyn Notify>) {
-        let owner = self.owner.lock();
-        *owner.unwrap_or_else(PoisonError::into_inner) = Some(notify);
     }
 
     /// Waits until the thread is wanted, or this time has come.
@@ -183,21 +167,4 @@ impl Notify for Bell {
             shared.order(|_| ());
         }
     }
-}
-
-/// An owner that was not named.
-pub(crate) struct Nobody;
-
-impl Notify for Nobody {
-    fn notify(&self) {}
-}
-
-/// The same error once more, without its source.
-pub(crate) fn retell(error: &TransportError) -> TransportError {
-    TransportError::new(
-        error.operation,
-        error.endpoint.clone(),
-        error.class,
-        error.message.clone(),
-    )
 }

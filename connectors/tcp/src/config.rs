@@ -4,7 +4,8 @@ use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
-use baler_common::transport::uri::{Host, Uri, UriError};
+use baler_common::transport::WindowLimits;
+use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::SCHEME;
 use crate::hello::{ConnectionLimits, Hello, Role, VERSIONS};
@@ -14,8 +15,7 @@ use crate::hello::{ConnectionLimits, Hello, Role, VERSIONS};
 pub struct TcpConfig {
     pub(crate) host: Host,
     pub(crate) max_chunk_bytes: NonZeroU32,
-    pub(crate) window_chunks: NonZeroU32,
-    pub(crate) window_bytes: NonZeroU32,
+    pub(crate) window: WindowLimits,
     pub(crate) heartbeat: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) memory_bytes: NonZeroUsize,
@@ -32,20 +32,13 @@ impl TcpConfig {
     /// The limits of a chunk and of the window are those of
     /// [`Capability::new`](baler_common::transport::Capability::new).
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
-        const fn nonzero(value: u32) -> NonZeroU32 {
-            match NonZeroU32::new(value) {
-                Some(value) => value,
-                None => NonZeroU32::MIN,
-            }
-        }
         Self {
             host: Host {
                 name: host.into(),
                 port: Some(port),
             },
-            max_chunk_bytes: nonzero(16 << 20),
-            window_chunks: nonzero(64),
-            window_bytes: nonzero(64 << 20),
+            max_chunk_bytes: NonZeroU32::MIN.saturating_add((16 << 20) - 1),
+            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
             heartbeat: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(10),
             memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
@@ -63,27 +56,20 @@ impl TcpConfig {
         let port = host.port.ok_or_else(|| UriError::missing("the port"))?;
         uri.no_path()?;
         let mut config = Self::new(host.name, port);
-        if let Some(bytes) = uri.take_bytes_in("max_chunk")? {
-            config.max_chunk_bytes = bytes;
-        }
-        if let Some(chunks) = uri.take_number("window_chunks")? {
-            config.window_chunks = chunks;
-        }
-        if let Some(bytes) = uri.take_bytes_in("window")? {
-            config.window_bytes = bytes;
-        }
+        set(&mut config.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
+        config.window.take(&mut uri)?;
         if let Some(time) = uri.take_duration("heartbeat")? {
             config = config.heartbeat(time);
         }
-        if let Some(time) = uri.take_duration("connect_timeout")? {
-            config.connect_timeout = time;
-        }
-        if let Some(bytes) = uri.take_bytes_in("memory")? {
-            config.memory_bytes = bytes;
-        }
-        if let Some(connections) = uri.take_number("max_connections")? {
-            config.max_connections = connections;
-        }
+        set(
+            &mut config.connect_timeout,
+            uri.take_duration("connect_timeout")?,
+        );
+        set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
+        set(
+            &mut config.max_connections,
+            uri.take_number("max_connections")?,
+        );
         uri.finish()?;
         Ok(config)
     }
@@ -98,7 +84,7 @@ impl TcpConfig {
     /// Sets how many chunks of a sender may be unacknowledged. The smaller limit holds.
     #[must_use]
     pub fn window_chunks(mut self, chunks: NonZeroU32) -> Self {
-        self.window_chunks = chunks;
+        self.window.chunks = chunks;
         self
     }
 
@@ -106,7 +92,7 @@ impl TcpConfig {
     /// is always taken.
     #[must_use]
     pub fn window_bytes(mut self, bytes: NonZeroU32) -> Self {
-        self.window_bytes = bytes;
+        self.window.bytes = bytes;
         self
     }
 
@@ -152,8 +138,8 @@ impl TcpConfig {
             role,
             limits: ConnectionLimits {
                 max_chunk_bytes: self.max_chunk_bytes.get(),
-                window_chunks: self.window_chunks.get(),
-                window_bytes: u64::from(self.window_bytes.get()),
+                window_chunks: self.window.chunks.get(),
+                window_bytes: u64::from(self.window.bytes.get()),
             },
             heartbeat_ms: u32::try_from(self.heartbeat.as_millis()).unwrap_or(u32::MAX),
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use baler_common::transport::{RetryClass, TransportError};
+use baler_common::transport::{Failure, RetryClass};
 
 use crate::hello::VersionRange;
 
@@ -110,28 +110,6 @@ impl ProtocolErrorKind {
             Self::Magic | Self::Role { .. } | Self::Version { .. } => RetryClass::Final,
             _ => RetryClass::Retry,
         }
-    }
-}
-
-/// Why a connection is gone, to be told as often as it is asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct Failure {
-    pub(crate) operation: &'static str,
-    pub(crate) message: Box<str>,
-    pub(crate) class: RetryClass,
-}
-
-impl Failure {
-    pub(crate) fn retry(operation: &'static str, message: impl Into<Box<str>>) -> Self {
-        Self {
-            operation,
-            message: message.into(),
-            class: RetryClass::Retry,
-        }
-    }
-
-    pub(crate) fn at(&self, endpoint: &str) -> TransportError {
-        TransportError::new(self.operation, endpoint, self.class, self.message.clone())
     }
 }
 

@@ -27,7 +27,8 @@ pub use stats::{Connection, OutboxStats};
 
 use super::chunk::Chunk;
 use super::error::TransportError;
-use super::writer::{ChunkWriter, Confirmation, Notify, Outcome, RejectReason};
+use super::notify::Notify;
+use super::writer::{ChunkWriter, Confirmation, Outcome, RejectReason};
 
 /// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
 /// has an order.

@@ -32,6 +32,7 @@ use std::str::FromStr;
 
 pub use error::{UriError, UriErrorKind};
 use settings::Settings;
+pub use settings::set;
 pub use value::{parse_bytes, parse_duration};
 
 /// The name of a medium, taken apart.

@@ -4,6 +4,13 @@ use std::fmt;
 
 use super::{UriError, UriErrorKind};
 
+/// Puts what was taken from a URI in its place, and leaves the default there otherwise.
+pub fn set<T>(place: &mut T, taken: Option<T>) {
+    if let Some(value) = taken {
+        *place = value;
+    }
+}
+
 /// One `name=value`.
 #[derive(Clone)]
 pub(super) struct Setting {

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::error::Failure;
-
 /// Where the password is. It has no `Debug`, so that it cannot be shown.
+use baler_common::transport::Failure;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Password {
     Text(Box<str>),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use baler_common::transport::RetryClass;
+use baler_common::transport::{Failure, RetryClass};
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
 };
@@ -17,7 +17,7 @@ use super::position::PositionFile;
 use super::shared::{Alone, Shared};
 use crate::config::{AmqpConfig, QueueType, Start};
 use crate::connect::{Connected, connect, next};
-use crate::error::Failure;
+use crate::error;
 
 /// The first pause between two attempts to connect, without its jitter.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
@@ -133,7 +133,7 @@ async fn consume(
     connected: &Connected,
     position: &mut Option<PositionFile>,
 ) -> Result<Instant, Failure> {
-    let lost = |error: lapin::Error| Failure::of_use("read from", &error);
+    let lost = |error: lapin::Error| error::of_use("read from", &error);
     let is_stream = config.queue_type == QueueType::Stream;
     let mut events = connected.connection.events_listener();
     let mut consumer: Option<Consumer> = None;
@@ -283,7 +283,7 @@ async fn subscribe(
     prefetch: u16,
     arguments: FieldTable,
 ) -> Result<Consumer, Failure> {
-    let failed = |error: lapin::Error| Failure::of_setup("read from", &error);
+    let failed = |error: lapin::Error| error::of_setup("read from", &error);
     let channel = &connected.channel;
     let qos = channel.basic_qos(prefetch, BasicQosOptions::default());
     qos.await.map_err(failed)?;
@@ -305,7 +305,7 @@ async fn cancel(
     connected: &Connected,
     mut consumer: Consumer,
 ) -> Result<(), Failure> {
-    let lost = |error: lapin::Error| Failure::of_use("read from", &error);
+    let lost = |error: lapin::Error| error::of_use("read from", &error);
     let cancelling = connected
         .channel
         .basic_cancel(consumer.tag(), BasicCancelOptions::default());

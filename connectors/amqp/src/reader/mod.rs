@@ -19,14 +19,13 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkReader, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token,
-    TransportError, Verdict,
+    ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received,
+    Settled, Token, TransportError, Verdict,
 };
 
 use crate::SCHEME;
 use crate::config::{AmqpConfig, QueueType};
 use crate::connect;
-use crate::error::Failure;
 use book::Book;
 pub use counts::AmqpReaderCounts;
 use ledger::Ledger;

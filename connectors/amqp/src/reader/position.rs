@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::error::Failure;
+use baler_common::transport::Failure;
 
 /// Where a reader of a stream is, kept in a file: RabbitMQ keeps no position of AMQP 0.9.1
 /// consumers.

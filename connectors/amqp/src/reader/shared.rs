@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Damaged, Delivery, LaneLag, Origin, ReaderStats, Received, RetryClass, Settled, Token,
+    Damaged, Delivery, Failure, LaneLag, Origin, ReaderStats, Received, RetryClass, Settled, Token,
     TransportError, Verdict,
 };
 
@@ -15,7 +15,6 @@ use super::counts::AmqpReaderCounts;
 use super::ledger::Acknowledgement;
 use super::stream::Arrival;
 use crate::config::Start;
-use crate::error::Failure;
 use crate::headers;
 
 /// What the owner of a reader and its thread share.

@@ -1,14 +1,14 @@
 //! What the owner of a writer and its thread share.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
+use baler_common::transport::{
+    Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Rejected, Window,
+};
 
 use super::counts::AmqpWriterCounts;
-use crate::error::Failure;
 
 /// What the owner of a writer and its thread share.
 #[derive(Debug)]
@@ -18,19 +18,11 @@ pub(super) struct Link {
     pub(super) work: tokio::sync::Notify,
     /// Wakes an owner that closes.
     answered: Condvar,
-    notify: Mutex<Option<Bell>>,
+    notify: NotifyCell,
 }
 
 /// How long the broker may refuse everything at first.
 const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
-
-struct Bell(Arc<dyn Notify>);
-
-impl fmt::Debug for Bell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Bell")
-    }
-}
 
 /// What became of a published chunk.
 #[derive(Debug)]
@@ -48,9 +40,8 @@ struct State {
     unopened: bool,
     /// Offered and not yet taken by the thread.
     queue: VecDeque<Chunk>,
-    /// Tickets and sizes of what was offered and not answered, `queue` included.
-    in_flight: VecDeque<(u64, usize)>,
-    in_flight_bytes: usize,
+    /// What was offered and not answered, `queue` included.
+    window: Window,
     /// Answers that the owner has not fetched.
     answers: Vec<(u64, Answer)>,
     counts: AmqpWriterCounts,
@@ -69,8 +60,7 @@ impl Default for Link {
                 failure: Some(Failure::retry("publish to", "it was not opened")),
                 unopened: true,
                 queue: VecDeque::new(),
-                in_flight: VecDeque::new(),
-                in_flight_bytes: 0,
+                window: Window::default(),
                 answers: Vec::new(),
                 counts: AmqpWriterCounts::default(),
                 refused_since: None,
@@ -79,7 +69,7 @@ impl Default for Link {
             }),
             work: tokio::sync::Notify::new(),
             answered: Condvar::new(),
-            notify: Mutex::default(),
+            notify: NotifyCell::default(),
         }
     }
 }
@@ -93,8 +83,7 @@ impl Link {
     pub(super) fn reset(&self) {
         let mut state = self.lock();
         state.queue.clear();
-        state.in_flight.clear();
-        state.in_flight_bytes = 0;
+        state.window.clear();
         state.answers.clear();
         state.stop = None;
         state.counts.is_blocked = false;
@@ -120,18 +109,11 @@ impl Link {
     }
 
     /// Takes a chunk unless the window is full or the broker blocks, or hands it back.
-    pub(super) fn offer(&self, chunk: Chunk, window: &Capability) -> Result<(), Chunk> {
+    pub(super) fn offer(&self, chunk: Chunk, capability: &Capability) -> Result<(), Rejected> {
         let mut state = self.lock();
-        let bytes = chunk.bytes.len();
-        let full = state.counts.is_blocked
-            || state.in_flight.len() >= window.window_chunks.get()
-            || (!state.in_flight.is_empty()
-                && state.in_flight_bytes.saturating_add(bytes) > window.window_bytes.get());
-        if full {
-            return Err(chunk);
+        if state.counts.is_blocked || !state.window.take(&chunk, capability) {
+            return Err(Rejected::full(chunk));
         }
-        state.in_flight.push_back((chunk.ticket, bytes));
-        state.in_flight_bytes = state.in_flight_bytes.saturating_add(bytes);
         state.queue.push_back(chunk);
         drop(state);
         self.work.notify_one();
@@ -152,10 +134,9 @@ impl Link {
     pub(super) fn answer(&self, answers: &mut Vec<Answer>) {
         let mut state = self.lock();
         for answer in answers.drain(..) {
-            let Some((ticket, bytes)) = state.in_flight.pop_front() else {
+            let Some(ticket) = state.window.remove_oldest() else {
                 break;
             };
-            state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
             match answer {
                 Answer::Confirmed => {
                     state.counts.confirmed += 1;
@@ -221,24 +202,18 @@ impl Link {
     }
 
     pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
-        let mut current = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
-        *current = Some(Bell(notify));
+        self.notify.set(notify);
     }
 
     /// Tells the owner that something changed. Called without the lock of the state.
     pub(super) fn tell(&self) {
-        let notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = notify.as_ref().map(|bell| Arc::clone(&bell.0));
-        drop(notify);
-        if let Some(notify) = told {
-            notify.notify();
-        }
+        self.notify.notify();
     }
 
     /// The connection is gone, or could not be made. Of a connection the first reason stays.
     pub(super) fn fail(&self, failure: Failure) {
         let mut state = self.lock();
-        if state.failure.is_none() || state.unopened || state.in_flight.is_empty() {
+        if state.failure.is_none() || state.unopened || state.window.is_empty() {
             state.failure = Some(failure);
         }
         state.counts.is_blocked = false;
@@ -269,7 +244,7 @@ impl Link {
             if state.failure.is_some() {
                 return state.failure.clone();
             }
-            if state.in_flight.is_empty() {
+            if state.window.is_empty() {
                 return None;
             }
             let left = by.saturating_duration_since(Instant::now());
@@ -288,8 +263,7 @@ impl Link {
 
     /// Tickets that are not answered, in order.
     pub(super) fn unconfirmed(&self) -> Vec<u64> {
-        let state = self.lock();
-        state.in_flight.iter().map(|(ticket, _)| *ticket).collect()
+        self.lock().window.tickets().collect()
     }
 }
 

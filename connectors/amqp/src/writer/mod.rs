@@ -5,21 +5,21 @@ mod link;
 mod publish;
 
 use std::fmt;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order,
-    RejectReason, Rejected, TransportError, WriterStats,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
+    Rejected, TransportError, WriterStats,
 };
 
 use crate::SCHEME;
 use crate::config::{AmqpConfig, QueueType};
 use crate::connect;
-use crate::error::{Failure, broker_limit};
+use crate::error::broker_limit;
 pub use counts::AmqpWriterCounts;
 use link::Link;
 
@@ -55,11 +55,9 @@ impl AmqpWriter {
             _ => Durability::Disk,
         };
         let mut capability = Capability::new(SCHEME, Order::PerLane, durability);
-        let nonzero =
-            |value: NonZeroU32| NonZeroUsize::try_from(value).unwrap_or(NonZeroUsize::MAX);
-        capability.max_chunk_bytes = nonzero(config.max_chunk_bytes);
-        capability.window_chunks = nonzero(config.window_chunks);
-        capability.window_bytes = nonzero(config.window_bytes);
+        capability.max_chunk_bytes =
+            NonZeroUsize::try_from(config.max_chunk_bytes).unwrap_or(NonZeroUsize::MAX);
+        config.window.apply(&mut capability);
         Self {
             endpoint: config.to_string().into(),
             config: Arc::new(config),
@@ -109,21 +107,13 @@ impl ChunkWriter for AmqpWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        let max_chunk_bytes = self.capability.max_chunk_bytes.get();
         if let Some(failure) = self.link.failure() {
-            let reason = RejectReason::Broken(Box::new(failure.at(&self.endpoint)));
-            return Err(Rejected { chunk, reason });
+            return Err(Rejected::broken(chunk, failure.at(&self.endpoint)));
         }
-        if chunk.bytes.len() > max_chunk_bytes {
-            let reason = RejectReason::TooLarge { max_chunk_bytes };
-            return Err(Rejected { chunk, reason });
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
         }
-        self.link
-            .offer(chunk, &self.capability)
-            .map_err(|chunk| Rejected {
-                chunk,
-                reason: RejectReason::Full,
-            })
+        self.link.offer(chunk, &self.capability)
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {

@@ -8,7 +8,7 @@ use std::sync::mpsc::SyncSender;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use baler_common::transport::Chunk;
+use baler_common::transport::{Chunk, Failure};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::ShortString;
 use lapin::{Channel, Confirmation, Event};
@@ -16,7 +16,7 @@ use lapin::{Channel, Confirmation, Event};
 use super::link::{Answer, Link};
 use crate::config::AmqpConfig;
 use crate::connect::{Connected, connect, next};
-use crate::error::Failure;
+use crate::error;
 use crate::headers;
 
 /// Connects before `by` and says so, then publishes until the connection is gone or it is stopped.
@@ -52,7 +52,7 @@ async fn open(config: &AmqpConfig, by: Instant) -> Result<Connected, Failure> {
         .confirm_select(ConfirmSelectOptions::default());
     match tokio::time::timeout_at(by.into(), selecting).await {
         Ok(Ok(())) => Ok(connected),
-        Ok(Err(error)) => Err(Failure::of_setup("set up", &error)),
+        Ok(Err(error)) => Err(error::of_setup("set up", &error)),
         Err(_) => Err(Failure::retry("set up", "no answer in time")),
     }
 }
@@ -73,7 +73,7 @@ async fn publish(
     config: &AmqpConfig,
     connected: &Connected,
 ) -> Result<Instant, Failure> {
-    let lost = |error: lapin::Error| Failure::of_use("publish to", &error);
+    let lost = |error: lapin::Error| error::of_use("publish to", &error);
     let mut events = connected.connection.events_listener();
     let (exchange, routing_key) = config.names.target();
     let (exchange, routing_key) = (ShortString::from(exchange), ShortString::from(routing_key));

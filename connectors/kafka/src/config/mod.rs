@@ -5,7 +5,8 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
-use baler_common::transport::uri::{Host, Uri, UriError};
+use baler_common::transport::WindowLimits;
+use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::embedded::EmbeddedCluster;
 use crate::error::KafkaConfigError;
@@ -19,8 +20,7 @@ pub struct KafkaConfig {
     /// The URI without settings and credentials.
     pub(crate) endpoint: Box<str>,
     pub(crate) topic: Box<str>,
-    pub(crate) window_chunks: NonZeroU32,
-    pub(crate) window_bytes: NonZeroU32,
+    pub(crate) window: WindowLimits,
     pub(crate) max_message_bytes: NonZeroU32,
     /// Whether the user set it.
     pub(crate) max_message_is_set: bool,
@@ -67,7 +67,7 @@ pub enum Headers {
 const OVERHEAD: u32 = 512;
 
 /// The default of librdkafka's `message.max.bytes`, below that of brokers.
-const MESSAGE_MAX_BYTES: u32 = 1_000_000;
+const MESSAGE_MAX_BYTES: NonZeroU32 = NonZeroU32::MIN.saturating_add(999_999);
 
 /// How many partitions a topic of the embedded cluster has.
 const DEFAULT_PARTITIONS: u16 = 4;
@@ -82,19 +82,12 @@ impl KafkaConfig {
     /// This topic of the cluster that these brokers (`host:port,host:port`) belong to, and
     /// defaults.
     pub fn new(bootstrap_servers: &str, topic: impl Into<Box<str>>) -> Self {
-        const fn nonzero(value: u32) -> NonZeroU32 {
-            match NonZeroU32::new(value) {
-                Some(value) => value,
-                None => NonZeroU32::MIN,
-            }
-        }
         let topic = topic.into();
         Self {
             endpoint: format!("{SCHEME}://{bootstrap_servers}/{topic}").into(),
             topic,
-            window_chunks: nonzero(1024),
-            window_bytes: nonzero(64 << 20),
-            max_message_bytes: nonzero(MESSAGE_MAX_BYTES),
+            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(1023)),
+            max_message_bytes: MESSAGE_MAX_BYTES,
             max_message_is_set: false,
             create_topic: None,
             partition_by: PartitionBy::Producer,
@@ -170,12 +163,7 @@ impl KafkaConfig {
             Self::new(&hosts.join(","), topic)
         };
         config.create_topic = create_topic.filter(|_| config.embedded.is_none());
-        if let Some(chunks) = uri.take_number("window_chunks")? {
-            config.window_chunks = chunks;
-        }
-        if let Some(bytes) = uri.take_bytes_in("window")? {
-            config.window_bytes = bytes;
-        }
+        config.window.take(&mut uri)?;
         if let Some(bytes) =
             uri.take_with("message.max.bytes", "a size from 1000 bytes on", |text| {
                 let bytes = baler_common::transport::uri::parse_bytes(text)?;
@@ -192,16 +180,16 @@ impl KafkaConfig {
             // Whoever sends deals records to lanes by their trace.
             ("trace", PartitionBy::Lane),
         ];
-        if let Some(choice) = uri.take_choice("partition_by", &choices)? {
-            config.partition_by = choice;
-        }
+        set(
+            &mut config.partition_by,
+            uri.take_choice("partition_by", &choices)?,
+        );
         let choices = [("all", Headers::All), ("needed", Headers::Needed)];
-        if let Some(choice) = uri.take_choice("headers", &choices)? {
-            config.headers = choice;
-        }
-        if let Some(time) = uri.take_duration("revoke_timeout")? {
-            config.revoke_timeout = time;
-        }
+        set(&mut config.headers, uri.take_choice("headers", &choices)?);
+        set(
+            &mut config.revoke_timeout,
+            uri.take_duration("revoke_timeout")?,
+        );
         let credentials = uri
             .user()
             .map(|user| (user.into(), uri.password().map(Into::into)));
@@ -242,14 +230,14 @@ impl KafkaConfig {
     /// Sets how many chunks may be offered and not yet confirmed.
     #[must_use]
     pub fn window_chunks(mut self, chunks: NonZeroU32) -> Self {
-        self.window_chunks = chunks;
+        self.window.chunks = chunks;
         self
     }
 
     /// Sets how many bytes may be offered and not yet confirmed; one chunk is always taken.
     #[must_use]
     pub fn window_bytes(mut self, bytes: NonZeroU32) -> Self {
-        self.window_bytes = bytes;
+        self.window.bytes = bytes;
         self
     }
 

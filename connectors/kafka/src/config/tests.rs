@@ -15,8 +15,8 @@ fn settings_come_from_the_uri() {
     .unwrap();
     assert_eq!(config.to_string(), "kafka://a:9092,b:9093/chunks");
     assert_eq!(&*config.topic, "chunks");
-    assert_eq!(config.window_chunks.get(), 8);
-    assert_eq!(config.window_bytes.get(), 2 << 20);
+    assert_eq!(config.window.chunks.get(), 8);
+    assert_eq!(config.window.bytes.get(), 2 << 20);
     assert_eq!(config.max_chunk_bytes().get(), (1 << 20) - 512);
     assert_eq!(config.partition_by, PartitionBy::Lane);
     assert_eq!(config.headers, Headers::Needed);

@@ -14,15 +14,14 @@ use std::thread;
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkReader, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token,
-    TransportError, Verdict,
+    ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received,
+    Settled, Token, TransportError, Verdict,
 };
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::Consumer;
 
 use crate::SCHEME;
 use crate::config::{KafkaConfig, PartitionBy};
-use crate::error::Failure;
 use shared::Shared;
 use worker::{Callbacks, Client};
 

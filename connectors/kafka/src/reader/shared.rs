@@ -6,13 +6,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkMeta, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderStats, Received, Settled, Token,
-    Verdict,
+    ChunkMeta, Damaged, Delivery, Failure, LaneLag, LaneName, Origin, ReaderStats, Received,
+    Settled, Token, Verdict,
 };
 use bytes::Bytes;
 
 use super::lane::Lane;
-use crate::error::Failure;
 
 /// How many chunks are taken from the client before the owner asks for them.
 const AHEAD: usize = 32;

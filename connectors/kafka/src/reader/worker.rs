@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use baler_common::transport::Failure;
 use bytes::Bytes;
 use rdkafka::TopicPartitionList;
 use rdkafka::client::{ClientContext, OAuthToken};
@@ -14,7 +15,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
 
 use super::shared::{Fetched, Next, Shared};
-use crate::error::{Failure, code_of, is_alert, is_refusal};
+use crate::error::{code_of, is_alert, is_refusal};
 use crate::headers;
 use crate::token::TokenSource;
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::admin::Admin;
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
-use crate::error::Failure;
+use baler_common::transport::Failure;
 
 /// What was known of a topic's limit.
 #[derive(Debug, Default)]

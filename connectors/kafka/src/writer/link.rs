@@ -1,19 +1,20 @@
 //! What the owner's thread and the client's callbacks share.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
+use baler_common::transport::{
+    Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Window,
+};
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
 
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
-use crate::error::{Concern, Failure, code_of, concern, is_alert, is_refusal};
+use crate::error::{Concern, code_of, concern, is_alert, is_refusal};
 use crate::token::TokenSource;
 
 /// What the owner's thread and the callbacks of one producer share.
@@ -24,13 +25,13 @@ pub(super) struct Link {
     alone: bool,
     state: Mutex<State>,
     changed: Condvar,
+    notify: Arc<NotifyCell>,
 }
 
 #[derive(Default)]
 struct State {
-    /// What was taken and not confirmed: tickets and bytes.
-    in_flight: BTreeMap<u64, usize>,
-    in_flight_bytes: usize,
+    /// What was taken and not confirmed.
+    window: Window,
     known: Vec<Confirmation>,
     failure: Option<Failure>,
     /// What the client said last of its connections.
@@ -43,13 +44,12 @@ struct State {
     chunk_too_large: Option<usize>,
     /// An offer was handed back although the window was open.
     owes_notification: bool,
-    notify: Option<Arc<dyn Notify>>,
 }
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State")
-            .field("in_flight", &self.in_flight.len())
+            .field("window", &self.window.len())
             .field("failure", &self.failure)
             .finish_non_exhaustive()
     }
@@ -103,21 +103,19 @@ impl ProducerContext for Callbacks {
 
 impl Link {
     /// `notify` is whom the link before told.
-    pub(super) fn new(endpoint: &str, alone: bool, notify: Option<Arc<dyn Notify>>) -> Arc<Self> {
+    pub(super) fn new(endpoint: &str, alone: bool, notify: Arc<NotifyCell>) -> Arc<Self> {
         Arc::new(Self {
             endpoint: endpoint.into(),
             alone,
-            state: Mutex::new(State {
-                notify,
-                ..State::default()
-            }),
+            state: Mutex::default(),
             changed: Condvar::new(),
+            notify,
         })
     }
 
     /// A link that was never opened.
     pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
-        let link = Self::new(endpoint, false, None);
+        let link = Self::new(endpoint, false, Arc::default());
         link.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
         link
     }
@@ -132,18 +130,16 @@ impl Link {
     }
 
     fn tell(&self) {
-        let notify = self.lock().notify.clone();
-        if let Some(notify) = notify {
-            notify.notify();
-        }
+        self.notify.notify();
     }
 
     pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
-        self.lock().notify = Some(notify);
+        self.notify.set(notify);
     }
 
-    pub(super) fn notify(&self) -> Option<Arc<dyn Notify>> {
-        self.lock().notify.clone()
+    /// Whom it tells.
+    pub(super) fn notify(&self) -> Arc<NotifyCell> {
+        Arc::clone(&self.notify)
     }
 
     pub(super) fn failure(&self) -> Option<Failure> {
@@ -172,22 +168,13 @@ impl Link {
 
     /// Counts a chunk as taken if the window has room; a single chunk always has.
     pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
-        let mut state = self.lock();
-        let bytes = state.in_flight_bytes.saturating_add(chunk.bytes.len());
-        let full = state.in_flight.len() >= capability.window_chunks.get()
-            || (bytes > capability.window_bytes.get() && !state.in_flight.is_empty());
-        if full {
-            return false;
-        }
-        state.in_flight.insert(chunk.ticket, chunk.bytes.len());
-        state.in_flight_bytes = bytes;
-        true
+        self.lock().window.take(chunk, capability)
     }
 
     /// The client did not take it after all. `owes`: the owner is to be told when it may.
     pub(super) fn give_back(&self, ticket: u64, owes: bool) {
         let mut state = self.lock();
-        state.remove(ticket);
+        state.window.remove(ticket);
         state.owes_notification |= owes;
     }
 
@@ -210,7 +197,7 @@ impl Link {
         let mut state = self.lock();
         // After a failure everything is in doubt: a later chunk must not be confirmed before an
         // earlier one of its lane.
-        if state.failure.is_some() || !state.remove(ticket) {
+        if state.failure.is_some() || !state.window.remove(ticket) {
             return;
         }
         state.known.push(Confirmation { ticket, outcome });
@@ -249,7 +236,7 @@ impl Link {
     /// Notes that a chunk is above the topic's limit, if less than it could be sent.
     fn can_be_split(&self, ticket: u64) -> bool {
         let mut state = self.lock();
-        let bytes = state.in_flight.get(&ticket).copied();
+        let bytes = state.window.bytes_of(ticket);
         let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
         state.chunk_too_large = bytes.filter(|bytes| *bytes > least);
         state.chunk_too_large.is_some()
@@ -278,7 +265,7 @@ impl Link {
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
         let mut state = self.lock();
         loop {
-            if state.in_flight.is_empty() {
+            if state.window.is_empty() {
                 return None;
             }
             if state.failure.is_some() {
@@ -298,16 +285,6 @@ impl Link {
 
     /// Tickets that are not confirmed, in order.
     pub(super) fn unconfirmed(&self) -> Vec<u64> {
-        self.lock().in_flight.keys().copied().collect()
-    }
-}
-
-impl State {
-    fn remove(&mut self, ticket: u64) -> bool {
-        let bytes = self.in_flight.remove(&ticket);
-        self.in_flight_bytes = self
-            .in_flight_bytes
-            .saturating_sub(bytes.unwrap_or_default());
-        bytes.is_some()
+        self.lock().window.tickets().collect()
     }
 }

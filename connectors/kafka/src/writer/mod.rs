@@ -5,12 +5,11 @@ mod link;
 mod producer;
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
     RejectReason, Rejected, TransportError,
 };
 use rdkafka::error::RDKafkaErrorCode;
@@ -18,7 +17,7 @@ use rdkafka::producer::BaseRecord;
 
 use crate::admin::Admin;
 use crate::config::{Headers, KafkaConfig, PartitionBy, chunk_of};
-use crate::error::{Concern, Failure, code_of, concern};
+use crate::error::{Concern, code_of, concern};
 use crate::{SCHEME, headers};
 use limits::{Limits, TooLarge};
 use link::{Link, Ticket};
@@ -60,13 +59,8 @@ impl KafkaWriter {
             PartitionBy::RoundRobin => Order::Unordered,
         };
         let mut capability = Capability::new(SCHEME, order, Durability::Replicated);
-        let nonzero = |value: u32| {
-            let value = usize::try_from(value).unwrap_or(usize::MAX);
-            NonZeroUsize::new(value).unwrap_or(NonZeroUsize::MIN)
-        };
         capability.max_chunk_bytes = config.max_chunk_bytes();
-        capability.window_chunks = nonzero(config.window_chunks.get());
-        capability.window_bytes = nonzero(config.window_bytes.get());
+        config.window.apply(&mut capability);
         capability.durability = durability(&config, 2);
         Self {
             link: Link::unopened(&config.endpoint),

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_common::transport::Failure;
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::error::{IsError, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
@@ -13,7 +14,7 @@ use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
 use super::link::{Callbacks, Link};
 use crate::config::KafkaConfig;
-use crate::error::{Concern, Failure, code_of, concern};
+use crate::error::{Concern, code_of, concern};
 
 /// How long one call of poll lasts. It returns no earlier, serves every report at once, and
 /// spins for its last fraction of a millisecond: the longer, the cheaper.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Chunk, CloseReport, Confirmation, Outcome, RejectReason, Rejected, RetryClass, TransportError,
+    Chunk, CloseReport, Confirmation, NotifyCell, Outcome, RejectReason, Rejected, RetryClass,
+    TransportError,
 };
 
 use super::{DISK_GRACE, Spool};
 use crate::direct::{Broken, Direct};
-use crate::shared::{Bell, Diverted, Nobody, retell};
+use crate::shared::{Bell, Diverted};
 
 /// When the medium last confirmed anything, as far as looks at it tell.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +44,7 @@ impl Spool {
         self.early.append(&mut state.outcomes);
         drop(state);
         // The thread's bell must not ring for chunks that go straight through.
-        let owner = self.shared.owner();
-        inner.set_notify(owner.unwrap_or_else(|| Arc::new(Nobody)));
+        inner.set_notify(Arc::<NotifyCell>::clone(&self.shared.owner));
         self.capability = inner.capability().clone();
         self.progress = Progress::begin();
         let mut direct = Direct::new(inner, backlog);
@@ -128,7 +128,7 @@ impl Spool {
         let broken = match &state.verdict {
             _ if !self.started => Some(self.not_open()),
             None => Some(self.not_open()),
-            Some(Err(error)) => Some(retell(error)),
+            Some(Err(error)) => Some(error.again()),
             Some(Ok(())) => None,
         };
         if let Some(error) = broken {

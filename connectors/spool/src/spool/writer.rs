@@ -10,7 +10,7 @@ use baler_common::transport::{
 };
 
 use super::{DISK_GRACE, Spool};
-use crate::shared::{Bell, Diverted, Stop, retell};
+use crate::shared::{Bell, Diverted, Stop};
 use crate::watch::SpoolRoute;
 
 impl ChunkWriter for Spool {
@@ -21,8 +21,7 @@ impl ChunkWriter for Spool {
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
         self.pick_up();
         if let Some(error) = &self.broken {
-            let reason = RejectReason::Broken(Box::new(retell(error)));
-            return Err(Rejected { chunk, reason });
+            return Err(Rejected::broken(chunk, error.again()));
         }
         let Some(direct) = &mut self.direct else {
             return self.offer_detour(chunk);
@@ -43,7 +42,7 @@ impl ChunkWriter for Spool {
         self.pick_up();
         out.append(&mut self.early);
         if let Some(error) = &self.broken {
-            return Err(retell(error));
+            return Err(error.again());
         }
         if let Some(direct) = &mut self.direct {
             match direct.confirmations(out) {
@@ -59,20 +58,20 @@ impl ChunkWriter for Spool {
             return self
                 .broken
                 .as_ref()
-                .map_or(Ok(()), |error| Err(retell(error)));
+                .map_or(Ok(()), |error| Err(error.again()));
         }
         let mut state = self.shared.lock();
         out.append(&mut state.outcomes);
         match &state.verdict {
             _ if !self.started => Err(self.not_open()),
             None => Err(self.not_open()),
-            Some(Err(error)) => Err(retell(error)),
+            Some(Err(error)) => Err(error.again()),
             Some(Ok(())) => Ok(()),
         }
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.shared.set_owner(Arc::clone(&notify));
+        self.shared.owner.set(Arc::clone(&notify));
         if let Some(direct) = &mut self.direct {
             direct.inner.set_notify(notify);
         }
@@ -121,7 +120,7 @@ impl ChunkWriter for Spool {
                 self.pick_up();
                 Ok(())
             }
-            Some(Err(error)) => Err(retell(&error)),
+            Some(Err(error)) => Err(error.again()),
             None => Err(self.error(
                 "open",
                 RetryClass::Retry,

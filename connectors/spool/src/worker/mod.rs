@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkWriter, Delivery, RetryClass, TransportError};
+use baler_common::transport::{ChunkWriter, Delivery, Notify as _, RetryClass, TransportError};
 
 use crate::REFUSED_FOLDER;
 use crate::config::SpoolConfig;
@@ -119,7 +119,7 @@ impl Worker {
         }
         if matches!(self.link, Link::Direct) {
             self.shared.look.store(true, Ordering::Relaxed);
-            self.shared.ring_owner();
+            self.shared.owner.notify();
             return now + self.look_interval();
         }
         self.open_when_due(now);

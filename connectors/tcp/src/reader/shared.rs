@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkMeta, Damaged, Delivery, Origin, Received, Settled, Token, Verdict,
+    ChunkMeta, Damaged, Delivery, Failure, Origin, Received, Settled, Token, Verdict,
 };
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -13,7 +13,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::counts::{TcpReaderCounts, add};
 use super::progress::Connection;
 use crate::config::TcpConfig;
-use crate::error::Failure;
 
 /// How many damaged pieces wait to be told; more are counted only.
 const MAX_DAMAGED: usize = 16;

@@ -6,8 +6,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_common::transport::Failure;
+
 use crate::config::{TcpConfig, silence};
-use crate::error::{Failure, ProtocolError, failed};
+use crate::error::{ProtocolError, failed};
 use crate::hello::{ConnectionLimits, Hello, Role};
 
 /// A connection on which both sides have said hello.

@@ -1,17 +1,18 @@
 //! What the owner of a writer and its two threads share.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Capability, Chunk, Confirmation, Notify, Outcome};
+use baler_common::transport::{
+    Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Rejected, Window,
+};
 
 use super::connect::Connected;
 use super::{receive, send};
-use crate::error::{Failure, failed};
+use crate::error::failed;
 
 /// What the owner of a writer and its two threads share.
 #[derive(Debug)]
@@ -21,15 +22,7 @@ pub(super) struct Link {
     work: Condvar,
     /// Wakes an owner that closes.
     answered: Condvar,
-    notify: Mutex<Option<Bell>>,
-}
-
-struct Bell(Arc<dyn Notify>);
-
-impl fmt::Debug for Bell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Bell")
-    }
+    notify: NotifyCell,
 }
 
 #[derive(Debug)]
@@ -41,9 +34,8 @@ struct State {
     unopened: bool,
     /// Offered and not yet given to the thread that writes.
     queue: VecDeque<Chunk>,
-    /// Tickets and sizes of what was offered and not acknowledged, `queue` included.
-    in_flight: VecDeque<(u64, usize)>,
-    in_flight_bytes: usize,
+    /// What was offered and not acknowledged, `queue` included.
+    window: Window,
     /// How many chunks of this connection are acknowledged.
     acknowledged: u64,
     /// Tickets that the owner has not fetched.
@@ -71,8 +63,7 @@ impl Default for Link {
                 failure: Some(Failure::retry("write to", "it was not opened")),
                 unopened: true,
                 queue: VecDeque::new(),
-                in_flight: VecDeque::new(),
-                in_flight_bytes: 0,
+                window: Window::default(),
                 acknowledged: 0,
                 confirmed: Vec::new(),
                 closing: false,
@@ -80,7 +71,7 @@ impl Default for Link {
             }),
             work: Condvar::new(),
             answered: Condvar::new(),
-            notify: Mutex::default(),
+            notify: NotifyCell::default(),
         }
     }
 }
@@ -136,17 +127,11 @@ impl Link {
     }
 
     /// Takes a chunk unless the window is full, or hands it back.
-    pub(super) fn offer(&self, chunk: Chunk, window: &Capability) -> Result<(), Chunk> {
+    pub(super) fn offer(&self, chunk: Chunk, capability: &Capability) -> Result<(), Rejected> {
         let mut state = self.lock();
-        let bytes = chunk.bytes.len();
-        let full = state.in_flight.len() >= window.window_chunks.get()
-            || (!state.in_flight.is_empty()
-                && state.in_flight_bytes.saturating_add(bytes) > window.window_bytes.get());
-        if full {
-            return Err(chunk);
+        if !state.window.take(&chunk, capability) {
+            return Err(Rejected::full(chunk));
         }
-        state.in_flight.push_back((chunk.ticket, bytes));
-        state.in_flight_bytes = state.in_flight_bytes.saturating_add(bytes);
         state.queue.push_back(chunk);
         // A wake-up costs a system call; a thread that is writing looks again when it is done.
         let waits = std::mem::take(&mut state.sender_waits);
@@ -168,18 +153,7 @@ impl Link {
     }
 
     pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
-        let mut current = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
-        *current = Some(Bell(notify));
-    }
-
-    /// Tells the owner that something changed. Called without the lock of the state.
-    fn tell(&self) {
-        let notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = notify.as_ref().map(|bell| Arc::clone(&bell.0));
-        drop(notify);
-        if let Some(notify) = told {
-            notify.notify();
-        }
+        self.notify.set(notify);
     }
 
     /// Waits until there is work, or for a heartbeat's time; puts it into `chunks`.
@@ -187,7 +161,7 @@ impl Link {
         let mut state = self.lock();
         state.sender_waits = true;
         let idle = |state: &mut State| {
-            let done = state.closing && state.in_flight.is_empty();
+            let done = state.closing && state.window.is_empty();
             state.failure.is_none() && state.queue.is_empty() && !done
         };
         let (mut state, _) = self
@@ -200,7 +174,7 @@ impl Link {
         } else if !state.queue.is_empty() {
             std::mem::swap(chunks, &mut state.queue);
             Work::Write
-        } else if state.closing && state.in_flight.is_empty() {
+        } else if state.closing && state.window.is_empty() {
             Work::Bye
         } else {
             Work::Heartbeat
@@ -216,16 +190,14 @@ impl Link {
     pub(super) fn acknowledge(&self, settled: u64) -> Result<bool, (u64, u64)> {
         let mut state = self.lock();
         let low = state.acknowledged;
-        let unacknowledged = u64::try_from(state.in_flight.len() - state.queue.len());
+        let unacknowledged = u64::try_from(state.window.len() - state.queue.len());
         let high = low.saturating_add(unacknowledged.unwrap_or(u64::MAX));
         if !(low..=high).contains(&settled) {
             return Err((low, high));
         }
         for _ in low..settled {
-            if let Some((ticket, bytes)) = state.in_flight.pop_front() {
-                state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
-                state.confirmed.push(ticket);
-            }
+            let ticket = state.window.remove_oldest();
+            state.confirmed.extend(ticket);
         }
         state.acknowledged = settled;
         Ok(settled > low)
@@ -234,13 +206,13 @@ impl Link {
     /// Tells everybody whom confirmations concern.
     pub(super) fn tell_confirmed(&self) {
         let state = self.lock();
-        let done = state.closing && state.in_flight.is_empty();
+        let done = state.closing && state.window.is_empty();
         drop(state);
         if done {
             self.work.notify_one();
             self.answered.notify_all();
         }
-        self.tell();
+        self.notify.notify();
     }
 
     /// The connection is gone. The first reason stays.
@@ -254,7 +226,7 @@ impl Link {
         drop(state);
         self.work.notify_all();
         self.answered.notify_all();
-        self.tell();
+        self.notify.notify();
     }
 
     /// Ends the connection for the owner.
@@ -272,8 +244,7 @@ impl Link {
     pub(super) fn forget(&self) {
         let mut state = self.lock();
         state.queue.clear();
-        state.in_flight.clear();
-        state.in_flight_bytes = 0;
+        state.window.clear();
         state.confirmed.clear();
     }
 
@@ -287,7 +258,7 @@ impl Link {
         state.closing = true;
         self.work.notify_all();
         // The receiver hangs up once it was told that nothing follows: no failure any more.
-        while !state.in_flight.is_empty() {
+        while !state.window.is_empty() {
             if state.failure.is_some() {
                 return state.failure.clone();
             }
@@ -304,8 +275,7 @@ impl Link {
 
     /// Tickets that are not acknowledged, in order.
     pub(super) fn unconfirmed(&self) -> Vec<u64> {
-        let state = self.lock();
-        state.in_flight.iter().map(|(ticket, _)| *ticket).collect()
+        self.lock().window.tickets().collect()
     }
 }
 

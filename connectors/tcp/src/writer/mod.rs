@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order,
-    RejectReason, Rejected, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Rejected,
+    TransportError,
 };
 
 use crate::SCHEME;
@@ -96,21 +96,13 @@ impl ChunkWriter for TcpWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        let max_chunk_bytes = self.capability.max_chunk_bytes.get();
         if let Some(failure) = self.link.failure() {
-            let reason = RejectReason::Broken(Box::new(failure.at(&self.endpoint)));
-            return Err(Rejected { chunk, reason });
+            return Err(Rejected::broken(chunk, failure.at(&self.endpoint)));
         }
-        if chunk.bytes.len() > max_chunk_bytes {
-            let reason = RejectReason::TooLarge { max_chunk_bytes };
-            return Err(Rejected { chunk, reason });
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
         }
-        self.link
-            .offer(chunk, &self.capability)
-            .map_err(|chunk| Rejected {
-                chunk,
-                reason: RejectReason::Full,
-            })
+        self.link.offer(chunk, &self.capability)
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {

@@ -4,8 +4,10 @@ use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use baler_common::transport::Failure;
+
 use super::link::Link;
-use crate::error::{Failure, ProtocolError, ProtocolErrorKind, failed};
+use crate::error::{ProtocolError, ProtocolErrorKind, failed};
 use crate::frame::{FrameHeader, FrameKind};
 use crate::hello::Hello;
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use baler_common::transport::{
     Capability, Chunk, ChunkMeta, Confirmation, Durability, Notify, Order, Outcome, RetryClass,
-    TransportError,
+    TransportError, Window,
 };
 use bytes::Bytes;
 
@@ -96,8 +96,8 @@ struct WriterState {
     /// In the queue, with the confirmation held back.
     held: Vec<Confirmation>,
     confirmations: Vec<Confirmation>,
-    /// Tickets taken and not told to be confirmed, with their bytes.
-    unconfirmed: VecDeque<(u64, usize)>,
+    /// Taken and not told to be confirmed.
+    unconfirmed: Window,
     notify: Option<Arc<dyn Notify>>,
 }
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order,
-    RejectReason, Rejected, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Rejected,
+    TransportError, Window,
 };
 
 use super::{MEDIUM, Shared, WriterState, broken, unreachable};
@@ -36,22 +36,6 @@ impl MemoryWriter {
             id,
         }
     }
-
-    /// Why this chunk cannot be taken now.
-    fn reason_against(&self, writer: &WriterState, chunk: &Chunk) -> Option<RejectReason> {
-        let limits = &self.shared.limits;
-        if !writer.open {
-            return Some(RejectReason::Broken(Box::new(broken())));
-        }
-        if chunk.bytes.len() > limits.max_chunk_bytes.get() {
-            let max_chunk_bytes = limits.max_chunk_bytes.get();
-            return Some(RejectReason::TooLarge { max_chunk_bytes });
-        }
-        let in_flight: usize = writer.unconfirmed.iter().map(|(_, bytes)| bytes).sum();
-        let full = writer.unconfirmed.len() >= limits.window_chunks.get()
-            || (in_flight > 0 && in_flight + chunk.bytes.len() > limits.window_bytes.get());
-        full.then_some(RejectReason::Full)
-    }
 }
 
 impl ChunkWriter for MemoryWriter {
@@ -61,16 +45,16 @@ impl ChunkWriter for MemoryWriter {
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
         let mut state = self.shared.lock();
-        let Some(writer) = state.writers.get_mut(&self.id) else {
-            let reason = RejectReason::Broken(Box::new(broken()));
-            return Err(Rejected { chunk, reason });
+        let writer = state.writers.get_mut(&self.id).filter(|it| it.open);
+        let Some(writer) = writer else {
+            return Err(Rejected::broken(chunk, broken()));
         };
-        if let Some(reason) = self.reason_against(writer, &chunk) {
-            return Err(Rejected { chunk, reason });
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
         }
-        writer
-            .unconfirmed
-            .push_back((chunk.ticket, chunk.bytes.len()));
+        if !writer.unconfirmed.take(&chunk, &self.capability) {
+            return Err(Rejected::full(chunk));
+        }
         writer.waiting.push_back(chunk);
         drop(state);
         self.shared.update(|_| ());
@@ -81,9 +65,7 @@ impl ChunkWriter for MemoryWriter {
         let mut state = self.shared.lock();
         let writer = state.writers.get_mut(&self.id).ok_or_else(broken)?;
         for confirmation in writer.confirmations.drain(..) {
-            writer
-                .unconfirmed
-                .retain(|(ticket, _)| *ticket != confirmation.ticket);
+            writer.unconfirmed.remove(confirmation.ticket);
             out.push(confirmation);
         }
         if writer.open { Ok(()) } else { Err(broken()) }
@@ -120,11 +102,7 @@ impl ChunkWriter for MemoryWriter {
             let done = report.error.is_some() || unconfirmed.is_none_or(|left| left.is_empty());
             let left = by.saturating_duration_since(Instant::now());
             if done || left.is_zero() {
-                report.unconfirmed = unconfirmed
-                    .into_iter()
-                    .flatten()
-                    .map(|(ticket, _)| *ticket)
-                    .collect();
+                report.unconfirmed = unconfirmed.into_iter().flat_map(Window::tickets).collect();
                 return report;
             }
             // A confirmation may have come between the two locks; wait only if none is there.
