@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{
     ChunkReader, ContainerKind, Damaged, Delivery, ReaderCloseReport, Received, Settled, Token,
-    Verdict,
+    TransportError, Verdict,
 };
 
 use crate::chunks::{Label, read_label};
@@ -21,6 +21,7 @@ pub struct Tap {
     received: Vec<Label>,
     unsettled: Vec<(Label, Delivery)>,
     damaged: Vec<Damaged>,
+    errors: Vec<TransportError>,
     ended: bool,
 }
 
@@ -53,6 +54,7 @@ impl Tap {
             received: Vec::new(),
             unsettled: Vec::new(),
             damaged: Vec::new(),
+            errors: Vec::new(),
             ended: false,
         }
     }
@@ -100,6 +102,11 @@ impl Tap {
     /// What the reader called damaged.
     pub fn damaged(&self) -> &[Damaged] {
         &self.damaged
+    }
+
+    /// What failed and was tried again by the reader itself.
+    pub fn errors(&self) -> &[TransportError] {
+        &self.errors
     }
 
     /// Whether the reader said that nothing will ever come again.
@@ -152,6 +159,7 @@ impl Tap {
             Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => false,
             Err(error) => {
                 assert!(error.is_retryable(), "the reader failed for good: {error}");
+                self.errors.push(error);
                 false
             }
         }

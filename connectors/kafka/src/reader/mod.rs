@@ -1,5 +1,6 @@
 //! The receiving end.
 
+mod commit;
 mod lane;
 #[cfg(test)]
 mod schedules;
@@ -67,6 +68,7 @@ impl KafkaReader {
         let callbacks = Callbacks {
             shared: Arc::clone(&shared),
             revoke_timeout: config.revoke_timeout,
+            commits: config.tap.is_none(),
             topic: config.topic.clone(),
             tokens: config.client.tokens(),
         };
@@ -153,12 +155,15 @@ impl ChunkReader for KafkaReader {
         let left = by.saturating_duration_since(Instant::now());
         let error = match self.ended.recv_timeout(left) {
             // Nothing is ever sent; the end of the thread is told as that of the channel.
-            Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+            Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+                self.shared.last_uncommitted()
+            }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 let message = "the group was not left in time; the last commit may be missing";
-                Some(Failure::retry("close", message).at(&self.config.endpoint))
+                Some(Failure::retry("close", message))
             }
         };
+        let error = error.map(|failure| failure.at(&self.config.endpoint));
         ReaderCloseReport { unsettled, error }
     }
 }

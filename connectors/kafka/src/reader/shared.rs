@@ -39,6 +39,8 @@ struct State {
     next_token: u64,
     demand: usize,
     failure: Option<Failure>,
+    /// Why the commit at the end failed.
+    uncommitted: Option<Failure>,
     paused: bool,
     stop: bool,
     /// Whether partitions were ever assigned, and how often they changed since.
@@ -250,6 +252,34 @@ impl Shared {
     /// Something failed. The last one is told.
     pub(super) fn fail(&self, failure: Failure) {
         self.update(|state| state.failure = Some(failure));
+    }
+
+    /// Something failed that is made up for later: what failed for good is told before it.
+    pub(super) fn fail_for_now(&self, failure: Failure) {
+        self.update(|state| {
+            state.failure.get_or_insert(failure);
+        });
+    }
+
+    /// What was settled of partitions that leave could not be committed.
+    pub(super) fn uncommitted(&self, failure: Failure) {
+        self.update(|state| {
+            if state.stop {
+                state.uncommitted = Some(failure);
+            } else {
+                state.failure = Some(failure);
+            }
+        });
+    }
+
+    /// Why the commit at the end failed, if it did.
+    pub(super) fn last_uncommitted(&self) -> Option<Failure> {
+        self.lock().uncommitted.take()
+    }
+
+    /// Whether no broker is reached, as far as the client said.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.lock().connected == Some(false)
     }
 
     /// Partitions were assigned.

@@ -14,6 +14,7 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
 
+use super::commit::commit_stored;
 use super::shared::{Fetched, Next, Shared};
 use crate::error::{code_of, is_alert, is_refusal};
 use crate::headers;
@@ -38,6 +39,8 @@ const QUESTION: Duration = Duration::from_millis(200);
 pub(super) struct Callbacks {
     pub(super) shared: Arc<Shared>,
     pub(super) revoke_timeout: Duration,
+    /// Whether what is settled is committed; not by a reader that only looks.
+    pub(super) commits: bool,
     pub(super) topic: Box<str>,
     pub(super) tokens: TokenSource,
 }
@@ -101,7 +104,12 @@ impl ConsumerContext for Callbacks {
             } else {
                 self.revoke_timeout
             };
-            self.shared.revoked(&partitions, Instant::now() + time);
+            let by = Instant::now() + time;
+            self.shared.revoked(&partitions, by);
+            // Without a broker it would only wait: then the client's own commit does, behind it.
+            if self.commits && !lost && !self.shared.is_cut_off() {
+                self.commit(client, &partitions, by);
+            }
         }
     }
 
@@ -130,7 +138,19 @@ impl ConsumerContext for Callbacks {
             // Nothing was stored since the last commit.
             Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) | Ok(()) => {}
             // The next commit holds what this one did.
-            Err(error) => report(&self.shared, Err(error)),
+            Err(error) => self.shared.fail_for_now(failure(&error)),
+        }
+    }
+}
+
+impl Callbacks {
+    fn commit(&self, client: &Client, partitions: &[i32], by: Instant) {
+        if let Err(error) = commit_stored(client, by) {
+            let message = format!(
+                "{error}; what was settled of {partitions:?} since the last commit comes again"
+            );
+            self.shared
+                .uncommitted(Failure::retry("commit to", message));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received, Settled, Verdict};
-use baler_connector_kafka::KafkaConfig;
+use baler_connector_kafka::{KafkaConfig, RequestFault, RequestKind};
 use baler_connector_testkit::{
     ChunkSource, Medium, PATIENCE, Pump, Tap, drive, read_label, within_patience,
 };
@@ -34,20 +34,34 @@ fn reader_that_joins_and_reader_that_leaves_lose_nothing() {
     taps.push(Tap::new(kafka.reader_with(kafka.config())));
     let mut sent = 200;
     // Chunks go on flowing while the partitions move.
-    let by = Instant::now() + PATIENCE;
+    // The mock sends a member back that is late, for five seconds each time.
+    let by = Instant::now() + PATIENCE * 2;
     while taps[1].received().is_empty() {
         assert!(Instant::now() < by, "the second gets nothing");
         pump[0].push(chunks(&mut source, 40));
         sent += 40;
+        // A partition of the mock keeps no more than 5 MiB.
+        let next = Instant::now() + Duration::from_millis(50);
         drive("all is confirmed", &mut pump, &mut taps, |pumps, _| {
-            pumps[0].is_done()
+            pumps[0].is_done() && Instant::now() >= next
         });
     }
     drive("both have all", &mut pump, &mut taps, |_, taps| {
         distinct(taps) == sent
     });
+    for tap in &taps {
+        assert_eq!(tap.received().len(), tap.distinct(), "twice at one reader");
+    }
+    // What was settled in time comes twice only if the group did not let it be committed. The mock
+    // does so for as long as it waits for members, which brokers do not, if the new member learns
+    // its partitions after the old one; then the old one says so.
     let total: usize = taps.iter().map(|tap| tap.received().len()).sum();
-    assert_eq!(total, sent, "what was settled in time does not come twice");
+    let told = |tap: &Tap| tap.errors().iter().any(|it| it.operation == "commit to");
+    assert!(
+        total == sent || told(&taps[0]),
+        "{total} instead of {sent}: {:?}",
+        taps[0].errors()
+    );
 
     let (first, report) = taps
         .remove(0)
@@ -135,6 +149,67 @@ fn reader_whose_owner_is_slow_stays_in_its_group() {
         |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 20,
     );
     assert_eq!(tap.received().len(), 20, "it was not thrown out");
+}
+
+#[test]
+fn commit_that_is_refused_while_the_group_changes_is_tried_again() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    // The commit at the end is the only one.
+    let config = kafka.config_with(&[("auto.commit.interval.ms", "60000")]);
+    let mut tap = Tap::new(kafka.reader_with(config));
+    let mut source = ChunkSource::new(1);
+    pump.push(chunks(&mut source, 16));
+    drive(
+        "all arrives",
+        std::slice::from_mut(&mut pump),
+        std::slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 16,
+    );
+    let refused = [RequestFault::RebalanceInProgress; 5];
+    let commit = RequestKind::OffsetCommit;
+    kafka.cluster.fail_requests(commit, &refused).unwrap();
+    let (_, report) = tap.close(Instant::now() + Duration::from_secs(10));
+    assert!(report.error.is_none(), "{report:?}");
+
+    let mut next = Tap::new(kafka.reader_with(kafka.config()));
+    pump.push(chunks(&mut source, 16));
+    drive(
+        "what follows arrives",
+        std::slice::from_mut(&mut pump),
+        std::slice::from_mut(&mut next),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 16,
+    );
+    assert!(next.received().iter().all(|label| label.sequence >= 2));
+}
+
+#[test]
+fn commit_that_stays_refused_is_told_and_what_it_held_comes_again() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let config = kafka.config_with(&[("auto.commit.interval.ms", "60000")]);
+    let config = config.revoke_timeout(Duration::from_millis(200));
+    let mut tap = Tap::new(kafka.reader_with(config));
+    pump.push(chunks(&mut ChunkSource::new(1), 16));
+    drive(
+        "all arrives",
+        std::slice::from_mut(&mut pump),
+        std::slice::from_mut(&mut tap),
+        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 16,
+    );
+    let refused = [RequestFault::RebalanceInProgress; 12];
+    let commit = RequestKind::OffsetCommit;
+    kafka.cluster.fail_requests(commit, &refused).unwrap();
+    let (_, report) = tap.close(Instant::now() + Duration::from_secs(10));
+    let error = report.error.expect("it is told").to_string();
+    assert!(error.contains("comes again"), "{error}");
+    kafka.cluster.stop_failing(commit).unwrap();
+
+    let mut next = Tap::new(kafka.reader_with(kafka.config()));
+    within_patience("all comes again", || {
+        next.poll(Duration::from_millis(10));
+        (next.distinct() == 16).then_some(())
+    });
 }
 
 #[test]
