@@ -57,12 +57,14 @@ impl Interned {
 
     /// The string behind the handle.
     pub fn as_str(self) -> &'static str {
+        self.text().unwrap_or("")
+    }
+
+    /// The string behind the handle, if there is one with its number.
+    pub(crate) fn text(self) -> Option<&'static str> {
         let guard = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-        guard
-            .as_ref()
-            .zip(usize::try_from(self.0).ok())
-            .and_then(|(table, index)| table.strings.get(index).copied())
-            .unwrap_or("")
+        let index = usize::try_from(self.0).ok()?;
+        guard.as_ref()?.strings.get(index).copied()
     }
 
     /// The handle's number, dense from 0 in order of interning.

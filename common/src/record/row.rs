@@ -198,7 +198,10 @@ impl<'a> RowReader<'a> {
     }
 
     pub(super) fn take(&mut self, len: u32) -> Result<&'a [u8], RowEnds> {
-        let len = usize::try_from(len).map_err(|_| RowEnds)?;
+        self.take_bytes(usize::try_from(len).map_err(|_| RowEnds)?)
+    }
+
+    pub(super) fn take_bytes(&mut self, len: usize) -> Result<&'a [u8], RowEnds> {
         let (head, rest) = self.rest.split_at_checked(len).ok_or(RowEnds)?;
         self.rest = rest;
         Ok(head)

@@ -1,28 +1,103 @@
 //! Filling a batch, row by row.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::column::{BytesColumn, Column, OptionalColumn, RecordColumn};
-use super::strings::{StringIndex, StringTable};
-use super::{RecordBatch, Table};
+use super::column::Column;
+use super::flat::FlatRows;
+use super::string_index::StringIndex;
+use super::type_index::TypeIndex;
+use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
-use crate::record::intern::Interned;
 use crate::record::reference::RecordRef;
-use crate::record::row::{INTERNED, RowEnds, RowReader, RowWriter};
-use crate::record::schema::{FieldType, Fingerprint, Schema};
+use crate::record::row::{RowEnds, RowWriter};
+use crate::record::schema::Schema;
 use crate::record::{NO_TIMESTAMP, Record};
+
+/// How many bytes a record's timestamp is counted as.
+const TIME_BYTES: usize = 8;
 
 /// Collects records into a [`RecordBatch`]; reused from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct BatchBuilder {
-    batch: RecordBatch,
-    index: StringIndex,
-    /// Positions in `batch.tables` by fingerprint; more than one only when fingerprints collide.
-    tables: HashMap<Fingerprint, Vec<u32>>,
-    last_table: Option<u32>,
+    /// What is being filled; locked only by who looks at it, see [`BatchBuilder::batch`].
+    filling: Mutex<Filling>,
+    /// The batch, taken out of `filling` to be looked at, until the next change.
+    looked_at: OnceLock<RecordBatch>,
+    strings: StringIndex,
+    types: TypeIndex,
+    /// Tables of the batch before, for their memory.
+    spare: Vec<(Table, Option<FlatRows>)>,
+    records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
+}
+
+/// A batch and the rows of its flat types that are not in its columns yet.
+#[derive(Debug, Default)]
+struct Filling {
+    batch: RecordBatch,
+    /// One a table; nothing for types that are not flat.
+    rows: Vec<Option<FlatRows>>,
+}
+
+impl Filling {
+    /// The position of a type's table, made when it is new. A table that stays empty because its
+    /// first row is refused does no harm: serializers leave empty tables out.
+    #[cold]
+    fn table_for(
+        &mut self,
+        schema: &Arc<Schema>,
+        types: &mut TypeIndex,
+        spare: &mut Vec<(Table, Option<FlatRows>)>,
+    ) -> usize {
+        if let Some(known) = types.find(schema, &self.batch.tables) {
+            return known;
+        }
+        let number = self.batch.tables.len();
+        let is_it = |(table, _): &(Table, _)| Arc::ptr_eq(&table.schema, schema);
+        let (table, rows) = match spare.iter().position(is_it) {
+            Some(position) => spare.swap_remove(position),
+            None => (Table::new(Arc::clone(schema)), FlatRows::new(schema)),
+        };
+        self.batch.tables.push(table);
+        self.rows.push(rows);
+        types.add(schema, number);
+        number
+    }
+
+    /// Adds a row to this table.
+    fn push(
+        &mut self,
+        number: usize,
+        timestamp: i64,
+        row: &[u8],
+        index: &mut StringIndex,
+    ) -> Result<(), PushError> {
+        let RecordBatch {
+            strings, tables, ..
+        } = &mut self.batch;
+        if let Some(Some(rows)) = self.rows.get_mut(number) {
+            if rows.is_full()
+                && let Some(table) = tables.get_mut(number)
+            {
+                rows.make_room(table);
+            }
+            return rows.push(row, timestamp, strings, index);
+        }
+        let table = tables.get_mut(number).ok_or(PushError::Full)?;
+        nested::push(table, row, strings, index)?;
+        table.timestamps.push(timestamp);
+        Ok(())
+    }
+
+    /// Turns all rows into columns.
+    fn flush(&mut self) {
+        for (table, rows) in self.batch.tables.iter_mut().zip(&mut self.rows) {
+            if let Some(rows) = rows {
+                rows.flush(table);
+            }
+        }
+    }
 }
 
 /// Why a record could not be added; the batch is as it was before.
@@ -51,42 +126,67 @@ impl BatchBuilder {
 
     /// What was collected so far.
     pub fn batch(&self) -> &RecordBatch {
-        &self.batch
+        self.looked_at.get_or_init(|| {
+            let mut filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
+            filling.flush();
+            std::mem::take(&mut filling.batch)
+        })
     }
 
     /// How many records were collected.
     pub fn len(&self) -> usize {
-        self.batch.len()
+        self.records
     }
 
     /// Whether nothing was collected.
     pub fn is_empty(&self) -> bool {
-        self.batch.is_empty()
+        self.records == 0
     }
 
     /// How many bytes the rows had, plus those of the distinct strings: an upper estimate of
     /// what a serializer will make of them.
     pub fn estimated_bytes(&self) -> usize {
-        self.row_bytes
-            .saturating_add(self.batch.strings.text_bytes())
+        self.row_bytes.saturating_add(self.strings.text_bytes())
     }
 
     /// Removes every record, keeping the memory for rows of the same types.
     pub fn clear(&mut self) {
-        self.batch.strings.clear();
-        self.batch.tables.clear();
-        self.batch.order.clear();
-        self.index.clear();
-        self.tables.clear();
-        self.last_table = None;
-        self.row_bytes = 0;
+        let Filling { batch, rows } = filling(&mut self.filling, &mut self.looked_at);
+        batch.strings.clear();
+        batch.order.clear();
+        // Types that are not in this batch have had no row for a whole one.
+        self.spare.clear();
+        self.spare
+            .extend(batch.tables.drain(..).zip(rows.drain(..)));
+        for (table, rows) in &mut self.spare {
+            table.timestamps.clear();
+            table.columns.iter_mut().for_each(Column::clear);
+            if let Some(rows) = rows {
+                rows.clear();
+            }
+        }
+        self.forget();
     }
 
     /// Gives the batch away and starts anew.
     pub fn take(&mut self) -> RecordBatch {
-        let batch = std::mem::take(&mut self.batch);
-        self.clear();
+        let filling = filling(&mut self.filling, &mut self.looked_at);
+        filling.flush();
+        let batch = std::mem::take(&mut filling.batch);
+        let tables = batch.tables.iter();
+        let tables = tables.map(|table| Table::new(Arc::clone(&table.schema)));
+        self.spare.clear();
+        self.spare.extend(tables.zip(filling.rows.drain(..)));
+        self.forget();
         batch
+    }
+
+    /// Starts anew but for the batch.
+    fn forget(&mut self) {
+        self.strings.clear();
+        self.types.clear();
+        self.records = 0;
+        self.row_bytes = 0;
     }
 
     /// Adds a typed record.
@@ -150,175 +250,33 @@ impl BatchBuilder {
         timestamp: i64,
         row: &[u8],
     ) -> Result<(), PushError> {
-        let number = self.table_for(schema)?;
-        let before = self.batch.len();
-        let RecordBatch {
-            strings,
-            tables,
-            order,
-        } = &mut self.batch;
-        let index = usize::try_from(number).map_err(|_| PushError::Full)?;
-        let several = tables.len() > 1;
-        let table = tables.get_mut(index).ok_or(PushError::Full)?;
-        let rows = table.len();
-        if let Err(error) = push_fields(table, row, strings, &mut self.index) {
-            table
-                .columns
-                .iter_mut()
-                .for_each(|column| column.truncate(rows));
-            return Err(error);
-        }
-        table.timestamps.push(timestamp);
-        if several {
-            // The records before the second type appeared were all of the first.
-            order.resize(before, 0);
-            order.push(number);
-        }
-        self.row_bytes = self.row_bytes.saturating_add(row.len()).saturating_add(8);
-        Ok(())
-    }
-
-    /// The table for this type, made when it is new. A table that stays empty because its first
-    /// row was refused does no harm: serializers leave empty tables out.
-    fn table_for(&mut self, schema: &Arc<Schema>) -> Result<u32, PushError> {
-        let is_it = |tables: &[Table], number: u32| {
-            usize::try_from(number)
-                .ok()
-                .and_then(|index| tables.get(index))
-                .is_some_and(|table| Arc::ptr_eq(&table.schema, schema) || table.schema == *schema)
-        };
-        if let Some(last) = self.last_table
-            && is_it(&self.batch.tables, last)
-        {
-            return Ok(last);
-        }
-        let numbers = self.tables.entry(schema.fingerprint()).or_default();
-        let known = numbers
-            .iter()
-            .copied()
-            .find(|number| is_it(&self.batch.tables, *number));
-        let number = match known {
+        let filling = filling(&mut self.filling, &mut self.looked_at);
+        let number = match self.types.recent(schema) {
             Some(number) => number,
-            None => {
-                let number = u32::try_from(self.batch.tables.len()).map_err(|_| PushError::Full)?;
-                self.batch.tables.push(Table::new(Arc::clone(schema)));
-                numbers.push(number);
-                number
-            }
+            None => filling.table_for(schema, &mut self.types, &mut self.spare),
         };
-        self.last_table = Some(number);
-        Ok(number)
-    }
-}
-
-fn push_fields(
-    table: &mut Table,
-    row: &[u8],
-    strings: &mut StringTable,
-    index: &mut StringIndex,
-) -> Result<(), PushError> {
-    let mut row = RowReader::new(row);
-    for (column, field) in table.columns.iter_mut().zip(table.schema.fields()) {
-        push_value(column, field.field_type(), &mut row, strings, index)?;
-    }
-    if row.is_empty() {
+        filling.push(number, timestamp, row, &mut self.strings)?;
+        let RecordBatch { tables, order, .. } = &mut filling.batch;
+        if tables.len() > 1 {
+            // The records before the second type appeared were all of the first.
+            order.resize(self.records, 0);
+            order.push(u32::try_from(number).unwrap_or(u32::MAX));
+        }
+        self.records = self.records.saturating_add(1);
+        // A slice has at most half of all bytes there can be.
+        self.row_bytes = self.row_bytes.saturating_add(row.len() + TIME_BYTES);
         Ok(())
-    } else {
-        Err(PushError::Malformed)
     }
 }
 
-fn push_value(
-    column: &mut Column,
-    field_type: &FieldType,
-    row: &mut RowReader<'_>,
-    strings: &mut StringTable,
-    index: &mut StringIndex,
-) -> Result<(), PushError> {
-    match (column, field_type) {
-        (Column::Bool(values), FieldType::Bool) => match row.u8()? {
-            byte @ (0 | 1) => values.push(byte == 1),
-            _ => return Err(PushError::Malformed),
-        },
-        (Column::Signed(values), FieldType::I8) => values.push(row.i8()?.into()),
-        (Column::Signed(values), FieldType::I16) => values.push(row.i16()?.into()),
-        (Column::Signed(values), FieldType::I32) => values.push(row.i32()?.into()),
-        (Column::Signed(values), FieldType::I64) => values.push(row.i64()?),
-        (Column::Unsigned(values), FieldType::U8) => values.push(row.u8()?.into()),
-        (Column::Unsigned(values), FieldType::U16) => values.push(row.u16()?.into()),
-        (Column::Unsigned(values), FieldType::U32) => values.push(row.u32()?.into()),
-        (Column::Unsigned(values), FieldType::U64) => values.push(row.u64()?),
-        (Column::F32(values), FieldType::F32) => values.push(row.u32()?),
-        (Column::F64(values), FieldType::F64) => values.push(row.u64()?),
-        (Column::Char(values), FieldType::Char) => {
-            values.push(char::from_u32(row.u32()?).ok_or(PushError::Malformed)?);
-        }
-        (Column::String(values), FieldType::String) => {
-            values.push(string_id(row, strings, index)?);
-        }
-        (Column::Enum(values), FieldType::Enum(enum_type)) => {
-            let number = row.u32()?;
-            if enum_type.variant(number).is_none() {
-                return Err(PushError::Malformed);
-            }
-            values.push(number);
-        }
-        (Column::Bytes(column), FieldType::Bytes) => push_bytes(column, row)?,
-        (Column::Optional(column), FieldType::Optional(inner)) => match row.u8()? {
-            0 => column.positions.push(OptionalColumn::ABSENT),
-            1 => {
-                let position = u32::try_from(column.present.len())
-                    .ok()
-                    .filter(|position| *position != OptionalColumn::ABSENT)
-                    .ok_or(PushError::Full)?;
-                push_value(&mut column.present, inner, row, strings, index)?;
-                column.positions.push(position);
-            }
-            _ => return Err(PushError::Malformed),
-        },
-        (Column::List(column), FieldType::List(inner)) => {
-            for _ in 0..row.u32()? {
-                push_value(&mut column.items, inner, row, strings, index)?;
-            }
-            column
-                .ends
-                .push(u32::try_from(column.items.len()).map_err(|_| PushError::Full)?);
-        }
-        (Column::Record(RecordColumn { len, fields }), FieldType::Record(schema)) => {
-            for (column, field) in fields.iter_mut().zip(schema.fields()) {
-                push_value(column, field.field_type(), row, strings, index)?;
-            }
-            *len = len.saturating_add(1);
-        }
-        _ => return Err(PushError::Malformed),
+/// What is being filled, with the batch in it.
+fn filling<'a>(
+    filling: &'a mut Mutex<Filling>,
+    looked_at: &mut OnceLock<RecordBatch>,
+) -> &'a mut Filling {
+    let filling = filling.get_mut().unwrap_or_else(PoisonError::into_inner);
+    if let Some(batch) = looked_at.take() {
+        filling.batch = batch;
     }
-    Ok(())
-}
-
-fn push_bytes(column: &mut BytesColumn, row: &mut RowReader<'_>) -> Result<(), PushError> {
-    let length = row.u32()?;
-    let bytes = row.take(length)?;
-    let end = column
-        .data
-        .len()
-        .checked_add(bytes.len())
-        .ok_or(PushError::Full)?;
-    column
-        .ends
-        .push(u32::try_from(end).map_err(|_| PushError::Full)?);
-    column.data.extend_from_slice(bytes);
-    Ok(())
-}
-
-fn string_id(
-    row: &mut RowReader<'_>,
-    strings: &mut StringTable,
-    index: &mut StringIndex,
-) -> Result<u32, PushError> {
-    let tag = row.u32()?;
-    if tag & INTERNED != 0 {
-        let handle = Interned::from_number(tag & !INTERNED);
-        return index.interned_id(handle, strings);
-    }
-    index.id(row.take(tag)?, strings)
+    filling
 }

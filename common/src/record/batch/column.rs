@@ -145,6 +145,11 @@ impl Column {
         self.len() == 0
     }
 
+    /// Removes every value, keeping the memory.
+    pub(super) fn clear(&mut self) {
+        self.truncate(0);
+    }
+
     /// Keeps the first `len` values.
     pub fn truncate(&mut self, len: usize) {
         match self {

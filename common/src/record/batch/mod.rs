@@ -4,8 +4,15 @@
 
 mod builder;
 mod column;
+mod flat;
+mod nested;
+mod string_index;
 mod strings;
+mod type_index;
 mod typed;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -1,0 +1,307 @@
+//! Rows whose fields have one width each, as soon as their strings are ids: copied as they are, and
+//! turned into columns many at a time.
+
+use super::Table;
+use super::builder::PushError;
+use super::column::Column;
+use super::nested::string_id;
+use super::string_index::StringIndex;
+use super::strings::StringTable;
+use crate::record::intern::Interned;
+use crate::record::row::{INTERNED, RowReader};
+use crate::record::schema::{FieldType, Schema};
+
+/// How many bytes of rows wait to become columns at most: they stay in the processor's first cache.
+const STAGED_BYTES: usize = 8 << 10;
+
+/// How many rows wait at first.
+const FIRST_ROWS: usize = 16;
+
+/// How many bytes the timestamp has that follows each waiting row.
+const TIME_BYTES: usize = 8;
+
+/// The rows of one type that are not columns yet.
+#[derive(Debug)]
+pub(super) struct FlatRows {
+    /// How many bytes a row has once its strings are ids, and with its timestamp behind it.
+    bytes: usize,
+    timed_bytes: usize,
+    /// Where each field is in a row.
+    offsets: Box<[usize]>,
+    /// Where those are that are strings.
+    strings: Box<[usize]>,
+    /// What to check, and where.
+    checks: Box<[(usize, Check)]>,
+    /// What is before each string, and behind the last one.
+    gaps: Box<[Gap]>,
+    /// The first `waiting` bytes are rows.
+    rows: Vec<u8>,
+    waiting: usize,
+}
+
+/// The fields between two strings.
+#[derive(Debug, Default)]
+struct Gap {
+    bytes: usize,
+    /// What to check, and where in the gap.
+    checks: Vec<(usize, Check)>,
+}
+
+/// What the bytes of a value must be.
+#[derive(Debug, Clone, Copy)]
+enum Check {
+    /// 0 or 1.
+    Bool,
+    /// A Unicode scalar value.
+    Char,
+    /// Below the number of variants.
+    Variant(usize),
+}
+
+impl FlatRows {
+    /// For the rows of this type, if all its fields have one width each.
+    pub(super) fn new(schema: &Schema) -> Option<Self> {
+        let mut bytes = 0;
+        let (mut offsets, mut strings, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+        let mut gaps = Vec::new();
+        let mut gap = Gap::default();
+        for field in schema.fields() {
+            let width = width(field.field_type())?;
+            offsets.push(bytes);
+            if *field.field_type() == FieldType::String {
+                strings.push(bytes);
+                gaps.push(std::mem::take(&mut gap));
+            } else {
+                if let Some(check) = Check::of(field.field_type()) {
+                    checks.push((bytes, check));
+                    gap.checks.push((gap.bytes, check));
+                }
+                gap.bytes += width;
+            }
+            bytes += width;
+        }
+        gaps.push(gap);
+        Some(Self {
+            bytes,
+            timed_bytes: bytes + TIME_BYTES,
+            offsets: offsets.into(),
+            strings: strings.into(),
+            checks: checks.into(),
+            gaps: gaps.into(),
+            rows: vec![0; FIRST_ROWS * (bytes + TIME_BYTES)],
+            waiting: 0,
+        })
+    }
+
+    /// Whether there is no room for another row before [`Self::make_room`].
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() - self.waiting < self.timed_bytes
+    }
+
+    /// Adds a row; what is refused leaves nothing behind.
+    ///
+    /// # Errors
+    ///
+    /// See [`PushError`].
+    pub(super) fn push(
+        &mut self,
+        row: &[u8],
+        timestamp: i64,
+        strings: &mut StringTable,
+        index: &mut StringIndex,
+    ) -> Result<(), PushError> {
+        let end = self.waiting + self.timed_bytes;
+        let slot = self.rows.get_mut(self.waiting..end);
+        let slot = slot.and_then(<[u8]>::split_last_chunk_mut);
+        let (fields, time) = slot.ok_or(PushError::Full)?;
+        // The usual row is copied, then ids take the place of handles.
+        let usual = row.len() == fields.len()
+            && self.checks.iter().all(|(at, check)| check.passes(row, *at))
+            && {
+                fields.copy_from_slice(row);
+                name_interned(fields, &self.strings, strings, index)?
+            };
+        if !usual {
+            copy_by_gaps(fields, &self.gaps, row, strings, index)?;
+        }
+        *time = timestamp.to_le_bytes();
+        self.waiting = end;
+        Ok(())
+    }
+
+    /// Turns the rows into columns, and gets more memory if there is little.
+    #[cold]
+    pub(super) fn make_room(&mut self, table: &mut Table) {
+        self.flush(table);
+        if self.rows.len() < STAGED_BYTES {
+            self.rows.resize(2 * self.rows.len(), 0);
+        }
+    }
+
+    /// Turns the rows into columns of their table.
+    pub(super) fn flush(&mut self, table: &mut Table) {
+        let rows = self.rows.get(..self.waiting).unwrap_or_default();
+        if rows.is_empty() {
+            return;
+        }
+        let fields = table.schema.fields().iter().zip(&self.offsets);
+        for (column, (field, offset)) in table.columns.iter_mut().zip(fields) {
+            let values = Values {
+                rows,
+                stride: self.timed_bytes,
+                offset: *offset,
+            };
+            values.append_to(column, field.field_type());
+        }
+        let times = Values {
+            rows,
+            stride: self.timed_bytes,
+            offset: self.bytes,
+        };
+        times.extend(&mut table.timestamps, i64::from_le_bytes);
+        self.waiting = 0;
+    }
+
+    /// Forgets the rows, keeping the memory.
+    pub(super) fn clear(&mut self) {
+        self.waiting = 0;
+    }
+}
+
+/// Puts ids in the place of the handles of interned strings; `false` when one is not interned.
+fn name_interned(
+    fields: &mut [u8],
+    at: &[usize],
+    strings: &mut StringTable,
+    index: &mut StringIndex,
+) -> Result<bool, PushError> {
+    for at in at {
+        let slot = fields
+            .get_mut(*at..)
+            .and_then(|rest| rest.first_chunk_mut());
+        let slot = slot.ok_or(PushError::Malformed)?;
+        let tag = u32::from_le_bytes(*slot);
+        if tag & INTERNED == 0 {
+            return Ok(false);
+        }
+        let handle = Interned::from_number(tag & !INTERNED);
+        *slot = index.interned_id(handle, strings)?.to_le_bytes();
+    }
+    Ok(true)
+}
+
+/// Copies a row of any kind.
+#[inline(never)]
+fn copy_by_gaps(
+    mut fields: &mut [u8],
+    gaps: &[Gap],
+    row: &[u8],
+    strings: &mut StringTable,
+    index: &mut StringIndex,
+) -> Result<(), PushError> {
+    let mut row = RowReader::new(row);
+    for gap in gaps {
+        let left = std::mem::take(&mut fields);
+        let (to, left) = left
+            .split_at_mut_checked(gap.bytes)
+            .ok_or(PushError::Malformed)?;
+        let from = row.take_bytes(gap.bytes)?;
+        if !gap.checks.iter().all(|(at, check)| check.passes(from, *at)) {
+            return Err(PushError::Malformed);
+        }
+        to.copy_from_slice(from);
+        // Behind the last gap there is no string.
+        if let Some((to, left)) = left.split_first_chunk_mut() {
+            *to = string_id(&mut row, strings, index)?.to_le_bytes();
+            fields = left;
+        }
+    }
+    if row.is_empty() {
+        Ok(())
+    } else {
+        Err(PushError::Malformed)
+    }
+}
+
+impl Check {
+    fn of(field_type: &FieldType) -> Option<Self> {
+        match field_type {
+            FieldType::Bool => Some(Self::Bool),
+            FieldType::Char => Some(Self::Char),
+            FieldType::Enum(enum_type) => Some(Self::Variant(enum_type.variants().len())),
+            _ => None,
+        }
+    }
+
+    /// Whether a value stands there.
+    fn passes(self, row: &[u8], at: usize) -> bool {
+        let mut value = RowReader::new(row.get(at..).unwrap_or_default());
+        match self {
+            Self::Bool => value.u8().is_ok_and(|byte| byte <= 1),
+            Self::Char => value.u32().is_ok_and(|code| char::from_u32(code).is_some()),
+            Self::Variant(variants) => value
+                .u32()
+                .is_ok_and(|number| usize::try_from(number).is_ok_and(|number| number < variants)),
+        }
+    }
+}
+
+/// How many bytes a value has in a row; `None` if that depends on the value. Strings have the
+/// width of their ids.
+fn width(field_type: &FieldType) -> Option<usize> {
+    Some(match field_type {
+        FieldType::Bool | FieldType::I8 | FieldType::U8 => 1,
+        FieldType::I16 | FieldType::U16 => 2,
+        FieldType::I32 | FieldType::U32 | FieldType::F32 => 4,
+        FieldType::Char | FieldType::Enum(_) | FieldType::String => 4,
+        FieldType::I64 | FieldType::U64 | FieldType::F64 => 8,
+        FieldType::Bytes | FieldType::Optional(_) | FieldType::List(_) | FieldType::Record(_) => {
+            return None;
+        }
+    })
+}
+
+/// One field of many rows.
+struct Values<'a> {
+    rows: &'a [u8],
+    stride: usize,
+    offset: usize,
+}
+
+impl Values<'_> {
+    fn append_to(&self, column: &mut Column, field_type: &FieldType) {
+        match column {
+            Column::Bool(values) => self.extend(values, |[byte]: [u8; 1]| byte == 1),
+            Column::Char(values) => self.extend(values, |code| {
+                char::from_u32(u32::from_le_bytes(code)).unwrap_or_default()
+            }),
+            Column::Enum(values) | Column::F32(values) | Column::String(values) => {
+                self.extend(values, u32::from_le_bytes);
+            }
+            Column::F64(values) => self.extend(values, u64::from_le_bytes),
+            Column::Signed(values) => match field_type {
+                FieldType::I8 => self.extend(values, |it| i8::from_le_bytes(it).into()),
+                FieldType::I16 => self.extend(values, |it| i16::from_le_bytes(it).into()),
+                FieldType::I32 => self.extend(values, |it| i32::from_le_bytes(it).into()),
+                _ => self.extend(values, i64::from_le_bytes),
+            },
+            Column::Unsigned(values) => match field_type {
+                FieldType::U8 => self.extend(values, |it| u8::from_le_bytes(it).into()),
+                FieldType::U16 => self.extend(values, |it| u16::from_le_bytes(it).into()),
+                FieldType::U32 => self.extend(values, |it| u32::from_le_bytes(it).into()),
+                _ => self.extend(values, u64::from_le_bytes),
+            },
+            // Types with such columns are not flat.
+            Column::Bytes(_) | Column::List(_) | Column::Optional(_) | Column::Record(_) => {}
+        }
+    }
+
+    fn extend<T, const BYTES: usize>(&self, to: &mut Vec<T>, value: impl Fn([u8; BYTES]) -> T) {
+        let offset = self.offset;
+        let values = self.rows.chunks_exact(self.stride).map(|row| {
+            let bytes = row.get(offset..).and_then(|rest| rest.first_chunk());
+            value(bytes.copied().unwrap_or([0; BYTES]))
+        });
+        to.extend(values);
+    }
+}

@@ -1,0 +1,365 @@
+//! Which strings a batch has already.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use super::builder::PushError;
+use super::strings::StringTable;
+use crate::record::intern::Interned;
+
+/// Finds the ids of strings while a batch is filled.
+///
+/// Open addressing over the text that the table keeps anyway: a string of a row is neither copied,
+/// nor looked at for valid UTF-8 if it is there, and a chunk frees nothing. (A `HashMap` of boxed
+/// strings took a sixth of the collector's time.)
+#[derive(Debug)]
+pub(super) struct StringIndex {
+    /// A power of two of them, or none; at most half are in use.
+    slots: Vec<Slot>,
+    used: usize,
+    /// What no one who chooses strings knows: else some could be made that all have one hash.
+    secret: [u64; 2],
+    /// By number of the interned string: the batch that has it, and its id there.
+    interned: Vec<(u32, u32)>,
+    /// By number of the interned string: what is known of it from any batch.
+    texts: Vec<Known>,
+    /// Counts the batches, so that nothing has to be wiped between them; never 0.
+    batch: u32,
+    /// How many bytes the strings have together.
+    text_bytes: usize,
+}
+
+/// What is known of an interned string.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    text: Option<&'static str>,
+    hash: u64,
+}
+
+/// A place for a string.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    /// The string's id + 1, or 0 if the place is free.
+    next_id: u32,
+    /// The upper half of its hash, so that seldom another string is compared.
+    tag: u32,
+}
+
+/// How many slots there are as soon as there is a string.
+const FIRST_SLOTS: usize = 256;
+
+impl Default for StringIndex {
+    fn default() -> Self {
+        // The standard library's keys are random for each process.
+        let state = RandomState::new();
+        Self {
+            slots: Vec::new(),
+            used: 0,
+            secret: [0_u8, 1].map(|number| state.hash_one(number)),
+            interned: Vec::new(),
+            texts: Vec::new(),
+            batch: 1,
+            text_bytes: 0,
+        }
+    }
+}
+
+impl StringIndex {
+    /// The id of a string, which is added to the table if it is new.
+    ///
+    /// # Errors
+    ///
+    /// See [`PushError`].
+    pub(super) fn id(&mut self, bytes: &[u8], table: &mut StringTable) -> Result<u32, PushError> {
+        let hash = hash(bytes, self.secret);
+        match self.find(bytes, hash, table) {
+            Ok(id) => Ok(id),
+            Err(place) => {
+                let string = std::str::from_utf8(bytes).map_err(|_| PushError::Malformed)?;
+                self.add(string, hash, place, table)
+            }
+        }
+    }
+
+    /// Looks an interned string up without hashing it, once it was seen in this batch.
+    ///
+    /// # Errors
+    ///
+    /// See [`PushError`]; a number that no string has is malformed.
+    pub(super) fn interned_id(
+        &mut self,
+        handle: Interned,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        let number = usize::try_from(handle.number()).map_err(|_| PushError::Malformed)?;
+        match self.interned.get(number) {
+            Some((batch, id)) if *batch == self.batch => Ok(*id),
+            _ => self.new_interned_id(handle, number, table),
+        }
+    }
+
+    /// The first time in a batch.
+    #[cold]
+    fn new_interned_id(
+        &mut self,
+        handle: Interned,
+        number: usize,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        let known = self.texts.get(number).copied().unwrap_or_default();
+        let (text, hash) = match known.text {
+            Some(text) => (text, known.hash),
+            None => {
+                let text = handle.text().ok_or(PushError::Malformed)?;
+                (text, hash(text.as_bytes(), self.secret))
+            }
+        };
+        let id = match self.find(text.as_bytes(), hash, table) {
+            Ok(id) => id,
+            Err(place) => self.add(text, hash, place, table)?,
+        };
+        if self.interned.len() <= number {
+            // The string is there, so that this is no more than all that are.
+            self.interned.resize(number + 1, (0, 0));
+            self.texts.resize(number + 1, Known::default());
+        }
+        if let Some((interned, known)) = self
+            .interned
+            .get_mut(number)
+            .zip(self.texts.get_mut(number))
+        {
+            *interned = (self.batch, id);
+            let text = Some(text);
+            *known = Known { text, hash };
+        }
+        Ok(id)
+    }
+
+    /// How many bytes the strings have together.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.text_bytes
+    }
+
+    /// The id of a string with this hash, or the place that is free for it.
+    fn find(&mut self, bytes: &[u8], hash: u64, table: &StringTable) -> Result<u32, usize> {
+        if self.used >= self.slots.len() / 2 {
+            self.grow(table);
+        }
+        let tag = upper_half(hash);
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut place = lower_bits(hash, mask);
+        // Ends: half of the slots are free.
+        while let Some(slot) = self.slots.get(place) {
+            let Some(id) = slot.next_id.checked_sub(1) else {
+                break;
+            };
+            if slot.tag == tag && table.get(id).is_some_and(|known| known.as_bytes() == bytes) {
+                return Ok(id);
+            }
+            place = place.wrapping_add(1) & mask;
+        }
+        Err(place)
+    }
+
+    fn add(
+        &mut self,
+        string: &str,
+        hash: u64,
+        place: usize,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        let id = table.push(string).ok_or(PushError::Full)?;
+        self.text_bytes = table.text_bytes();
+        if let Some(slot) = self.slots.get_mut(place) {
+            let next_id = id.checked_add(1).ok_or(PushError::Full)?;
+            let tag = upper_half(hash);
+            *slot = Slot { next_id, tag };
+            self.used = self.used.saturating_add(1);
+        }
+        Ok(id)
+    }
+
+    /// Forgets every string, keeping memory in proportion to what there was.
+    pub(super) fn clear(&mut self) {
+        let few = self.used < self.slots.len() / 16;
+        if few && self.slots.len() > FIRST_SLOTS {
+            // One odd chunk with very many strings must not slow down all that follow.
+            self.slots.truncate(self.slots.len() / 2);
+        }
+        self.slots.fill(Slot::default());
+        self.used = 0;
+        self.text_bytes = 0;
+        self.batch = self.batch.wrapping_add(1);
+        if self.batch == 0 {
+            // After four billion batches the numbers begin anew.
+            self.interned.fill((0, 0));
+            self.batch = 1;
+        }
+    }
+
+    /// Doubles the slots and finds each string its new place.
+    fn grow(&mut self, table: &StringTable) {
+        let count = self.slots.len().saturating_mul(2).max(FIRST_SLOTS);
+        let mask = count.wrapping_sub(1);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); count]);
+        for slot in old.into_iter().filter(|slot| slot.next_id > 0) {
+            let Some(string) = table.get(slot.next_id.wrapping_sub(1)) else {
+                continue;
+            };
+            let mut place = lower_bits(hash(string.as_bytes(), self.secret), mask);
+            while let Some(at) = self.slots.get_mut(place) {
+                if at.next_id == 0 {
+                    *at = slot;
+                    break;
+                }
+                place = place.wrapping_add(1) & mask;
+            }
+        }
+    }
+}
+
+/// Multiplies to 128 bits and folds the halves, 16 bytes at a time, as wyhash does (Wang Yi).
+fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
+    let fold = |a: u64, b: u64| {
+        let product = u128::from(a ^ first).wrapping_mul(u128::from(b ^ second));
+        let [low, high] = [product, product >> 64].map(|half| half & u128::from(u64::MAX));
+        u64::try_from(low ^ high).unwrap_or(0)
+    };
+    // With its length, so that zeros at the end count.
+    let mut hash = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let (pairs, rest) = bytes.as_chunks::<16>();
+    for pair in pairs {
+        let [a, b] = words(pair);
+        hash = fold(hash ^ a, b);
+    }
+    let [a, b] = match bytes.last_chunk::<16>() {
+        _ if rest.is_empty() => return fold(hash, 0),
+        // Some of them for a second time, instead of one by one.
+        Some(last) => words(last),
+        None => {
+            let mut last = [0; 16];
+            last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            words(&last)
+        }
+    };
+    fold(hash ^ a, b)
+}
+
+fn words(bytes: &[u8; 16]) -> [u64; 2] {
+    let (words, _) = bytes.as_chunks::<8>();
+    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+    [word(0), word(1)]
+}
+
+fn upper_half(hash: u64) -> u32 {
+    u32::try_from(hash >> 32).unwrap_or(0)
+}
+
+fn lower_bits(hash: u64, mask: usize) -> usize {
+    // The mask is below 2^33: there are no more strings.
+    usize::try_from(hash).unwrap_or(usize::MAX) & mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_strings_have_one_id_however_many_there_are() {
+        let (mut index, mut table) = (StringIndex::default(), StringTable::new());
+        for round in 0..3 {
+            for number in 0..5_000_u32 {
+                let string = format!("string {number}");
+                let id = index.id(string.as_bytes(), &mut table).unwrap();
+                assert_eq!(id, number, "round {round}");
+            }
+        }
+        assert_eq!(table.len(), 5_000);
+        assert!(index.used * 2 <= index.slots.len());
+    }
+
+    #[test]
+    fn interned_and_inline_strings_share_their_ids() {
+        let (mut index, mut table) = (StringIndex::default(), StringTable::new());
+        let handle = Interned::new("an operation");
+        let inline = index.id(b"an operation", &mut table).unwrap();
+        for _ in 0..2 {
+            assert_eq!(index.interned_id(handle, &mut table), Ok(inline));
+        }
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn interned_string_has_another_id_in_another_batch() {
+        let (mut index, mut table) = (StringIndex::default(), StringTable::new());
+        let [a, b] = ["one operation", "another operation"].map(Interned::new);
+        for order in [[a, b], [b, a], [b, a]] {
+            for (id, handle) in (0..).zip(order) {
+                assert_eq!(index.interned_id(handle, &mut table), Ok(id));
+                assert_eq!(table.get(id), Some(handle.as_str()));
+            }
+            index.clear();
+            table.clear();
+        }
+        // Numbers that begin anew find nothing of four billion batches ago.
+        index.batch = u32::MAX;
+        index.clear();
+        assert_eq!(index.interned_id(b, &mut table), Ok(0));
+    }
+
+    #[test]
+    fn number_that_no_string_has_is_refused_and_takes_no_memory() {
+        let (mut index, mut table) = (StringIndex::default(), StringTable::new());
+        let unknown = Interned::from_number(u32::MAX >> 1);
+        let refused = index.interned_id(unknown, &mut table);
+        assert_eq!(refused, Err(PushError::Malformed));
+        assert!(table.is_empty() && index.interned.is_empty());
+    }
+
+    #[test]
+    fn a_cleared_index_knows_nothing_and_shrinks_after_an_odd_chunk() {
+        let (mut index, mut table) = (StringIndex::default(), StringTable::new());
+        for number in 0..10_000_u32 {
+            index
+                .id(&number.to_le_bytes().map(|byte| byte % 128), &mut table)
+                .unwrap();
+        }
+        let most = index.slots.len();
+        for _ in 0..20 {
+            index.clear();
+            table.clear();
+            assert_eq!(index.id(b"one", &mut table), Ok(0));
+        }
+        assert!(most > 10_000 && index.slots.len() == FIRST_SLOTS);
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_refused_and_leaves_nothing_behind() {
+        let (mut index, mut table) = (StringIndex::default(), StringTable::new());
+        for _ in 0..2 {
+            assert_eq!(
+                index.id(&[0xff, 0xfe], &mut table),
+                Err(PushError::Malformed)
+            );
+        }
+        assert_eq!((table.len(), index.used), (0, 0));
+    }
+
+    #[test]
+    fn strings_that_differ_in_length_or_one_byte_differ_in_their_hash() {
+        let secret = StringIndex::default().secret;
+        let strings: [&[u8]; 9] = [
+            b"",
+            &[0],
+            &[0, 0],
+            b"12345678",
+            b"12345678\0",
+            b"12345679",
+            &[0; 16],
+            &[0; 17],
+            &[0; 32],
+        ];
+        let hashes: std::collections::HashSet<_> =
+            strings.iter().map(|string| hash(string, secret)).collect();
+        assert_eq!(hashes.len(), strings.len());
+    }
+}
