@@ -22,6 +22,7 @@ Endpoints:
   kafka+mock:              three brokers inside this process; they keep 5 MiB a partition
   amqp+private:            a RabbitMQ node of its own; rabbitmq-server must be installed
   amqp://..., kafka://...  yours: the queue or topic is yours to choose, and must be empty
+  tcp://..., file:///...   yours: one consumer listens there, or follows the folder
 
 A run with the same seed and flags makes the same records and injects the same faults in the same \
 order; how processes and threads interleave is up to the machine.")]
@@ -47,8 +48,7 @@ pub(crate) struct VerifyArgs {
     /// How many threads of each producer make records
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) threads: u16,
-    /// How many consumers, each a process; where each reads only its own (tcp, file), as many as
-    /// producers
+    /// How many consumers, each a process; `tcp:` and `file:` have one for each producer
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) consumers: u16,
     /// Put a spool before each producer's writer, in the temporary folder

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{baler, json};
+use crate::support::{baler, file_uri, json};
 
 /// A run whose promise holds, with duplicates and faults as they may be.
 pub(crate) fn holds(to: &str, seed: u64, faults: &str, flags: &[&str]) -> Value {
@@ -82,6 +82,28 @@ fn tcp_keeps_its_promise_with_a_spool_on_a_bad_disk() {
     let faults = "half-open,stall,disk-full,torn-write,consumer-kill,producer-kill";
     let seen = holds("tcp:", 5, faults, &["--spool", "--rounds", "2"]);
     assert!(seen["spooled"].as_u64() > Some(0), "{seen}");
+}
+
+#[test]
+fn tcp_keeps_its_promise_while_the_relay_between_is_killed() {
+    let faults = "broker-down-at-start,broker-kill,broker-restart";
+    let seen = holds("tcp:", 11, faults, &["--rounds", "2"]);
+    assert_eq!(seen["faults"]["broker-kill"], 2);
+}
+
+#[test]
+fn an_address_and_a_folder_of_ones_own_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    drop(listener);
+    for uri in [address, file_uri(folder.path())] {
+        let seen = holds(&uri, 12, "producer-kill,consumer-term", &[]);
+        assert_eq!(
+            (&seen["producers"], &seen["consumers"]),
+            (&2.into(), &1.into())
+        );
+    }
 }
 
 #[test]

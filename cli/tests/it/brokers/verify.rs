@@ -46,6 +46,13 @@ fn kafka_keeps_its_promise_while_producers_come_and_go() {
 }
 
 #[test]
+fn kafka_keeps_its_promise_over_a_bad_network() {
+    let faults = "stall,half-open,reset,slow-link,consumer-slow,overflow";
+    let seen = holds("kafka+mock:", 105, faults, &[]);
+    assert_ne!(seen["dropped"], serde_json::json!({}), "{seen}");
+}
+
+#[test]
 fn rabbitmq_keeps_its_promise_when_it_is_killed_and_restarted() {
     holds(
         "amqp+private:",
@@ -78,6 +85,12 @@ fn rabbitmq_keeps_its_promise_while_it_blocks_and_producers_spool() {
         "blocked,overflow,disk-full,torn-write,producer-kill",
         &["--spool"],
     );
+}
+
+#[test]
+fn a_classic_queue_keeps_its_promise_while_both_sides_come_and_go() {
+    let faults = "producer-term,producer-kill,consumer-term,reset";
+    holds("amqp+private:verify?queue_type=classic", 205, faults, &[]);
 }
 
 #[test]

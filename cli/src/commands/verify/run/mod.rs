@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
         verbose: u8,
         shutdown: &'a Shutdown,
     ) -> Result<Self, Failure> {
-        let stand = stand(args, args.producers)?;
+        let stand = stand(args)?;
         let mut random = Random::new(mix(args.seed));
         let plan = Plan::new(args, &*stand, &mut random)?;
         let board = Board::default();

@@ -36,11 +36,7 @@ impl Plan {
     ) -> Result<Self, Failure> {
         let faults = chosen(args, stand)?;
         let schedule = schedule(&faults, args.rounds, random);
-        let consumers = if stand.pairs() {
-            args.producers
-        } else {
-            args.consumers
-        };
+        let consumers = stand.consumers(args);
         let slices = u64::try_from(schedule.len())
             .unwrap_or(u64::MAX)
             .saturating_add(1);

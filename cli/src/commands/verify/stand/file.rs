@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Scratch, Stand};
-use crate::args::FaultChoice;
+use crate::args::{FaultChoice, VerifyArgs};
 use crate::exit::Failure;
 
 const FAULTS: &[FaultChoice] = &[FaultChoice::DiskFull, FaultChoice::TornWrite];
@@ -41,8 +41,9 @@ impl Stand for Files {
         self.uri(consumer, "consumer=verify&commit_interval=200ms")
     }
 
-    fn pairs(&self) -> bool {
-        true
+    /// Each reads only what the producer with its number writes.
+    fn consumers(&self, args: &VerifyArgs) -> u16 {
+        args.producers
     }
 
     fn folder(&self, producer: usize) -> Option<PathBuf> {

@@ -17,7 +17,6 @@ use baler_faults::{Leash, TcpProxy};
 
 use super::random::Random;
 use crate::args::{FaultChoice, VerifyArgs};
-use crate::endpoint;
 use crate::exit::{Code, Failure};
 
 /// An endpoint under test.
@@ -31,9 +30,9 @@ pub(super) trait Stand {
     /// Where a consumer reads from.
     fn consumer_uri(&self, consumer: u16) -> String;
 
-    /// Whether each consumer reads only what the producer with its number writes.
-    fn pairs(&self) -> bool {
-        false
+    /// How many consumers it has: as many as asked for, unless it says otherwise.
+    fn consumers(&self, args: &VerifyArgs) -> u16 {
+        args.consumers
     }
 
     /// Whether several consumers get what they get in order: those of one queue do not, since what
@@ -174,10 +173,10 @@ impl Drop for Scratch {
 /// # Errors
 ///
 /// The URI is wrong, or what it needs is not there.
-pub(super) fn stand(args: &VerifyArgs, pairs: u16) -> Result<Box<dyn Stand>, Failure> {
+pub(super) fn stand(args: &VerifyArgs) -> Result<Box<dyn Stand>, Failure> {
     let (scheme, rest) = args.to.split_once(':').unwrap_or((&args.to, ""));
     Ok(match (scheme, rest) {
-        ("tcp", "") => Box::new(tcp::Tcp::new(pairs, wants_broker(args))?),
+        ("tcp", "") => Box::new(tcp::Tcp::new(args.producers, wants_broker(args))?),
         ("file", "") => Box::new(file::Files::new()?),
         #[cfg(feature = "kafka")]
         ("kafka+mock", _) => Box::new(kafka::Kafka::new(rest)?),
@@ -188,11 +187,7 @@ pub(super) fn stand(args: &VerifyArgs, pairs: u16) -> Result<Box<dyn Stand>, Fai
                 "null: keeps nothing, so there is nothing to verify",
             ));
         }
-        _ => {
-            // What is wrong with it is said now, once, and not by each process.
-            drop(endpoint::writer(&args.to)?);
-            Box::new(own::Own::new(&args.to))
-        }
+        _ => Box::new(own::Own::new(&args.to)?),
     })
 }
 

@@ -8,7 +8,7 @@ use baler_faults::{Leash, TcpProxy};
 use rustix::process::Signal;
 
 use super::{Harm, Stand, broken};
-use crate::args::FaultChoice;
+use crate::args::{FaultChoice, VerifyArgs};
 use crate::commands::verify::process::{program, signal};
 use crate::exit::Failure;
 
@@ -95,8 +95,9 @@ impl Stand for Tcp {
         format!("tcp://{address}?{SETTINGS}")
     }
 
-    fn pairs(&self) -> bool {
-        true
+    /// Each reads only what the producer with its number writes.
+    fn consumers(&self, args: &VerifyArgs) -> u16 {
+        args.producers
     }
 
     fn network(&self, harm: Harm) {
