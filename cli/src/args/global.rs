@@ -9,6 +9,7 @@ use super::values;
 
 /// What every command takes.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// Say more on standard error: -v what happens, -vv details, -vvv everything
     ///

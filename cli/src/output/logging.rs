@@ -28,10 +28,11 @@ pub(crate) fn start(args: &GlobalArgs) -> Result<(), Failure> {
                  or directives such as baler_monitoring=debug"
             ))
         })?,
+        // What librdkafka logs, the connector tells as an error of its own where it matters.
         Err(_) => EnvFilter::new(match (args.quiet, args.verbose) {
-            (true, _) => "error",
-            (false, 0) => "warn",
-            (false, 1) => "info",
+            (true, _) => "error,librdkafka=off,rdkafka=off",
+            (false, 0) => "warn,librdkafka=off,rdkafka=off",
+            (false, 1) => "info,librdkafka=off,rdkafka=off",
             (false, 2) => "debug",
             (false, _) => "trace",
         }),

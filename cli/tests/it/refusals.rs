@@ -73,6 +73,57 @@ fn passwords_are_in_no_output() {
 }
 
 #[test]
+fn verify_tells_an_endpoint_that_nobody_answers_from_a_broken_promise() {
+    for uri in [
+        "amqp://me:hunter2@127.0.0.1:1?queue=q",
+        "kafka://127.0.0.1:1/t",
+    ] {
+        let run = baler(&["verify", "--to", uri, "--format", "json"]).code(69);
+        let ended = run.stdout(is_empty());
+        let told = String::from_utf8(ended.get_output().stderr.clone()).unwrap();
+        assert!(told.contains("127.0.0.1:1"), "{told}");
+        assert!(
+            !told.contains("hunter2") && !told.contains("BROKEN"),
+            "{told}"
+        );
+        // One line, and none of a client library.
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[test]
+fn flags_of_a_command_stand_before_those_of_all_commands() {
+    for command in [
+        "receive", "relay", "replay", "tap", "top", "validate", "verify",
+    ] {
+        let help = output(&[command, "--help"]);
+        let (own, global) = help.split_once("\nGlobal options:\n").unwrap();
+        assert!(own.contains("\nUsage: baler "), "{help}");
+        for flag in ["--verbose", "--quiet", "--config", "--shutdown-timeout"] {
+            assert!(!own.contains(&format!("      {flag}")), "{help}");
+            assert!(global.contains(flag), "{help}");
+        }
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 100),
+            "{help}"
+        );
+    }
+}
+
+#[test]
+fn who_does_not_answer_top_and_tap_is_named() {
+    for args in [
+        ["top", "127.0.0.1:1", "--once"],
+        ["tap", "127.0.0.1:1", "-q"],
+    ] {
+        baler(&args)
+            .code(69)
+            .stderr(contains("http://127.0.0.1:1/").and(contains(": Connection refused")))
+            .stderr(contains("io: ").not());
+    }
+}
+
+#[test]
 fn bad_flags_end_with_code_2_and_name_the_nearest() {
     for (args, message) in [
         (["generate", "--too", "null:"], "'--to'"),

@@ -16,7 +16,7 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 
-use crate::commands::top::base_url;
+use crate::commands::top::{base_url, http_error};
 use crate::exit::{Code, Failure};
 use crate::observe::tap::{CHUNK_FRAME, FRAME_HEAD, SKIPPED_FRAME};
 
@@ -73,7 +73,7 @@ impl ProcessTap {
             Failure::new(Code::Unavailable, format!("cannot tap {url}: {error}"))
         };
         let response = ureq::Agent::new_with_config(config).get(&url).call();
-        let mut response = response.map_err(|error| failed(&error))?;
+        let mut response = response.map_err(|error| failed(&http_error(error)))?;
         if response.status() != ureq::http::StatusCode::OK {
             let told = response.body_mut().read_to_string().unwrap_or_default();
             return Err(failed(&format!("{}: {}", response.status(), told.trim())));

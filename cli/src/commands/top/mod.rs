@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal as _};
 use std::time::Instant;
 
 use scrape::Scraper;
-pub(super) use scrape::base_url;
+pub(super) use scrape::{base_url, http_error};
 use view::View;
 
 use crate::args::{DocumentFormat, TopArgs};

@@ -65,11 +65,19 @@ impl Scraper {
     ///
     /// What went wrong, with the address.
     pub(super) fn scrape(&self) -> Result<Snapshot, String> {
-        let failed = |error: ureq::Error| format!("cannot read {}: {error}", self.url);
+        let failed = |error| format!("cannot read {}: {}", self.url, http_error(error));
         let mut response = self.agent.get(&self.url).call().map_err(failed)?;
         let body = response.body_mut().with_config().limit(MAX_BYTES);
         let text = body.read_to_string().map_err(failed)?;
         Snapshot::parse(&text).map_err(|error| format!("{}: {error}", self.url))
+    }
+}
+
+/// What went wrong with a request, without the name of the kind of error.
+pub(in crate::commands) fn http_error(error: ureq::Error) -> String {
+    match error {
+        ureq::Error::Io(error) => error.to_string(),
+        error => error.to_string(),
     }
 }
 
