@@ -92,7 +92,7 @@ pub(crate) struct ShippingArgs {
     #[arg(
         long,
         value_name = "DURATION",
-        default_value = "10s",
+        default_value = "2s",
         env = "BALER_RETRY_MAX_DELAY",
         value_parser = values::duration
     )]
