@@ -14,7 +14,8 @@ Producers and consumers are processes of their own, so that they can be killed. 
 numbered records through the endpoint, consumers compare every record with what it must be, and \
 the command ends with 0 only if everything acknowledged was delivered, nothing else was, nothing \
 was altered, no reader let a copy through, each thread's records came in order, every producer's \
-last line adds up, and a fresh record passes at the end; else with 65.
+last line adds up, and a fresh record passes at the end; else with 76. With 69 nobody answers at \
+the endpoint, and nothing was judged.
 
 Endpoints:
   tcp:                     processes on the loopback; with broker faults a `baler relay` in between
@@ -227,6 +228,26 @@ impl FaultChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_fault_stands_in_the_reference() {
+        let (_, reference) = include_str!("../../README.md")
+            .split_once("\n## verify\n")
+            .unwrap();
+        for fault in FaultChoice::value_variants() {
+            let name = format!("`{}`", fault.name());
+            let all = *fault == FaultChoice::All;
+            assert!(all || reference.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn help_names_the_code_of_a_broken_promise() {
+        let command = VerifyArgs::augment_args(clap::Command::new("verify"));
+        let help = command.get_after_long_help().unwrap().to_string();
+        let code = crate::exit::Code::Broken.number();
+        assert!(help.contains(&format!("else with {code}.")), "{help}");
+    }
 
     #[test]
     fn faults_have_the_names_that_are_typed() {

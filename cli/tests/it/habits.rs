@@ -70,3 +70,42 @@ fn tracked_text_refers_to_nothing_outside_the_repository() {
         found.join("\n")
     );
 }
+
+/// All test code of the connectors and the program.
+fn tests_of_connectors() -> String {
+    let listed = Command::new("git")
+        .args(["ls-files", "connectors/*/tests/*.rs", "cli/tests/*.rs"])
+        .current_dir(workspace())
+        .output()
+        .unwrap();
+    let files = String::from_utf8(listed.stdout).unwrap();
+    let text = files
+        .lines()
+        .map(|file| fs::read_to_string(workspace().join(file)).unwrap());
+    text.collect()
+}
+
+#[test]
+fn tests_that_the_table_of_faults_names_are_there() {
+    let readme = fs::read_to_string(workspace().join("cli/README.md")).unwrap();
+    let (_, table) = readme
+        .split_once("\n### Which fault is tried where\n")
+        .unwrap();
+    let (table, _) = table.split_once("\n### ").unwrap();
+    let tests = tests_of_connectors();
+    // Every second piece stands between backticks.
+    let names = table.split('`').skip(1).step_by(2);
+    let names: Vec<_> = names.filter(|name| name.contains('_')).collect();
+    assert!(names.len() > 25, "{names:?}");
+    for name in names
+        .into_iter()
+        .filter(|name| name.contains(char::is_lowercase))
+    {
+        let is_there = match name.strip_suffix(".rs") {
+            Some(_) if name.starts_with("cli/") => workspace().join(name).exists(),
+            Some(_) => workspace().join("connectors").join(name).exists(),
+            None => tests.contains(&format!("fn {}", name.trim_end_matches('…'))),
+        };
+        assert!(is_there, "{name}");
+    }
+}
