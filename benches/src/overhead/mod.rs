@@ -48,6 +48,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
             // Only decoration.
             write!(terminal, "\r{done} of {of} ").ok();
         }
+        true
     };
     overhead::command(&args.overhead, &origin, &provenance, &mut progress, out)
 }

@@ -22,6 +22,7 @@ mod verify;
 
 use std::path::PathBuf;
 
+use baler_rig::overhead::OverheadArgs;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -62,6 +63,16 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// What `baler overhead --help` ends with.
+const OVERHEAD: &str = "\
+A method calls itself, ten deep by default, and each call has a probe: the benchmark MooBench. Every \
+repetition of every row is a process of its own, in a random order. Figures are nanoseconds an \
+instrumented call; `x clock` and `mean x` compare median and mean with two reads of the processor's \
+cycle counter and nothing else, in the same run. `lost` is the share of calls without a record at the \
+end, `bg CPU` the time of all other threads, the collector's above all. The variants do nothing but call, \
+so that a queue fills as it never does in an application: `--experiment paced` makes 500,000 calls a \
+second. Measure on a machine that does nothing else.";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -83,6 +94,15 @@ pub(crate) enum Command {
     Tap(TapArgs),
     /// Watch the figures of a running process in the terminal
     Top(TopArgs),
+    /// Measure what a probe costs an application on this machine
+    #[command(after_long_help = OVERHEAD)]
+    Overhead(Box<OverheadArgs>),
+    /// A process of `overhead` that measures
+    #[command(hide = true)]
+    OverheadOrder {
+        /// What to measure
+        order: String,
+    },
     /// Check a configuration and its endpoints before anything is sent
     Validate(Box<ValidateArgs>),
     /// Send numbered records through an endpoint, inject faults, and prove that nothing was lost

@@ -4,6 +4,7 @@ mod completions;
 mod demo;
 mod generate;
 mod inspect;
+mod overhead;
 mod receive;
 mod relay;
 mod replay;
@@ -32,6 +33,8 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Completions { shell } => completions::run(shell),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
+        Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
+        Command::OverheadOrder { order } => overhead::obey(&order),
         Command::Tap(args) => tap::run(&args, quiet, shutdown),
         Command::Validate(args) => validate::run(&args, cli.global.config.as_deref(), shutdown),
         Command::Top(args) => top::run(&args, shutdown),

@@ -309,3 +309,28 @@ fn help_documents_exit_codes() {
         "{help}"
     );
 }
+
+#[test]
+fn overhead_measures_probes_beside_their_controls() {
+    let rows = json(&[
+        "overhead",
+        "--quick",
+        "--only",
+        "none,clock,deactivated,operation",
+        "--format",
+        "json",
+    ]);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        assert_eq!(row["failure"], Value::Null, "{row:#}");
+        assert_eq!(number(&row["lost"]), 0, "{row:#}");
+        assert_eq!(number(&row["threads"]), 1, "{row:#}");
+        for figure in ["median_ns_per_call", "mean_ns_per_call", "times_clock"] {
+            assert!(row[figure].as_f64().unwrap() > 0.0, "{row:#}");
+        }
+    }
+    // Rivals are the benches' alone.
+    let list = output(&["overhead", "--list"]);
+    assert!(list.contains("\noperation ") && !list.contains("fastrace"));
+}

@@ -19,6 +19,12 @@ pub fn innermost(method_time_ns: u64) -> u64 {
     if method_time_ns == 0 {
         return 0;
     }
+    busy(method_time_ns)
+}
+
+/// Out of line, so that the calls above it save no register for its sake.
+#[inline(never)]
+fn busy(method_time_ns: u64) -> u64 {
     let begin = Instant::now();
     let time = Duration::from_nanos(method_time_ns);
     while begin.elapsed() < time {
@@ -60,10 +66,10 @@ macro_rules! monitored {
             $wrapped
         }
     };
-    // Opaque on both sides: otherwise the calls would become a loop, or nothing at all.
+    // What comes back is opaque: otherwise the calls would become a loop.
     (@body $name:ident $depth:ident $method_time_ns:ident) => {
         if $depth > 1 {
-            ::std::hint::black_box($name(::std::hint::black_box($depth - 1), $method_time_ns))
+            ::std::hint::black_box($name($depth - 1, $method_time_ns))
         } else {
             $crate::overhead::innermost($method_time_ns)
         }

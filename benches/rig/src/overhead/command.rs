@@ -6,24 +6,24 @@ use std::io::Write;
 use super::args::OverheadArgs;
 use super::chart::{page, svg};
 use super::row::{Row, table};
-use super::run::{Origin, run};
+use super::run::{Origin, Progress, run};
 use super::{count, variant::Variant};
 use crate::failure::Failure;
 use crate::machine::Provenance;
 use crate::output::Results;
 use crate::report::TextTable;
 
-/// Measures what was asked for, tells `progress` how many repetitions of how many are done, prints the
-/// rows to `out` and keeps them; whether every row has its figures.
+/// Measures what was asked for, prints the rows to `out` and keeps them; whether every row has its
+/// figures.
 ///
 /// # Errors
 ///
-/// A variant was asked for that there is not, or the rows cannot be written.
+/// A variant was asked for that there is not, `progress` said to stop, or the rows cannot be written.
 pub fn command(
     args: &OverheadArgs,
     origin: &Origin<'_>,
     provenance: &Provenance,
-    progress: &mut dyn FnMut(usize, usize),
+    progress: &mut Progress<'_>,
     out: &mut dyn Write,
 ) -> Result<bool, Failure> {
     if args.list {

@@ -36,7 +36,7 @@ pub use experiment::Experiment;
 pub use measure::Measured;
 pub use plain::cycles;
 pub use row::{Repetition, Row, table};
-pub use run::{Origin, Plan, obey, run};
+pub use run::{Origin, Plan, Progress, obey, run};
 pub use variant::{Alone, End, Running, Variant, find};
 
 /// The variants without rivals.

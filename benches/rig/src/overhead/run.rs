@@ -1,5 +1,6 @@
 //! Measuring all cases, each repetition of each in a process of its own.
 
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ use crate::statistics::to_f64;
 /// How long a repetition may take beyond what its calls must; a variant that hangs must not hang the
 /// run.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How often it is asked whether to go on.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What is to be measured, and how often.
 #[derive(Debug, Clone)]
@@ -75,40 +79,47 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
 
 /// What was found out of one case so far.
 #[derive(Default)]
-struct Progress {
+struct Found {
     measured: Vec<Measured>,
     failure: Option<Failure>,
 }
 
-/// Measures everything, and tells `progress` how many repetitions of how many are done.
+/// Is told how many repetitions of how many are done, several times a second, and says whether to go
+/// on.
+pub type Progress<'a> = dyn FnMut(usize, usize) -> bool + 'a;
+
+/// Measures everything.
 ///
 /// A case that fails is told as such in its row, and the others go on.
 ///
 /// # Errors
 ///
-/// A case names a variant that there is not.
+/// A case names a variant that there is not, or `progress` said to stop.
 pub fn run(
     plan: &Plan,
     origin: &Origin<'_>,
-    progress: &mut dyn FnMut(usize, usize),
+    progress: &mut Progress<'_>,
 ) -> Result<Vec<Row>, Failure> {
     let variants: Vec<_> = plan
         .cases
         .iter()
         .map(|case| find(origin.variants, &case.variant))
         .collect::<Result<_, _>>()?;
-    let mut found: Vec<Progress> = plan.cases.iter().map(|_| Progress::default()).collect();
+    let mut found: Vec<Found> = plan.cases.iter().map(|_| Found::default()).collect();
     let order = interleaved(plan.cases.len(), plan.repetitions, plan.seed);
     for (number, index) in order.iter().enumerate() {
-        progress(number, order.len());
+        let mut go_on = || progress(number, order.len());
         let (Some(case), Some(found)) = (plan.cases.get(*index), found.get_mut(*index)) else {
             continue;
         };
         if found.failure.is_none() {
-            match in_process(case, origin) {
+            match in_process(case, origin, &mut go_on) {
                 Ok(measured) => found.measured.push(measured),
                 Err(failure) => found.failure = Some(failure),
             }
+        }
+        if !go_on() {
+            return Err(Failure::new("stopped before everything was measured"));
         }
     }
     let mut rows: Vec<_> = plan
@@ -141,7 +152,11 @@ fn count_instructions(plan: &Plan, origin: &Origin<'_>, rows: &mut [Row]) {
     }
 }
 
-fn in_process(case: &Case, origin: &Origin<'_>) -> Result<Measured, Failure> {
+fn in_process(
+    case: &Case,
+    origin: &Origin<'_>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Measured, Failure> {
     let order = Order::Measure(case.clone()).to_json()?;
     let mut words = origin.words.to_vec();
     words.push(&order);
@@ -151,9 +166,14 @@ fn in_process(case: &Case, origin: &Origin<'_>) -> Result<Measured, Failure> {
     });
     let busy = Duration::from_nanos(case.calls.saturating_mul(case.method_time_ns));
     let patience = PATIENCE + busy + Duration::try_from_secs_f64(paced).unwrap_or_default();
-    let line = child
-        .line(Instant::now() + patience)
-        .map_err(Failure::cannot("measure in a process of its own"))?;
+    let by = Instant::now() + patience;
+    let line = loop {
+        let now = Instant::now();
+        match child.line(by.min(now + LOOK_AGAIN)) {
+            Err(error) if error.kind() == ErrorKind::TimedOut && now < by && go_on() => {}
+            line => break line.map_err(Failure::cannot("measure in a process of its own"))?,
+        }
+    };
     let measured = serde_json::from_str(&line);
     let ended = child.end(PATIENCE);
     if !ended.map_err(Failure::cannot("wait for a process"))? {

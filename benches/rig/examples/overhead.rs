@@ -1,0 +1,55 @@
+//! `baler overhead` without the program around it: it builds in a fraction of the time.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use baler_rig::failure::Failure;
+use baler_rig::machine::Provenance;
+use baler_rig::overhead::{self, Origin, OverheadArgs};
+use clap::Parser;
+
+/// The word by which a process of its own is told its order.
+const CHILD: &str = "child";
+
+/// What a probe costs the application.
+#[derive(Debug, Parser)]
+struct Args {
+    #[command(flatten)]
+    overhead: OverheadArgs,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // Nothing is left to tell it to if this fails.
+            writeln!(io::stderr(), "overhead: {error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<bool, Failure> {
+    let variants = overhead::variants();
+    let mut out = io::stdout().lock();
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some(CHILD) {
+        let answer = overhead::obey(&words.next().unwrap_or_default(), &variants)?;
+        writeln!(out, "{answer}").map_err(Failure::cannot("answer"))?;
+        return Ok(true);
+    }
+    let origin = Origin {
+        variants: &variants,
+        words: &[CHILD],
+    };
+    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    overhead::command(
+        &Args::parse().overhead,
+        &origin,
+        &provenance,
+        &mut |_, _| true,
+        &mut out,
+    )
+}

@@ -1,0 +1,52 @@
+//! `baler overhead`: what a probe costs an application on this machine.
+//!
+//! The measurement is `baler_rig::overhead`; the benches measure the same beside rival libraries.
+
+use std::path::Path;
+
+use baler_rig::machine::Provenance;
+use baler_rig::overhead::{self, Origin, OverheadArgs};
+
+use crate::exit::{Code, Failure};
+use crate::output::{self, Progress};
+use crate::shutdown::Shutdown;
+
+/// The command that processes of their own run.
+const ORDER: &str = "overhead-order";
+
+/// Measures what was asked for and prints it.
+pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    // Before anything loads the machine. A folder that is in no repository tells no commit.
+    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let variants = overhead::variants();
+    let origin = Origin {
+        variants: &variants,
+        words: &[ORDER],
+    };
+    let bar = Progress::spinner(quiet);
+    let mut progress = |done: usize, of: usize| {
+        bar.show(0, || format!("{done} of {of} repetitions"));
+        !shutdown.is_requested()
+    };
+    let mut text = Vec::new();
+    let measured = overhead::command(args, &origin, &provenance, &mut progress, &mut text);
+    bar.clear();
+    if shutdown.is_requested() {
+        let message = "ended by a signal before everything was measured";
+        return Err(Failure::new(Code::Incomplete, message));
+    }
+    let complete = measured.map_err(failed)?;
+    output::print(&String::from_utf8_lossy(&text))?;
+    Ok(if complete { Code::Done } else { Code::Internal })
+}
+
+/// Measures one repetition for the process that started this one.
+pub(super) fn obey(order: &str) -> Result<Code, Failure> {
+    let answer = overhead::obey(order, &overhead::variants()).map_err(failed)?;
+    output::print(&(answer + "\n"))?;
+    Ok(Code::Done)
+}
+
+fn failed(failure: baler_rig::failure::Failure) -> Failure {
+    Failure::new(Code::Internal, failure.to_string())
+}
