@@ -4,8 +4,9 @@
 //! expressions of Java; here they become the same expressions for a matcher of linear time.
 
 use super::program::{Class, Node};
-use super::syntax::{MODIFIERS, Method, Name, Operation, Parameter, Part, Piece, Returned};
-use super::syntax::{TypePattern, Word};
+use super::syntax::MODIFIERS;
+use super::tree::{Method, Name, Operation, Parameter, Part, Piece, Returned, TypePattern};
+use super::word::Word;
 
 pub(super) fn expression(operation: &Operation<'_>) -> Node {
     let mut all = modifiers(&operation.modifiers);

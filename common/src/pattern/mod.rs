@@ -33,6 +33,8 @@ mod strict;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod tree;
+mod word;
 
 use std::fmt;
 
@@ -42,7 +44,8 @@ pub use list::{Action, DutyCycle, LineError, LineProblem, ListFull, MAX_RULES, P
 use error::{Misfit, Problem};
 use program::{Class, Node, Program};
 use strict::Modifiers;
-use syntax::{Care, Word};
+use syntax::Care;
+use word::Word;
 
 /// Patterns are at most so many bytes long.
 pub const MAX_PATTERN_BYTES: usize = 2_048;

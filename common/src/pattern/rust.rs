@@ -15,7 +15,7 @@
 use super::error::{Misfit, Problem};
 use super::program::{Class, Node, is_identifier_part};
 use super::strict::{Modifiers, any_type, blanks, character, identifier, list, spaces};
-use super::syntax::Word;
+use super::word::Word;
 
 /// The modifiers and the rest of the signatures that match.
 pub(super) fn parse(text: Word<'_>) -> Result<(Modifiers, Node), Misfit> {
@@ -23,8 +23,8 @@ pub(super) fn parse(text: Word<'_>) -> Result<(Modifiers, Node), Misfit> {
     let (text, _) = skip_word(text, "fn");
     let (text, returned) = match text.text.find("->") {
         Some(at) => {
-            let (before, arrow) = cut(text, at);
-            let (_, returned) = cut(arrow, 2);
+            let (before, arrow) = text.split_at(at);
+            let returned = arrow.skip(2);
             (before.trim(), Some(returned.trim()))
         }
         None => (text, None),
@@ -32,13 +32,13 @@ pub(super) fn parse(text: Word<'_>) -> Result<(Modifiers, Node), Misfit> {
     let (path, parameters) = match text.text.find('(') {
         None => (text, None),
         Some(at) => {
-            let (path, list) = cut(text, at);
+            let (path, list) = text.split_at(at);
             let Some(inner) = list
                 .text
                 .strip_prefix('(')
                 .and_then(|it| it.strip_suffix(')'))
             else {
-                let end = cut(list, list.text.len()).1;
+                let end = list.skip(list.text.len());
                 return Err(end.expected("`)`, and then `->` or the end"));
             };
             let at = list.at.saturating_add(1);
@@ -82,27 +82,10 @@ pub(super) fn parse(text: Word<'_>) -> Result<(Modifiers, Node), Misfit> {
     Ok((modifiers, rest))
 }
 
-fn cut(text: Word<'_>, at: usize) -> (Word<'_>, Word<'_>) {
-    let (before, after) = text.text.split_at_checked(at).unwrap_or((text.text, ""));
-    let after = Word {
-        text: after,
-        at: text.at.saturating_add(before.len()),
-    };
-    (
-        Word {
-            text: before,
-            at: text.at,
-        },
-        after,
-    )
-}
-
 /// Without this word in front, if it is there.
 fn skip_word<'t>(text: Word<'t>, word: &str) -> (Word<'t>, bool) {
     match text.text.strip_prefix(word) {
-        Some(rest) if rest.starts_with(char::is_whitespace) => {
-            (cut(text, word.len()).1.trim(), true)
-        }
+        Some(rest) if rest.starts_with(char::is_whitespace) => (text.skip(word.len()).trim(), true),
         _ => (text, false),
     }
 }
@@ -114,7 +97,7 @@ fn parse_path(path: Word<'_>) -> Result<Node, Misfit> {
     let mut rest = path;
     loop {
         let end = rest.text.find("::");
-        let (segment, after) = cut(rest, end.unwrap_or(rest.text.len()));
+        let (segment, after) = rest.split_at(end.unwrap_or(rest.text.len()));
         let any_segments = segment.text == "**";
         match (any_segments, end) {
             (true, None) => {
@@ -130,7 +113,7 @@ fn parse_path(path: Word<'_>) -> Result<Node, Misfit> {
         if !any_segments {
             all.push(separator());
         }
-        rest = cut(after, 2).1;
+        rest = after.skip(2);
     }
 }
 

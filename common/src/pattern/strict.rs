@@ -3,8 +3,9 @@
 //! The modifiers of a signature are read off as words, in any order; the rest is matched.
 
 use super::program::{Class, Node, is_space};
-use super::syntax::{MODIFIERS, Method, Name, Operation, Parameter, Part, Piece, Returned};
-use super::syntax::{TypePattern, Word, is_modifier};
+use super::syntax::{MODIFIERS, is_modifier};
+use super::tree::{Method, Name, Operation, Parameter, Part, Piece, Returned, TypePattern};
+use super::word::Word;
 
 /// Which modifiers a signature must have and must not have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

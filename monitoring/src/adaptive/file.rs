@@ -222,6 +222,21 @@ mod tests {
     }
 
     #[test]
+    fn a_change_within_the_same_instant_is_seen() {
+        let folder = Folder::new();
+        folder.put("- a.B.c()\n");
+        let modified = fs::metadata(&folder.path).unwrap().modified().unwrap();
+        let mut file = PatternFile::new(folder.path.clone());
+        file.look(true);
+        // As if the file system's clock had not moved.
+        folder.put("- a.B.d()\n");
+        let written = File::options().append(true).open(&folder.path).unwrap();
+        written.set_modified(modified).unwrap();
+        assert!(matches!(file.look(false), Look::Settling));
+        assert_eq!(changed(file.look(false)), "- a.B.d()\n");
+    }
+
+    #[test]
     fn a_file_that_is_being_written_is_waited_for() {
         let folder = Folder::new();
         folder.put("- *\n+ a.B.c()\n");

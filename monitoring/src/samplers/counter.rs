@@ -1,5 +1,6 @@
 //! Counters that only grow, except when they do not.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How far a counter of 32 bits may have got past its end for that to be the likely reason why it is
@@ -27,6 +28,46 @@ pub(super) fn growths<const N: usize>(before: &[u64; N], now: &[u64; N]) -> Opti
         *growth_of = growth(*before, *now)?;
     }
     Some(all)
+}
+
+/// The counters of things that come and go, such as disks.
+#[derive(Debug)]
+pub(super) struct Meters<const N: usize> {
+    before: BTreeMap<String, Reading<N>>,
+}
+
+impl<const N: usize> Default for Meters<N> {
+    fn default() -> Self {
+        Self {
+            before: BTreeMap::new(),
+        }
+    }
+}
+
+impl<const N: usize> Meters<N> {
+    /// What was counted since the step before, and in which time; by name.
+    ///
+    /// What is new, or was away or reset, primes.
+    pub(super) fn step(
+        &mut self,
+        at: Instant,
+        now: BTreeMap<String, [u64; N]>,
+    ) -> Vec<(String, [u64; N], Duration)> {
+        self.before.retain(|name, _| now.contains_key(name));
+        let mut all = Vec::new();
+        for (name, counters) in now {
+            let reading = Reading { at, counters };
+            let before = self.before.insert(name.clone(), reading);
+            if let Some((counted, time)) = before.and_then(|before| reading.since(&before)) {
+                all.push((name, counted, time));
+            }
+        }
+        all
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.before.clear();
+    }
 }
 
 /// What counters showed and when.
@@ -94,6 +135,27 @@ mod tests {
         // No time has passed, or it went back.
         assert_eq!(reading(0, 7).since(&reading(0, 2)), None);
         assert_eq!(reading(0, 7).since(&reading(100, 2)), None);
+    }
+
+    #[test]
+    fn what_comes_back_begins_anew() {
+        let start = Instant::now();
+        let mut meters = Meters::default();
+        let mut step = |second, now: &[(&str, u64)]| {
+            let now = now
+                .iter()
+                .map(|(name, counter)| ((*name).to_owned(), [*counter]));
+            let at = start + Duration::from_secs(second);
+            let all = meters.step(at, now.collect()).into_iter();
+            all.map(|(name, [counted], time)| (name, counted, time.as_secs()))
+                .collect::<Vec<_>>()
+        };
+        let counted = |name: &str, counted, seconds| (name.to_owned(), counted, seconds);
+        assert_eq!(step(0, &[("a", 1), ("b", 1)]), []);
+        assert_eq!(step(1, &[("b", 3), ("c", 9)]), [counted("b", 2, 1)]);
+        assert_eq!(step(3, &[("a", 9), ("b", 4)]), [counted("b", 1, 2)]);
+        assert_eq!(step(4, &[("a", 8), ("b", 4)]), [counted("b", 0, 1)]);
+        assert_eq!(step(5, &[("a", 9)]), [counted("a", 1, 1)]);
     }
 
     proptest! {

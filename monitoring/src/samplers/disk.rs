@@ -5,7 +5,7 @@ use std::io;
 
 use baler_common::record::kieker::system::DiskUsageRecord;
 
-use super::counter::{Reading, float, per_second};
+use super::counter::{Meters, float, per_second};
 use super::proc::{malformed, numbers};
 use super::sampler::{Context, Sample, Sensor};
 
@@ -21,7 +21,7 @@ const COLUMNS: usize = 11;
 /// What each disk did since the sample before; partitions, loop devices and memory disks are none.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
-    before: BTreeMap<String, Reading<10>>,
+    meters: Meters<10>,
 }
 
 impl Sensor for Disk {
@@ -39,17 +39,7 @@ impl Sensor for Disk {
                     .has(&format!("sys/block/{}", name.replace('/', "!")))
             });
         }
-        // A disk that vanished begins anew when it comes back.
-        self.before.retain(|name, _| all.contains_key(name));
-        for (device, counters) in all {
-            let now = Reading {
-                at: context.at,
-                counters,
-            };
-            let before = self.before.insert(device.clone(), now);
-            let Some((counted, time)) = before.and_then(|before| now.since(&before)) else {
-                continue;
-            };
+        for (device, counted, time) in self.meters.step(context.at, all) {
             if !context.is_active(&format!("%DISK_USAGE::{device}")) {
                 continue;
             }
@@ -87,7 +77,7 @@ impl Sensor for Disk {
     }
 
     fn forget(&mut self) {
-        self.before.clear();
+        self.meters.forget();
     }
 }
 

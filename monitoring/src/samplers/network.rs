@@ -5,7 +5,7 @@ use std::io;
 
 use baler_common::record::kieker::system::NetworkUtilizationRecord;
 
-use super::counter::{Reading, per_second};
+use super::counter::{Meters, per_second};
 use super::proc::{malformed, numbers};
 use super::sampler::{Context, Sample, Sensor};
 
@@ -18,7 +18,7 @@ const COLUMNS: usize = 16;
 /// What each interface sent and received since the sample before; without the one to itself, `lo`.
 #[derive(Debug, Default)]
 pub(super) struct Network {
-    before: BTreeMap<String, Reading<COLUMNS>>,
+    meters: Meters<COLUMNS>,
 }
 
 impl Sensor for Network {
@@ -28,17 +28,7 @@ impl Sensor for Network {
 
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let all = parse(&context.root.read(FILE)?)?;
-        // An interface that vanished begins anew when it comes back.
-        self.before.retain(|name, _| all.contains_key(name));
-        for (interface, counters) in all {
-            let now = Reading {
-                at: context.at,
-                counters,
-            };
-            let before = self.before.insert(interface.clone(), now);
-            let Some((counted, time)) = before.and_then(|before| now.since(&before)) else {
-                continue;
-            };
+        for (interface, counted, time) in self.meters.step(context.at, all) {
             if !context.is_active(&format!("%NETWORK_UTILIZATION::{interface}")) {
                 continue;
             }
@@ -84,7 +74,7 @@ impl Sensor for Network {
     }
 
     fn forget(&mut self) {
-        self.before.clear();
+        self.meters.forget();
     }
 }
 

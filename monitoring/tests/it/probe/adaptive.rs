@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use baler_common::pattern::{Dialect, DutyCycle, PatternList};
@@ -372,4 +372,47 @@ fn switching_while_threads_call_ends_with_what_was_said_last() {
         },
     );
     assert!(!operations.is_empty());
+}
+
+/// A site of its own for each name.
+macro_rules! sites {
+    ($($name:literal)*) => {
+        [$((|| drop(enter!(concat!($name, ".C.call()"))), concat!($name, ".C.call()"))),*]
+    };
+}
+
+#[test]
+fn sites_that_are_called_for_the_first_time_during_a_change_obey_it() {
+    let sites: [(fn(), &str); 24] = sites!(
+        "a0" "b0" "a1" "b1" "a2" "b2" "a3" "b3" "a4" "b4" "a5" "b5"
+        "a6" "b6" "a7" "b7" "a8" "b8" "a9" "b9" "aa" "bb" "ac" "bc"
+    );
+    record(
+        |builder| builder.overflow(Overflow::Block),
+        |controller| {
+            let start = Barrier::new(3);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    sites.iter().for_each(|(call, _)| call());
+                });
+                scope.spawn(|| {
+                    start.wait();
+                    sites.iter().rev().for_each(|(call, _)| call());
+                });
+                start.wait();
+                for sign in ["-", "+"].into_iter().cycle().take(101) {
+                    let pattern = format!("{sign} a*.C.call()");
+                    controller.set_patterns(list(&pattern));
+                }
+            });
+            for (call, signature) in sites {
+                let before = controller.stats().emitted;
+                call();
+                let is_active = controller.stats().emitted > before;
+                assert_eq!(is_active, signature.starts_with('b'), "{signature}");
+                assert_eq!(is_active, controller.is_probe_active(signature));
+            }
+        },
+    );
 }
