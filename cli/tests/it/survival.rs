@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::observability::{get, sum};
 use crate::support::{Background, Receiver, baler, file_uri, json, json_lines, output, wait_for};
 
 /// How many records go through the receiver that is killed, in chunks so small that the lines of
@@ -315,7 +316,9 @@ fn what_could_not_be_sent_stays_with_its_source() {
 
 #[test]
 fn a_sender_that_cannot_drain_ends_at_its_deadline_and_accounts() {
-    let mut sender = Background::start(&[
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("port");
+    let sender = Background::start(&[
         "generate",
         "--to",
         "tcp://127.0.0.1:1",
@@ -327,9 +330,16 @@ fn a_sender_that_cannot_drain_ends_at_its_deadline_and_accounts() {
         "1h",
         "--format",
         "json",
-        "-v",
+        "--metrics",
+        "127.0.0.1:0",
+        "--metrics-port-file",
+        port.to_str().unwrap(),
     ]);
-    sender.wait_for_message("disconnected");
+    let address = wait_for("an address", || fs::read_to_string(&port).ok());
+    wait_for("records to be emitted", || {
+        let (_, text) = get(&address, "/metrics");
+        (sum(&text, "baler_records_emitted_total") > 0.0).then_some(())
+    });
     sender.signal("TERM");
     let asked = Instant::now();
     let (status, stdout, stderr) = sender.end();
