@@ -3,7 +3,7 @@
 use std::slice;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ContainerKind, Durability, RejectReason, RetryClass};
+use baler_common::transport::{ContainerKind, Durability, RejectReason, RetryClass, Verdict};
 use baler_connector_kafka::{Headers, KafkaConfig, PartitionBy, RequestFault, RequestKind};
 use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
 use rdkafka::ClientConfig;
@@ -101,6 +101,36 @@ fn errors_that_pass_are_no_business_of_the_owner() {
         |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 50,
     );
     assert_eq!((pump.confirmed(), pump.breaks()), (50, 0));
+    tap.assert_ordered();
+}
+
+#[test]
+fn chunks_larger_than_the_queue_of_the_client_pass_one_after_the_other() {
+    let kafka = Kafka::fresh();
+    let bootstrap = kafka.cluster.bootstrap_servers();
+    let config = KafkaConfig::new(bootstrap, TOPIC)
+        .partition_by(PartitionBy::Lane)
+        .client_settings(&[
+            // Half a chunk: it is full with the first one.
+            ("queued.max.messages.kbytes", "400"),
+            ("session.timeout.ms", "6000"),
+        ])
+        .unwrap();
+    let mut pump = Pump::open(kafka.writer_with(config.clone()));
+    let mut tap = Tap::holding(kafka.reader_with(config), 2);
+    let mut source = ChunkSource::new(1);
+    pump.push((0..16).map(|at| source.next(at % 8, 800_000)));
+    let mut settled = 0;
+    within_patience("all arrives", || {
+        pump.step();
+        tap.poll(Duration::from_millis(1));
+        for label in tap.unsettled() {
+            tap.settle(label, Verdict::Ack);
+            settled += 1;
+        }
+        (settled == 16).then_some(())
+    });
+    assert_eq!((pump.breaks(), tap.distinct()), (0, 16));
     tap.assert_ordered();
 }
 
