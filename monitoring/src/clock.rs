@@ -33,7 +33,6 @@ pub enum Clock {
 }
 
 /// What a clock is read from, in the two lowest bits of a key (see [`Clock::key`]).
-const SOURCE: u64 = 3;
 const TICKS: u64 = 1;
 const SYSTEM: u64 = 2;
 
@@ -70,14 +69,14 @@ impl Clock {
 /// Whether records in the queues with this key are timed in ticks.
 #[inline]
 pub(crate) const fn is_in_ticks(key: u64) -> bool {
-    key & SOURCE == TICKS
+    key & TICKS != 0
 }
 
 /// Whether records in the queues with this key are timed by the operating system.
 #[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn is_in_system_time(key: u64) -> bool {
-    key & SOURCE == SYSTEM
+    key & SYSTEM != 0
 }
 
 /// Now, by the operating system, in nanoseconds since the Unix epoch.

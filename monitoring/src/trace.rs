@@ -125,26 +125,25 @@ fn at(eoi: u32, ess: u32) -> u64 {
     (u64::from(eoi) << 32) | u64::from(ess)
 }
 
-/// Begins a call on this thread, and a trace if there is none.
+/// Begins a call on this thread in the trace that is active, if there is one that does not spread.
 #[inline]
-pub(crate) fn enter() -> Position {
+pub(crate) fn enter_usually() -> Option<Position> {
     HERE.with(|here| {
         let at = here.next.get();
         if at & UNUSUAL != 0 {
-            return enter_slowly();
+            return None;
         }
-        // Two billion calls later eoi begins anew rather than turn negative.
-        here.next.set(at.wrapping_add(ONE_CALL) & !UNUSUAL);
-        Position {
+        // Two billion calls later the sum is unusual.
+        here.next.set(at.wrapping_add(ONE_CALL));
+        Some(Position {
             trace_id: here.trace_id.get(),
             at,
-        }
+        })
     })
 }
 
-/// Begins a trace, or a call in a trace that may spread.
-#[inline(never)]
-fn enter_slowly() -> Position {
+/// Begins a call on this thread, and a trace if there is none.
+pub(crate) fn enter() -> Position {
     let mut active = Active::here();
     if active.depth == 0 {
         active = Active {
@@ -152,12 +151,14 @@ fn enter_slowly() -> Position {
             ..Active::NONE
         };
     }
-    let eoi = if active.is_shared {
-        next_shared_eoi()
-    } else {
-        active.next_eoi = 1;
-        0
-    };
+    let shared = active.is_shared.then(next_shared_eoi).flatten();
+    let eoi = shared.unwrap_or_else(|| {
+        // Without a counter these are the two billion calls: eoi begins anew.
+        active.is_shared = false;
+        let eoi = active.next_eoi;
+        active.next_eoi = eoi.saturating_add(1);
+        eoi
+    });
     let ess = active.depth;
     active.depth = ess.saturating_add(1);
     active.set();
@@ -167,27 +168,27 @@ fn enter_slowly() -> Position {
     }
 }
 
+/// Ends a call that began on this thread; `false` if it did not end in its turn, or ends its trace.
+#[inline]
+pub(crate) fn leave_usually(position: Position) -> bool {
+    HERE.with(|here| {
+        let next = here.next.get();
+        let is_usual = here.trace_id.get() == position.trace_id
+            && next.wrapping_sub(position.at) & ESS == 1
+            && position.at != 0;
+        if is_usual {
+            here.next.set(next.wrapping_sub(1));
+        }
+        is_usual
+    })
+}
+
 /// Ends a call that began on this thread, and with the outermost one its trace.
 ///
 /// The depth becomes the call's own rather than one less: whatever was entered above it and not
 /// left (a forgotten guard) is left with it.
-#[inline]
-pub(crate) fn leave(position: Position) {
-    HERE.with(|here| {
-        let next = here.next.get();
-        let ess = position.at & ESS;
-        if here.trace_id.get() == position.trace_id && next & ESS == ess.wrapping_add(1) && ess != 0
-        {
-            here.next.set(next.wrapping_sub(1));
-        } else {
-            leave_slowly(position);
-        }
-    });
-}
-
-/// Ends a trace, or a call that does not end in its turn.
 #[inline(never)]
-fn leave_slowly(position: Position) {
+pub(crate) fn leave(position: Position) {
     let mut active = Active::here();
     let ess = u32::try_from(position.at & ESS).unwrap_or(0);
     if active.trace_id != position.trace_id || active.depth <= ess {
@@ -396,10 +397,8 @@ fn with_counter<T>(run: impl FnOnce(&mut Option<Arc<AtomicU32>>) -> T) -> Option
         .ok()
 }
 
-fn next_shared_eoi() -> u32 {
-    with_counter(|slot| slot.as_deref().map(count))
-        .flatten()
-        .unwrap_or(0)
+fn next_shared_eoi() -> Option<u32> {
+    with_counter(|slot| slot.as_deref().map(count)).flatten()
 }
 
 fn count(counter: &AtomicU32) -> u32 {

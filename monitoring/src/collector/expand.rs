@@ -9,10 +9,14 @@ use baler_common::record::{Interned, Schema};
 #[cfg(feature = "enable")]
 use baler_common::record::{Record, RowWriter};
 
+#[cfg(feature = "enable")]
+use crate::clock::monotonic;
 use crate::clock::{TickMapping, is_in_ticks};
 #[cfg(feature = "enable")]
 use crate::probe;
 use crate::queue::{Stamp, Stored};
+#[cfg(feature = "enable")]
+use crate::queue::{TIN_UNIX_NS, TOUT_UNIX_NS};
 
 /// A record on its way into a batch.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +91,7 @@ impl Expander {
     pub(super) fn expand<'a>(&'a mut self, stored: Stored<'a>) -> Row<'a> {
         match stored {
             #[cfg(feature = "enable")]
-            Stored::Call(call) => self.calls.expand(call, self.mapping.as_ref()),
+            Stored::Call(call) => self.calls.expand(call, &mut self.mapping),
             Stored::Fields {
                 schema,
                 stamp,
@@ -113,16 +117,16 @@ impl Calls {
     fn expand(
         &mut self,
         [header, trace_id, tin, tout, position]: [u64; crate::queue::CALL_WORDS],
-        mapping: Option<&TickMapping>,
+        mapping: &mut Option<TickMapping>,
     ) -> Row<'_> {
-        // A clock that was set back meanwhile must not give a negative duration.
+        let clocks = header & (TIN_UNIX_NS | TOUT_UNIX_NS);
         let (tin, tout) = match mapping {
-            Some(mapping) => {
+            Some(mapping) if clocks == 0 => {
                 let duration = mapping.nanoseconds(tout.saturating_sub(tin));
                 let tout = mapping.unix_ns(tout.max(tin));
                 (tout.saturating_sub_unsigned(duration), tout)
             }
-            None => (tin.cast_signed(), tout.cast_signed().max(tin.cast_signed())),
+            _ => times(clocks, tin, tout, mapping),
         };
         let signature = self.signature(header >> 8);
         self.fields.clear();
@@ -166,4 +170,24 @@ impl Calls {
         }
         signature
     }
+}
+
+/// The times of a call that has no ticks, or began or ended under another controller's clock.
+#[cfg(feature = "enable")]
+#[cold]
+fn times(clocks: u64, tin: u64, tout: u64, mapping: &mut Option<TickMapping>) -> (i64, i64) {
+    let mut unix_ns = |time: u64, flag: u64| {
+        if clocks & flag != 0 {
+            return time.cast_signed();
+        }
+        let mapping = mapping.get_or_insert_with(|| {
+            let mut mapping = TickMapping::new();
+            mapping.refresh(monotonic());
+            mapping
+        });
+        mapping.unix_ns(time)
+    };
+    let tin = unix_ns(tin, TIN_UNIX_NS);
+    // A clock that was set back meanwhile must not give a negative duration.
+    (tin, unix_ns(tout, TOUT_UNIX_NS).max(tin))
 }

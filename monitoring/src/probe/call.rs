@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use super::record::{self, Begun};
 use super::site::SiteNumber;
-use crate::trace::{self, TraceContext};
+use crate::trace::TraceContext;
 
 /// A synchronous call; it ends, and is recorded, when the guard is dropped.
 ///
@@ -36,21 +36,18 @@ impl Guard {
 
     #[inline]
     pub(super) fn begin(site: SiteNumber) -> Self {
-        let begun = record::begin(site, || (trace::enter(), ()));
         Self {
-            begun: begun.map(|(begun, ())| begun),
+            begun: record::begin(site),
             not_send: PhantomData,
         }
     }
 }
 
 impl Drop for Guard {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(begun) = self.begun {
-            record::end(&begun);
-            // The stack is put right even if monitoring was disabled in the meantime.
-            trace::leave(begun.position());
+        if let Some(begun) = &self.begun {
+            record::end(begun);
         }
     }
 }
@@ -71,7 +68,7 @@ impl Call {
 
     pub(super) fn begin(site: SiteNumber) -> Self {
         Self {
-            running: record::begin(site, trace::enter_async),
+            running: record::begin_async(site),
         }
     }
 
@@ -93,7 +90,7 @@ impl Drop for Call {
     #[inline]
     fn drop(&mut self) {
         if let Some((begun, _)) = &self.running {
-            record::end(begun);
+            record::end_async(begun);
         }
     }
 }

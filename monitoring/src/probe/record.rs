@@ -1,86 +1,118 @@
 //! Both ends of a call: what is known at its beginning, and the row made of it at its end.
 
+use std::num::NonZeroU64;
+
 use baler_common::record::Interned;
 
 use super::registry;
 use super::site::SiteNumber;
 use crate::clock::{is_in_system_time, is_in_ticks, system_unix_ns, ticks};
 use crate::controller;
-use crate::queue::{self, KIND_CALL, RowRef};
-use crate::trace::Position;
+use crate::queue::{self, KIND_CALL, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
+use crate::trace::{self, Position, TraceContext};
 
 /// What is known of a call when it begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
-    site: SiteNumber,
-    /// That of the controller that records the call.
-    key: u64,
+    /// Which site it is, and what `tin` is, as the row says it.
+    header: NonZeroU64,
     position: Position,
-    /// In ticks or in nanoseconds since the Unix epoch, as the key says.
+    /// In ticks, unless the header says that it is in nanoseconds since the Unix epoch.
     tin: u64,
 }
 
-impl Begun {
-    pub(super) fn position(&self) -> Position {
-        self.position
+/// Begins a synchronous call; `None` if the controller has gone meanwhile.
+///
+/// Not inlined, and nor is [`end`]: a function with a probe shall stay as small as it can, and as
+/// quick while nothing is recorded. What is unusual is done by other functions, called last, so that
+/// these two need no register but those that they may spoil.
+#[inline(never)]
+pub(super) fn begin(site: SiteNumber) -> Option<Begun> {
+    if is_in_ticks(controller::active_key())
+        && let Some(position) = trace::enter_usually()
+    {
+        return Some(Begun {
+            header: header(site, 0),
+            position,
+            // Last, so that the call's time does not hold the probe's.
+            tin: ticks::read(),
+        });
     }
+    begin_slowly(site)
 }
 
-/// Begins a call, in the trace that `enter` says; `None` if the controller has gone meanwhile.
-#[inline]
-pub(super) fn begin<T>(
-    site: SiteNumber,
-    enter: impl FnOnce() -> (Position, T),
-) -> Option<(Begun, T)> {
+#[inline(never)]
+fn begin_slowly(site: SiteNumber) -> Option<Begun> {
+    begin_in(site, || (trace::enter(), ())).map(|(begun, ())| begun)
+}
+
+/// Begins an asynchronous call, and makes the context in which its body is polled.
+pub(super) fn begin_async(site: SiteNumber) -> Option<(Begun, TraceContext)> {
+    begin_in(site, trace::enter_async)
+}
+
+fn begin_in<T>(site: SiteNumber, enter: impl FnOnce() -> (Position, T)) -> Option<(Begun, T)> {
     let key = controller::active_key();
     if key == 0 {
         return None;
     }
     let (position, context) = enter();
+    let kind = if is_in_ticks(key) { 0 } else { TIN_UNIX_NS };
     let begun = Begun {
-        site,
-        key,
+        header: header(site, kind),
         position,
-        // Last, so that the call's time does not hold the probe's.
         tin: read_clock(key),
     };
     Some((begun, context))
 }
 
-/// Ends a call and hands its row to the queue, unless monitoring was disabled meanwhile.
 #[inline]
+fn header(site: SiteNumber, kind: u64) -> NonZeroU64 {
+    NonZeroU64::MIN | (u64::from(site.get()) << 8) | KIND_CALL | kind
+}
+
+/// Ends a synchronous call: hands its row to the queue, unless monitoring was disabled meanwhile,
+/// and leaves its place in the trace.
+#[inline(never)]
 pub(super) fn end(begun: &Begun) {
-    let tout = read_clock(begun.key);
-    let is_active = controller::active_key() == begun.key;
-    if !(is_active && queue::append_call(begun.key, begun.row(tout))) {
-        end_slowly(begun, tout);
+    let tout = ticks::read();
+    let key = controller::active_key();
+    if !queue::append_call_in_ticks(key, || begun.row(0, tout)) {
+        return end_slowly(begun);
+    }
+    if !trace::leave_usually(begun.position) {
+        trace::leave(begun.position);
     }
 }
 
-/// Ends a call for which the thread's block will not do, or that began under another controller.
-#[cold]
+/// Ends a call for which the thread's block will not do, or that has no ticks.
 #[inline(never)]
-fn end_slowly(begun: &Begun, tout: u64) {
+fn end_slowly(begun: &Begun) {
+    end_async(begun);
+    // The stack is put right even if monitoring was disabled in the meantime.
+    trace::leave(begun.position);
+}
+
+/// Ends an asynchronous call.
+pub(super) fn end_async(begun: &Begun) {
     let key = controller::active_key();
-    // Ticks and nanoseconds make no duration.
-    if key == 0 || is_in_ticks(key) != is_in_ticks(begun.key) {
+    if key == 0 {
         return;
     }
-    let tout = if key == begun.key {
-        tout
-    } else {
-        read_clock(key)
-    };
-    if let Some(shared) = controller::active_shared(key) {
-        queue::push_row(&shared.queues, &RowRef::Call(begun.row(tout)));
+    let kind = if is_in_ticks(key) { 0 } else { TOUT_UNIX_NS };
+    let row = begun.row(kind, read_clock(key));
+    if !queue::append_call(key, row)
+        && let Some(shared) = controller::active_shared(key)
+    {
+        queue::push_row(&shared.queues, &RowRef::Call(row));
     }
 }
 
 impl Begun {
     #[inline]
-    fn row(&self, tout: u64) -> [u64; queue::CALL_WORDS] {
+    fn row(&self, kind: u64, tout: u64) -> [u64; queue::CALL_WORDS] {
         [
-            (u64::from(self.site.get()) << 8) | KIND_CALL,
+            self.header.get() | kind,
             self.position.trace_id.cast_unsigned(),
             self.tin,
             tout,

@@ -18,6 +18,9 @@ use super::sync::{AtomicU64, Mutex, Ordering};
 /// The low half of the first word: how many words are in use, the first one included.
 const WORDS: u64 = 0xffff_ffff;
 
+/// The first word of a block without a row.
+const EMPTY: u64 = 1;
+
 /// One row, in the first word.
 const ROW: u64 = 1 << 32;
 
@@ -33,12 +36,18 @@ const MAX_TYPES: usize = 64;
 #[cfg(feature = "enable")]
 pub(crate) const CALL_WORDS: usize = 5;
 
-/// In the lowest byte of a header, what the row is.
-const KIND: u64 = 0xff;
+/// In the lowest bits of a header, what the row is.
+const KIND: u64 = 0x0f;
 #[cfg(feature = "enable")]
 pub(crate) const KIND_CALL: u64 = 1;
 const KIND_FIELDS: u64 = 2;
 const KIND_FIELDS_TICKS: u64 = 3;
+
+/// Added to the kind of a call that began or ended by a clock in nanoseconds rather than ticks.
+#[cfg(feature = "enable")]
+pub(crate) const TIN_UNIX_NS: u64 = 0x10;
+#[cfg(feature = "enable")]
+pub(crate) const TOUT_UNIX_NS: u64 = 0x20;
 
 /// Header and time of a row with fields.
 const FIELDS_HEADER_WORDS: usize = 2;
@@ -123,19 +132,24 @@ pub(super) fn words_for(fields: usize) -> usize {
 
 /// Appends a row of so many words, if there is room: the hot path of probes.
 ///
-/// Only the block's owner may call it.
+/// Only the block's owner may call it. `row` is asked once there is room.
 #[cfg(feature = "enable")]
 #[inline]
-pub(super) fn append_words<const N: usize>(words: &[AtomicU64], row: [u64; N]) -> bool {
+pub(super) fn append_words<const N: usize>(
+    words: &[AtomicU64],
+    row: impl FnOnce() -> [u64; N],
+) -> bool {
     let Some(head) = words.first() else {
         return false;
     };
     let committed = head.load(Ordering::Relaxed);
     let at = usize::try_from(committed & WORDS).unwrap_or(usize::MAX);
-    let Some(slots) = words.get(at..).and_then(|rest| rest.first_chunk::<N>()) else {
+    // One comparison: `at` is so small that the sum cannot overflow.
+    let slots = words.get(at..at.wrapping_add(N));
+    let Some(slots) = slots.and_then(|slots| slots.first_chunk::<N>()) else {
         return false;
     };
-    for (slot, word) in slots.iter().zip(row) {
+    for (slot, word) in slots.iter().zip(row()) {
         slot.store(word, Ordering::Relaxed);
     }
     head.store(committed.wrapping_add(ROW | N as u64), Ordering::Release);
@@ -205,10 +219,14 @@ pub(super) fn append_fields(
 impl Block {
     /// An empty block of so many words.
     pub(super) fn new(words: usize) -> Self {
-        let first = std::iter::once(AtomicU64::new(1));
-        let rest = (1..words).map(|_| AtomicU64::new(0));
+        let words: Box<[_]> = std::iter::repeat_with(AtomicU64::default)
+            .take(words)
+            .collect();
+        if let Some(head) = words.first() {
+            head.store(EMPTY, Ordering::Relaxed);
+        }
         Self {
-            words: first.chain(rest).collect(),
+            words,
             types: Mutex::new(Vec::new()),
         }
     }
@@ -230,7 +248,7 @@ impl Block {
     /// How many rows and words are committed.
     pub(super) fn committed(&self) -> Extent {
         let head = self.words.first();
-        Extent::of(head.map_or(1, |head| head.load(Ordering::Acquire)))
+        Extent::of(head.map_or(EMPTY, |head| head.load(Ordering::Acquire)))
     }
 
     /// Keeps the owner from appending, and says what was committed before.
@@ -238,13 +256,13 @@ impl Block {
     /// An owner that was just about to commit may still do so; what is said here does not change.
     pub(super) fn seal(&self) -> Extent {
         let head = self.words.first();
-        Extent::of(head.map_or(1, |head| head.fetch_or(SEALED, Ordering::AcqRel)))
+        Extent::of(head.map_or(EMPTY, |head| head.fetch_or(SEALED, Ordering::AcqRel)))
     }
 
     /// Forgets its rows. Nobody else may be using it.
     pub(super) fn clear(&self) {
         if let Some(head) = self.words.first() {
-            head.store(1, Ordering::Relaxed);
+            head.store(EMPTY, Ordering::Relaxed);
         }
         self.lock_types().clear();
     }
@@ -253,7 +271,7 @@ impl Block {
     pub(super) fn append(&self, row: &RowRef<'_>) -> bool {
         match row {
             #[cfg(feature = "enable")]
-            RowRef::Call(call) => append_words(&self.words, *call),
+            RowRef::Call(call) => append_words(&self.words, || *call),
             RowRef::Fields {
                 schema,
                 stamp,

@@ -15,7 +15,7 @@
 //!    [`hold`] and [`let_go`] alone change the two, the latter emptying `HOT` before `HELD`.
 //! 2. The words of a block are never moved, resized or freed while an `Arc` of it lives.
 //! 3. Nothing that runs while the words are borrowed calls foreign code or one of these two
-//!    functions: the borrow does not leave [`append_call`] and [`append_fields`].
+//!    functions: the borrow does not leave the functions that append.
 
 #![expect(
     unsafe_code,
@@ -33,13 +33,19 @@ use baler_common::record::Schema;
 use super::block::CALL_WORDS;
 use super::block::{self, Appended, Block, Stamp};
 use super::sync::AtomicU64;
+use crate::clock::is_in_ticks;
 
 /// How many types of the open block the thread remembers by their address.
 const TYPES: usize = 8;
 
+/// No set has this key, and it is not what is told when nothing is recorded.
+const NOBODY: u64 = u64::MAX;
+
 struct Hot {
-    /// Whose block it is: the key of a set of queues, or 0 if there is none.
+    /// Whose block it is: the key of a set of queues, or [`NOBODY`].
     key: Cell<u64>,
+    /// The same if its calls are timed in ticks, so that one comparison tells that, too.
+    ticks_key: Cell<u64>,
     words: Cell<*const [AtomicU64]>,
     /// Types by address, with their numbers in the block, which keeps them alive.
     types: [Cell<(usize, u8)>; TYPES],
@@ -51,7 +57,8 @@ struct Held(RefCell<Option<Arc<Block>>>);
 thread_local! {
     static HOT: Hot = const {
         Hot {
-            key: Cell::new(0),
+            key: Cell::new(NOBODY),
+            ticks_key: Cell::new(NOBODY),
             words: Cell::new(ptr::slice_from_raw_parts(ptr::null(), 0)),
             types: [const { Cell::new((0, 0)) }; TYPES],
         }
@@ -69,11 +76,16 @@ impl Drop for Held {
 pub(super) fn hold(key: u64, block: Arc<Block>) {
     let_go();
     let words = ptr::from_ref(block.words());
+    if block.words().is_empty() {
+        return;
+    }
     // Without the storage that owns it, the thread is about to end and uses no block.
     if HELD.try_with(|held| held.0.replace(Some(block))).is_ok() {
         HOT.with(|hot| {
             hot.words.set(words);
             hot.key.set(key);
+            hot.ticks_key
+                .set(if is_in_ticks(key) { key } else { NOBODY });
         });
     }
 }
@@ -86,20 +98,37 @@ pub(super) fn let_go() {
 
 fn empty() {
     HOT.with(|hot| {
-        hot.key.set(0);
+        hot.key.set(NOBODY);
+        hot.ticks_key.set(NOBODY);
         hot.words.set(ptr::slice_from_raw_parts(ptr::null(), 0));
         hot.types.iter().for_each(|known| known.set((0, 0)));
     });
 }
 
-/// Appends a call to the thread's block, if that is one of the set with this key and has room.
+/// Appends a call to the thread's block, if that is one of the set with this key, whose calls are
+/// in ticks, and has room.
 #[cfg(feature = "enable")]
 #[inline]
+pub(crate) fn append_call_in_ticks(key: u64, call: impl FnOnce() -> [u64; CALL_WORDS]) -> bool {
+    HOT.with(|hot| {
+        if hot.ticks_key.get() != key {
+            return false;
+        }
+        // SAFETY: the keys are equal, hence `HOT` was filled by `hold` and not emptied since, and
+        // by the first two invariants the words live; by the third one they do so until the end.
+        let words = unsafe { &*hot.words.get() };
+        // SAFETY: a block has a first word.
+        unsafe { std::hint::assert_unchecked(!words.is_empty()) };
+        block::append_words(words, call)
+    })
+}
+
+/// Appends a call to the thread's block, if that is one of the set with this key and has room.
+#[cfg(feature = "enable")]
 pub(crate) fn append_call(key: u64, call: [u64; CALL_WORDS]) -> bool {
     HOT.with(|hot| {
-        // SAFETY: the key is not 0, hence `HOT` was filled by `hold` and not emptied since, and by
-        // the first two invariants the words live; by the third one they do so until the end.
-        hot.key.get() == key && block::append_words(unsafe { &*hot.words.get() }, call)
+        // SAFETY: as above.
+        hot.key.get() == key && block::append_words(unsafe { &*hot.words.get() }, || call)
     })
 }
 
@@ -125,7 +154,7 @@ pub(super) fn append_fields(
         else {
             return Appended::No;
         };
-        // SAFETY: as in `append_call`.
+        // SAFETY: as above.
         block::append_fields(unsafe { &*hot.words.get() }, number, stamp, fields)
     })
 }

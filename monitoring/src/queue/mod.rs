@@ -27,10 +27,10 @@ mod tests;
 mod thread;
 
 #[cfg(feature = "enable")]
-pub(crate) use block::{CALL_WORDS, KIND_CALL};
+pub(crate) use block::{CALL_WORDS, KIND_CALL, TIN_UNIX_NS, TOUT_UNIX_NS};
 pub(crate) use block::{ReadBuffer, RowRef, Stamp, Stored};
 #[cfg(feature = "enable")]
-pub(crate) use hot::append_call;
+pub(crate) use hot::{append_call, append_call_in_ticks};
 pub(crate) use local::push;
 #[cfg(feature = "enable")]
 pub(crate) use local::push_row;

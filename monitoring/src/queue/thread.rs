@@ -44,6 +44,8 @@ struct State {
     is_owned: bool,
     /// How large the next block is.
     next_words: usize,
+    /// Blocks that were filled.
+    filled: u64,
     /// Records in pieces that are not open any more, of all time.
     appended: u64,
     /// Records that were read or evicted.
@@ -95,6 +97,7 @@ impl Default for State {
             is_claimed: false,
             is_owned: true,
             next_words: LEAST_WORDS,
+            filled: 0,
             appended: 0,
             taken: 0,
             refused: 0,
@@ -131,7 +134,8 @@ impl ThreadQueue {
             let bytes = block.bytes();
             state.close_open();
             set.count_unread(bytes);
-            if set.is_forked() {
+            // Asking is a system call.
+            if state.next_fork_check() && set.is_forked() {
                 // The child of a fork has no collector.
                 state.closed = true;
                 return Pushed::REFUSED;
@@ -429,6 +433,12 @@ impl State {
         if let Some(queued) = self.pieces.back_mut() {
             queued.end = end;
         }
+    }
+
+    /// Counts a block that was filled; whether it is time to look whether the process was forked.
+    fn next_fork_check(&mut self) -> bool {
+        self.filled = self.filled.wrapping_add(1);
+        self.filled.is_multiple_of(8)
     }
 
     fn appended(&self) -> u64 {

@@ -2,6 +2,34 @@
 
 use super::*;
 
+/// As probes do.
+fn enter() -> Position {
+    enter_usually().unwrap_or_else(super::enter)
+}
+
+fn leave(call: Position) {
+    if !leave_usually(call) {
+        super::leave(call);
+    }
+}
+
+#[test]
+fn eoi_begins_anew_after_two_billion_calls() {
+    let root = enter();
+    HERE.with(|here| here.next.set(at(u32::MAX >> 1, 1)));
+    let last = enter();
+    position(u32::MAX >> 1, 1, last);
+    leave(last);
+    let next = enter();
+    position(0, 1, next);
+    let inner = enter();
+    position(1, 2, inner);
+    leave(inner);
+    leave(next);
+    leave(root);
+    assert_eq!(TraceContext::current().trace_id(), None);
+}
+
 fn position(eoi: u32, ess: u32, call: Position) {
     assert_eq!(call.at, at(eoi, ess));
 }
