@@ -13,7 +13,9 @@ use serde::Serialize;
 
 pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
-pub(crate) use tables::{bytes, decimal, nanos, number, per_second, table, two_columns};
+pub(crate) use tables::{
+    bytes, counted, decimal, nanos, number, per_second, rate, table, two_columns,
+};
 
 use crate::exit::Failure;
 

@@ -78,7 +78,21 @@ fn trimmed(text: &str) -> String {
 
 /// A whole number with thousands apart: `6,541`.
 pub(crate) fn number(value: u64) -> String {
-    let digits = value.to_string();
+    grouped(&value.to_string())
+}
+
+/// A rate as a whole number with thousands apart.
+pub(crate) fn rate(value: f64) -> String {
+    grouped(&format!("{value:.0}"))
+}
+
+/// How many of what: `1 chunk`, `6,541 chunks`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", number(count))
+}
+
+fn grouped(digits: &str) -> String {
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -115,13 +129,14 @@ pub(crate) fn nanos(value: f64) -> String {
     }
 }
 
-/// A quotient with one decimal, `-` when there is nothing to divide by.
+/// A quotient with one decimal and thousands apart, `-` when there is nothing to divide by.
 pub(crate) fn decimal(dividend: u64, divisor: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
-    match divisor {
-        0 => "-".to_owned(),
-        _ => format!("{:.1}", dividend as f64 / divisor as f64),
-    }
+    let half = u128::from(divisor / 2);
+    let tenths = (u128::from(dividend) * 10 + half).checked_div(divisor.into());
+    tenths.map_or_else(
+        || "-".to_owned(),
+        |tenths| format!("{}.{}", grouped(&(tenths / 10).to_string()), tenths % 10),
+    )
 }
 
 /// How many a second, as a number of at most three significant figures more or less.
@@ -149,6 +164,11 @@ mod tests {
         assert_eq!(bytes(1_536), "1.5 KiB");
         assert_eq!(nanos(12_345.0), "12.3 us");
         assert_eq!(decimal(10, 4), "2.5");
+        assert_eq!(decimal(89_026, 6), "14,837.7");
+        assert_eq!(decimal(u64::MAX, 1), "18,446,744,073,709,551,615.0");
+        assert_eq!(rate(29_768.4), "29,768");
+        assert_eq!(counted(1, "chunk"), "1 chunk");
+        assert_eq!(counted(1_024, "record"), "1,024 records");
         assert_eq!(decimal(10, 0), "-");
     }
 

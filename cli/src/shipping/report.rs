@@ -199,8 +199,9 @@ impl Report {
             (
                 "time",
                 format!(
-                    "{:.2} s, {:.0} records/s",
-                    self.seconds, self.records_per_second
+                    "{:.2} s, {} records/s",
+                    self.seconds,
+                    output::rate(self.records_per_second)
                 ),
             ),
         ];

@@ -139,8 +139,9 @@ impl Summary {
             (
                 "time",
                 format!(
-                    "{:.2} s, {:.0} chunks/s",
-                    self.seconds, self.chunks_per_second
+                    "{:.2} s, {} chunks/s",
+                    self.seconds,
+                    output::rate(self.chunks_per_second)
                 ),
             ),
         ];

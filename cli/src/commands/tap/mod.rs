@@ -122,9 +122,9 @@ fn tell(
     endpoint: &str,
 ) {
     output::say(format_args!(
-        "{} records in {} chunks passed at {endpoint}",
-        output::number(seen.records),
-        output::number(seen.chunks),
+        "{} in {} passed at {endpoint}",
+        output::counted(seen.records, "record"),
+        output::counted(seen.chunks, "chunk"),
     ));
     if let Some(chunks) = skipped.map(process::Skipped::chunks).filter(|it| *it > 0) {
         output::say(format_args!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use baler_connector_kafka::{EmbeddedCluster, RequestFault, RequestKind};
 use baler_faults::KafkaProxy;
 
-use super::{Harm, LATE, Stand, broken, settings_of};
+use super::{Harm, LATE, Stand, broken, name_and_settings};
 use crate::args::FaultChoice;
 use crate::commands::verify::random::Random;
 use crate::exit::Failure;
@@ -36,6 +36,24 @@ const GROUP: &str = "verify";
 /// The mock keeps 5 MiB a partition, and all producers may share one: so many records are far less.
 const WINDOW: u64 = 40_000;
 
+/// What makes a run quick, and the mock keep to Kafka's rules.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("group.id", GROUP),
+    // Longer than it takes to notice a half-open connection: when chunks time out, later ones that
+    // did not may arrive before them (see the connector).
+    ("message.timeout.ms", "20000"),
+    // The mock does not check sequence numbers as a broker does: of several requests in
+    // flight it takes a later one although the first one failed, and order is lost.
+    ("max.in.flight.requests.per.connection", "1"),
+    // Below socket.timeout.ms: a request to join that is sent again while the group waits for a
+    // dead member makes the mock fail an assertion and end this process.
+    ("session.timeout.ms", "6000"),
+    ("heartbeat.interval.ms", "500"),
+    // How long an unanswered request to join is waited for.
+    ("max.poll.interval.ms", "8000"),
+    ("auto.commit.interval.ms", "200"),
+];
+
 /// A cluster, and what clients are told of it.
 #[derive(Debug)]
 pub(super) struct Kafka {
@@ -57,33 +75,10 @@ pub(super) struct Kafka {
 impl Kafka {
     /// `rest` is what follows the scheme: the topic, and settings of librdkafka.
     pub(super) fn new(rest: &str) -> Result<Self, Failure> {
-        let (topic, settings) = settings_of(rest);
-        let topic = if topic.is_empty() { "verify" } else { topic };
-        let mut settings = format!("?{settings}");
-        for (name, value) in [
-            ("group.id", GROUP),
-            // Longer than it takes to notice a half-open connection: when chunks time out, later ones that
-            // did not may arrive before them (see the connector).
-            ("message.timeout.ms", "20000"),
-            // The mock does not check sequence numbers as a broker does: of several requests in
-            // flight it takes a later one although the first one failed, and order is lost.
-            ("max.in.flight.requests.per.connection", "1"),
-            // Below socket.timeout.ms: a request to join that is sent again while the group waits for a
-            // dead member makes the mock fail an assertion and end this process.
-            ("session.timeout.ms", "6000"),
-            ("heartbeat.interval.ms", "500"),
-            // How long an unanswered request to join is waited for.
-            ("max.poll.interval.ms", "8000"),
-            ("auto.commit.interval.ms", "200"),
-        ] {
-            if !settings.contains(&format!("{name}=")) {
-                let joint = if settings.len() > 1 { "&" } else { "" };
-                settings.push_str(&format!("{joint}{name}={value}"));
-            }
-        }
+        let (topic, settings) = name_and_settings(rest, DEFAULTS);
         let cluster = EmbeddedCluster::with_brokers(BROKERS).map_err(broken)?;
         cluster
-            .create_topic(topic, PARTITIONS, BROKERS.get())
+            .create_topic(&topic, PARTITIONS, BROKERS.get())
             .map_err(broken)?;
         let before = || KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken);
         let (proxy, calm) = (before()?, before()?);
@@ -91,7 +86,7 @@ impl Kafka {
             cluster,
             proxy,
             calm,
-            topic: topic.to_owned(),
+            topic,
             settings,
             down: Vec::new(),
             turn: 0,
@@ -99,7 +94,7 @@ impl Kafka {
     }
 
     fn uri(&self, servers: &str) -> String {
-        format!("kafka://{servers}/{}{}", self.topic, self.settings)
+        format!("kafka://{servers}/{}?{}", self.topic, self.settings)
     }
 
     fn next_broker(&mut self) -> i32 {

@@ -204,8 +204,42 @@ pub(super) fn broken(error: impl fmt::Display) -> Failure {
     Failure::new(Code::Unavailable, error.to_string())
 }
 
-/// `name?settings`, for what follows the scheme of a stand's own URI.
+/// What follows the scheme of a stand's own URI: the name of a queue or topic, `verify` where there
+/// is none, and settings, those of `defaults` where they are not given.
 #[cfg(any(feature = "amqp", feature = "kafka"))]
-fn settings_of(rest: &str) -> (&str, &str) {
-    rest.split_once('?').unwrap_or((rest, ""))
+fn name_and_settings(rest: &str, defaults: &[(&str, &str)]) -> (String, String) {
+    let (name, given) = rest.split_once('?').unwrap_or((rest, ""));
+    let name = if name.is_empty() { "verify" } else { name };
+    let given: Vec<_> = given.split('&').filter(|it| !it.is_empty()).collect();
+    let mut settings: Vec<String> = given.iter().map(|it| (*it).to_owned()).collect();
+    for (name, value) in defaults {
+        let is_given = |it: &&str| it.split('=').next() == Some(name);
+        if !given.iter().any(is_given) {
+            settings.push(format!("{name}={value}"));
+        }
+    }
+    (name.to_owned(), settings.join("&"))
+}
+
+#[cfg(all(test, any(feature = "amqp", feature = "kafka")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_are_given_come_before_defaults() {
+        let defaults = &[("prefetch", "32"), ("heartbeat", "1s")];
+        for (rest, name, settings) in [
+            ("", "verify", "prefetch=32&heartbeat=1s"),
+            ("q", "q", "prefetch=32&heartbeat=1s"),
+            ("q?heartbeat=9s", "q", "heartbeat=9s&prefetch=32"),
+            (
+                "?x_prefetch=1",
+                "verify",
+                "x_prefetch=1&prefetch=32&heartbeat=1s",
+            ),
+        ] {
+            let expected = (name.to_owned(), settings.to_owned());
+            assert_eq!(name_and_settings(rest, defaults), expected, "{rest}");
+        }
+    }
 }

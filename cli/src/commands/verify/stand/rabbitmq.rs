@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use baler_faults::{RabbitMqNode, TcpProxy};
 
-use super::{Harm, Stand, broken, settings_of};
+use super::{Harm, Stand, broken, name_and_settings};
 use crate::args::FaultChoice;
 use crate::commands::verify::random::Random;
 use crate::exit::Failure;
@@ -42,34 +42,32 @@ impl Rabbit {
     /// A node that is not started. `rest` is what follows the scheme: the queue, and settings of
     /// the endpoint.
     pub(super) fn new(rest: &str) -> Result<Self, Failure> {
-        let (name, settings) = settings_of(rest);
-        let queue = if name.is_empty() { "verify" } else { name };
-        let mut settings = match settings {
-            "" => format!("queue={queue}"),
-            settings => format!("queue={queue}&{settings}"),
-        };
-        for (name, value) in [
-            ("heartbeat", "1s"),
-            ("prefetch", "32"),
-            ("connect_timeout", "5s"),
-        ] {
-            if !settings.contains(&format!("&{name}=")) {
-                settings.push_str(&format!("&{name}={value}"));
-            }
-        }
+        let (queue, settings) = name_and_settings(
+            rest,
+            &[
+                ("heartbeat", "1s"),
+                ("prefetch", "32"),
+                ("connect_timeout", "5s"),
+            ],
+        );
         let node = RabbitMqNode::prepare().map_err(broken)?;
         let proxy = TcpProxy::start().map_err(broken)?;
         proxy.set_target(Some(node.address()));
         Ok(Self {
             node,
             proxy,
-            queue: queue.to_owned(),
+            queue,
             settings,
         })
     }
 
     fn uri(&self) -> String {
-        format!("amqp://{}?{}", self.proxy.address(), self.settings)
+        format!(
+            "amqp://{}?queue={}&{}",
+            self.proxy.address(),
+            self.queue,
+            self.settings
+        )
     }
 
     /// Waits until the queue serves, for a while: who uses it may not have come yet.
