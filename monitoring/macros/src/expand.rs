@@ -1,7 +1,7 @@
 //! The function with its probe.
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote_spanned;
+use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{ReturnType, Type, TypeInfer};
 
@@ -11,6 +11,9 @@ use crate::signature;
 
 /// Writes the function anew, with its probe around the body.
 pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
+    if !cfg!(feature = "enable") {
+        return function.to_token_stream();
+    }
     let Function {
         attributes,
         visibility,
@@ -78,7 +81,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
 /// `here` is a function inside the probed one, so its type name holds the path of module, type and
 /// function: a macro that sees one method cannot know it.
 fn entered(options: &Options, function: &Function, enter: TokenStream) -> TokenStream {
-    let krate = &options.krate;
+    let krate = options.crate_path();
     let span = Span::mixed_site();
     if let Some(name) = &options.name {
         return quote_spanned! {span=> {

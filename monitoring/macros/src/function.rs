@@ -1,6 +1,7 @@
 //! The function a probe is put on, and what it cannot be put on.
 
 use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Signature, Token, Visibility};
@@ -23,7 +24,8 @@ impl Parse for Function {
         let visibility: Visibility = input.parse()?;
         if let Some(kind) = other_item(input) {
             return Err(input.error(format!(
-                "#[probe] goes on a function or method, not on {kind}"
+                "#[probe] goes on a function, a method, an impl block, a trait or a module, not on \
+                 {kind}"
             )));
         }
         let signature: Signature = input.parse()?;
@@ -46,25 +48,45 @@ impl Parse for Function {
     }
 }
 
+impl ToTokens for Function {
+    /// The function as it was written.
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self {
+            attributes,
+            visibility,
+            signature,
+            inner_attributes,
+            body,
+        } = self;
+        tokens.extend(quote! {
+            #(#attributes)*
+            #visibility #signature {
+                #(#inner_attributes)*
+                #body
+            }
+        });
+    }
+}
+
 /// What comes instead of a function, if it can be told from the first token.
 fn other_item(input: ParseStream<'_>) -> Option<&'static str> {
-    let unsafe_item = |token: fn(ParseStream<'_>) -> bool| {
-        let ahead = input.fork();
-        ahead.peek(Token![unsafe]) && ahead.parse::<Token![unsafe]>().is_ok() && token(&ahead)
-    };
-    if input.peek(Token![impl]) || unsafe_item(|ahead| ahead.peek(Token![impl])) {
-        Some("an impl block: put it on each of its methods")
-    } else if input.peek(Token![trait]) || unsafe_item(|ahead| ahead.peek(Token![trait])) {
-        Some("a trait: put it on the methods of its implementations")
-    } else if input.peek(Token![mod]) {
-        Some("a module: put it on each of its functions")
-    } else if input.peek(Token![struct]) || input.peek(Token![enum]) || input.peek(Token![union]) {
-        Some("a type: put it on each of its methods")
+    if input.peek(Token![struct]) || input.peek(Token![enum]) || input.peek(Token![union]) {
+        Some("a type: put it on its impl block")
     } else if input.peek(Token![let]) || input.peek(Token![|]) || input.peek(Token![move]) {
         Some("a closure or statement: use the macro enter! for a block")
+    } else if is_foreign(input) {
+        Some("declarations of foreign functions: they have no body here")
     } else {
         None
     }
+}
+
+/// Whether a block `extern "C" { … }` comes.
+fn is_foreign(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    ahead.parse::<Option<Token![unsafe]>>().is_ok()
+        && ahead.parse::<syn::Abi>().is_ok()
+        && ahead.peek(syn::token::Brace)
 }
 
 /// Refuses functions in which a probe cannot work.
@@ -75,18 +97,22 @@ fn check(attributes: &[Attribute], signature: &Signature) -> syn::Result<()> {
             "#[probe] cannot measure a const fn: at compile time there is no clock",
         ));
     }
-    let naked = attributes.iter().find(|attribute| {
-        attribute.path().is_ident("naked")
-            || (attribute.path().is_ident("unsafe")
-                && attribute
-                    .parse_args::<syn::Path>()
-                    .is_ok_and(|path| path.is_ident("naked")))
-    });
-    if let Some(attribute) = naked {
+    if let Some(attribute) = naked(attributes) {
         return Err(syn::Error::new(
             attribute.span(),
             "#[probe] cannot measure a naked function: it may not have code of its own",
         ));
     }
     Ok(())
+}
+
+/// The attribute that says that a function holds no code but its own.
+pub(crate) fn naked(attributes: &[Attribute]) -> Option<&Attribute> {
+    attributes.iter().find(|attribute| {
+        attribute.path().is_ident("naked")
+            || (attribute.path().is_ident("unsafe")
+                && attribute
+                    .parse_args::<syn::Path>()
+                    .is_ok_and(|path| path.is_ident("naked")))
+    })
 }

@@ -1,11 +1,12 @@
 //! The `#[probe]` attribute, re-exported as `baler_monitoring::probe`.
 //!
-//! tokens -> `options` and `function` (what was written) -> `signature` (Kieker's text form) ->
-//! `expand` (the function with its probe).
+//! tokens -> `options`, `block` and `function` (what was written) -> `signature` (Kieker's text form)
+//! -> `expand` (the function with its probe).
 //!
 //! The expansion names nothing but `baler_monitoring::__private`; without the feature `enable` the
 //! function is checked and then handed back as it was written.
 
+mod block;
 mod expand;
 mod function;
 mod options;
@@ -46,7 +47,43 @@ use proc_macro::TokenStream;
 /// # Options
 ///
 /// - `name = "…"`: the operation's signature, in place of the one below.
+/// - `skip`: no probe; for single functions, impl blocks and modules within a probed block.
 /// - `crate = path`: where `baler_monitoring` is, for crates that re-export it.
+///
+/// # Blocks
+///
+/// On an impl block, on a trait or on a module that is written in place (`mod name { … }`) it puts a
+/// probe with the same options into each function with a body, in nested impl blocks, traits and
+/// modules too:
+///
+/// ```
+/// # use baler_monitoring::probe;
+/// # struct Till;
+/// #[probe]
+/// impl Till {
+///     pub const fn new() -> Self {
+///         Self
+///     }
+///
+///     pub fn open(&self) {}
+///
+///     #[probe(name = "shop.Till.shut()")]
+///     pub fn close(&self) {}
+///
+///     #[probe(skip)]
+///     pub fn is_open(&self) -> bool {
+///         true
+///     }
+/// }
+/// ```
+///
+/// - A function with an attribute of its own goes by the options of that one alone (but for `crate`),
+///   and `#[probe(skip)]` leaves it out; the name `probe` need not be in scope there.
+/// - Left alone are `const fn`, naked functions, declarations, tests (`#[test]`, `#[cfg(test)]`), what
+///   has its probe in a `cfg_attr`, and modules in files of their own.
+/// - What macros write within the block is not seen: put the attribute into the macro.
+/// - An attribute of the block that stands *below* `#[probe]`, such as `#[async_trait]`, sees the
+///   functions with their probes in them, so that asynchronous ones are measured whole.
 ///
 /// # Signature
 ///
@@ -93,17 +130,15 @@ use proc_macro::TokenStream;
 /// # What cannot be measured
 ///
 /// `const fn` (there is no clock at compile time), naked functions (they hold no code but their own),
-/// declarations without a body, and items that are no functions; the compiler says so.
+/// declarations without a body, and items that hold no functions; the compiler says so.
 /// A function that never returns and never unwinds (it aborts or exits the process) leaves no record.
 #[proc_macro_attribute]
 pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
     let original = item.clone();
     let expansion = syn::parse::<options::Options>(options)
-        .and_then(|options| Ok((options, syn::parse::<function::Function>(item)?)))
-        .map(|(options, function)| expand::expand(&options, &function));
+        .and_then(|options| expand_tokens(&options, item.into()));
     match expansion {
-        Ok(expanded) if cfg!(feature = "enable") => expanded.into(),
-        Ok(_) => original,
+        Ok(expanded) => expanded.into(),
         // The function stays, so that its callers do not add errors of their own.
         Err(error) => {
             let mut tokens = TokenStream::from(error.into_compile_error());
@@ -111,4 +146,19 @@ pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
             tokens
         }
     }
+}
+
+/// Writes a function or a block of functions anew.
+fn expand_tokens(
+    options: &options::Options,
+    item: proc_macro2::TokenStream,
+) -> syn::Result<proc_macro2::TokenStream> {
+    if options.skip.is_some() {
+        return Ok(item);
+    }
+    let parse = |input: syn::parse::ParseStream<'_>| match block::Block::parse(input)? {
+        Some(block) => block.expand(options),
+        None => Ok(expand::expand(options, &input.parse()?)),
+    };
+    syn::parse::Parser::parse2(parse, item)
 }

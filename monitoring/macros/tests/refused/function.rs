@@ -11,17 +11,30 @@ trait Shop {
 #[probe]
 struct Basket;
 
+#[probe]
+unsafe extern "C" {
+    fn foreign();
+}
+
 struct Till;
 
-#[probe]
+#[probe(name = "shop.Till.all()")]
 impl Till {
     fn pay(&self) {}
 }
 
 #[probe]
-mod module {}
+impl Till {
+    #[probe]
+    const fn new() -> Self {
+        Self
+    }
+}
 
 #[probe]
-trait Priced {}
+impl Till {
+    #[probe(skipped)]
+    fn open(&self) {}
+}
 
 fn main() {}

@@ -18,4 +18,7 @@ fn no_text() {}
 #[probe("x")]
 fn no_key() {}
 
+#[probe(skip, name = "x")]
+fn skipped() {}
+
 fn main() {}

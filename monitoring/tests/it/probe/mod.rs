@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod asynchronous;
+mod blocks;
 mod cancellation;
 mod functions;
 pub(crate) mod recording;
