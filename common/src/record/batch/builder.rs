@@ -65,29 +65,20 @@ impl Filling {
         number
     }
 
-    /// Adds a row to this table.
-    fn push(
-        &mut self,
-        number: usize,
-        timestamp: i64,
-        row: &[u8],
-        index: &mut StringIndex,
-    ) -> Result<(), PushError> {
-        let RecordBatch {
-            strings, tables, ..
-        } = &mut self.batch;
-        if let Some(Some(rows)) = self.rows.get_mut(number) {
-            if rows.is_full()
-                && let Some(table) = tables.get_mut(number)
-            {
-                rows.make_room(table);
-            }
-            return rows.push(row, timestamp, strings, index);
-        }
-        let table = tables.get_mut(number).ok_or(PushError::Full)?;
-        nested::push(table, row, strings, index)?;
-        table.timestamps.push(timestamp);
-        Ok(())
+    /// Goes on with the batch after somebody looked at it.
+    #[cold]
+    fn take_back(&mut self, looked_at: &mut OnceLock<RecordBatch>) {
+        self.batch = looked_at.take().unwrap_or_default();
+    }
+
+    /// Says to which table a record belongs that was added after so many others.
+    #[inline(never)]
+    fn keep_order(&mut self, number: usize, before: usize) {
+        // The records before the second type appeared were all of the first.
+        self.batch.order.resize(before, 0);
+        self.batch
+            .order
+            .push(u32::try_from(number).unwrap_or(u32::MAX));
     }
 
     /// Turns all rows into columns.
@@ -255,14 +246,26 @@ impl BatchBuilder {
             Some(number) => number,
             None => filling.table_for(schema, &mut self.types, &mut self.spare),
         };
-        filling.push(number, timestamp, row, &mut self.strings)?;
-        let RecordBatch { tables, order, .. } = &mut filling.batch;
-        if tables.len() > 1 {
-            // The records before the second type appeared were all of the first.
-            order.resize(self.records, 0);
-            order.push(u32::try_from(number).unwrap_or(u32::MAX));
+        let strings = &mut filling.batch.strings;
+        match filling.rows.get_mut(number) {
+            Some(Some(rows)) => {
+                if rows.is_full()
+                    && let Some(table) = filling.batch.tables.get_mut(number)
+                {
+                    rows.make_room(table);
+                }
+                rows.push(row, timestamp, strings, &mut self.strings)?;
+            }
+            _ => {
+                let table = filling.batch.tables.get_mut(number);
+                let table = table.ok_or(PushError::Full)?;
+                nested::push(table, timestamp, row, strings, &mut self.strings)?;
+            }
         }
-        self.records = self.records.saturating_add(1);
+        if filling.rows.len() > 1 {
+            filling.keep_order(number, self.records);
+        }
+        self.records = self.records.wrapping_add(1);
         // A slice has at most half of all bytes there can be.
         self.row_bytes = self.row_bytes.saturating_add(row.len() + TIME_BYTES);
         Ok(())
@@ -275,8 +278,8 @@ fn filling<'a>(
     looked_at: &mut OnceLock<RecordBatch>,
 ) -> &'a mut Filling {
     let filling = filling.get_mut().unwrap_or_else(PoisonError::into_inner);
-    if let Some(batch) = looked_at.take() {
-        filling.batch = batch;
+    if looked_at.get().is_some() {
+        filling.take_back(looked_at);
     }
     filling
 }

@@ -4,7 +4,6 @@
 use super::Table;
 use super::builder::PushError;
 use super::column::Column;
-use super::nested::string_id;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
 use crate::record::intern::Interned;
@@ -103,6 +102,7 @@ impl FlatRows {
     /// # Errors
     ///
     /// See [`PushError`].
+    #[inline(never)]
     pub(super) fn push(
         &mut self,
         row: &[u8],
@@ -116,10 +116,10 @@ impl FlatRows {
         let (fields, time) = slot.ok_or(PushError::Full)?;
         // The usual row is copied, then ids take the place of handles.
         let usual = row.len() == fields.len()
-            && self.checks.iter().all(|(at, check)| check.passes(row, *at))
+            && (self.checks.is_empty() || all_pass(&self.checks, row))
             && {
                 fields.copy_from_slice(row);
-                name_interned(fields, &self.strings, strings, index)?
+                name_interned(row, fields, &self.strings, strings, index)?
             };
         if !usual {
             copy_by_gaps(fields, &self.gaps, row, strings, index)?;
@@ -168,24 +168,30 @@ impl FlatRows {
     }
 }
 
+#[inline(never)]
+fn all_pass(checks: &[(usize, Check)], row: &[u8]) -> bool {
+    checks.iter().all(|(at, check)| check.passes(row, *at))
+}
+
 /// Puts ids in the place of the handles of interned strings; `false` when one is not interned.
+#[inline]
 fn name_interned(
-    fields: &mut [u8],
+    row: &[u8],
+    copy: &mut [u8],
     at: &[usize],
     strings: &mut StringTable,
     index: &mut StringIndex,
 ) -> Result<bool, PushError> {
     for at in at {
-        let slot = fields
-            .get_mut(*at..)
-            .and_then(|rest| rest.first_chunk_mut());
-        let slot = slot.ok_or(PushError::Malformed)?;
-        let tag = u32::from_le_bytes(*slot);
+        let tag = row.get(*at..).and_then(|rest| rest.first_chunk());
+        let tag = u32::from_le_bytes(*tag.ok_or(PushError::Malformed)?);
         if tag & INTERNED == 0 {
             return Ok(false);
         }
-        let handle = Interned::from_number(tag & !INTERNED);
-        *slot = index.interned_id(handle, strings)?.to_le_bytes();
+        let id = index.interned_id(Interned::from_number(tag & !INTERNED), strings)?;
+        if let Some(slot) = copy.get_mut(*at..).and_then(|rest| rest.first_chunk_mut()) {
+            *slot = id.to_le_bytes();
+        }
     }
     Ok(true)
 }
@@ -195,26 +201,41 @@ fn name_interned(
 fn copy_by_gaps(
     mut fields: &mut [u8],
     gaps: &[Gap],
-    row: &[u8],
+    mut row: &[u8],
     strings: &mut StringTable,
     index: &mut StringIndex,
 ) -> Result<(), PushError> {
-    let mut row = RowReader::new(row);
     for gap in gaps {
-        let left = std::mem::take(&mut fields);
-        let (to, left) = left
-            .split_at_mut_checked(gap.bytes)
-            .ok_or(PushError::Malformed)?;
-        let from = row.take_bytes(gap.bytes)?;
-        if !gap.checks.iter().all(|(at, check)| check.passes(from, *at)) {
-            return Err(PushError::Malformed);
+        if gap.bytes > 0 {
+            let (to, left) = std::mem::take(&mut fields)
+                .split_at_mut_checked(gap.bytes)
+                .ok_or(PushError::Malformed)?;
+            let (from, behind) = row
+                .split_at_checked(gap.bytes)
+                .ok_or(PushError::Malformed)?;
+            if !gap.checks.is_empty() && !all_pass(&gap.checks, from) {
+                return Err(PushError::Malformed);
+            }
+            to.copy_from_slice(from);
+            (fields, row) = (left, behind);
         }
-        to.copy_from_slice(from);
         // Behind the last gap there is no string.
-        if let Some((to, left)) = left.split_first_chunk_mut() {
-            *to = string_id(&mut row, strings, index)?.to_le_bytes();
-            fields = left;
-        }
+        let Some((to, left)) = std::mem::take(&mut fields).split_first_chunk_mut() else {
+            break;
+        };
+        let (tag, behind) = row.split_first_chunk().ok_or(PushError::Malformed)?;
+        let tag = u32::from_le_bytes(*tag);
+        let id = if tag & INTERNED != 0 {
+            row = behind;
+            index.interned_id(Interned::from_number(tag & !INTERNED), strings)?
+        } else {
+            let bytes = usize::try_from(tag).map_err(|_| PushError::Malformed)?;
+            let (text, behind) = behind.split_at_checked(bytes).ok_or(PushError::Malformed)?;
+            row = behind;
+            index.id(text, strings)?
+        };
+        *to = id.to_le_bytes();
+        fields = left;
     }
     if row.is_empty() {
         Ok(())
@@ -297,8 +318,16 @@ impl Values<'_> {
     }
 
     fn extend<T, const BYTES: usize>(&self, to: &mut Vec<T>, value: impl Fn([u8; BYTES]) -> T) {
-        let offset = self.offset;
-        let values = self.rows.chunks_exact(self.stride).map(|row| {
+        let Self {
+            rows,
+            stride,
+            offset,
+        } = *self;
+        if stride < BYTES || offset > stride - BYTES {
+            // Never; but the compiler need not check it in every row.
+            return;
+        }
+        let values = rows.chunks_exact(stride).map(|row| {
             let bytes = row.get(offset..).and_then(|rest| rest.first_chunk());
             value(bytes.copied().unwrap_or([0; BYTES]))
         });

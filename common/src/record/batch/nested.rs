@@ -9,13 +9,15 @@ use crate::record::intern::Interned;
 use crate::record::row::{INTERNED, RowReader};
 use crate::record::schema::FieldType;
 
-/// Appends the fields of a row to the columns; what is refused leaves nothing in them.
+/// Adds a row to a table; what is refused leaves nothing in it.
 ///
 /// # Errors
 ///
 /// See [`PushError`].
+#[inline(never)]
 pub(super) fn push(
     table: &mut Table,
+    timestamp: i64,
     row: &[u8],
     strings: &mut StringTable,
     index: &mut StringIndex,
@@ -24,7 +26,9 @@ pub(super) fn push(
     push_fields(table, row, strings, index).inspect_err(|_| {
         let columns = table.columns.iter_mut();
         columns.for_each(|column| column.truncate(rows));
-    })
+    })?;
+    table.timestamps.push(timestamp);
+    Ok(())
 }
 
 fn push_fields(
@@ -127,7 +131,7 @@ fn push_bytes(column: &mut BytesColumn, row: &mut RowReader<'_>) -> Result<(), P
 }
 
 /// The id of the string that comes next in the row.
-pub(super) fn string_id(
+fn string_id(
     row: &mut RowReader<'_>,
     strings: &mut StringTable,
     index: &mut StringIndex,

@@ -69,6 +69,7 @@ impl StringIndex {
     /// # Errors
     ///
     /// See [`PushError`].
+    #[inline(never)]
     pub(super) fn id(&mut self, bytes: &[u8], table: &mut StringTable) -> Result<u32, PushError> {
         let hash = hash(bytes, self.secret);
         match self.find(bytes, hash, table) {
@@ -85,6 +86,7 @@ impl StringIndex {
     /// # Errors
     ///
     /// See [`PushError`]; a number that no string has is malformed.
+    #[inline]
     pub(super) fn interned_id(
         &mut self,
         handle: Interned,
@@ -140,6 +142,7 @@ impl StringIndex {
     }
 
     /// The id of a string with this hash, or the place that is free for it.
+    #[inline]
     fn find(&mut self, bytes: &[u8], hash: u64, table: &StringTable) -> Result<u32, usize> {
         if self.used >= self.slots.len() / 2 {
             self.grow(table);
@@ -152,7 +155,7 @@ impl StringIndex {
             let Some(id) = slot.next_id.checked_sub(1) else {
                 break;
             };
-            if slot.tag == tag && table.get(id).is_some_and(|known| known.as_bytes() == bytes) {
+            if slot.tag == tag && table.bytes(id) == Some(bytes) {
                 return Ok(id);
             }
             place = place.wrapping_add(1) & mask;
@@ -197,6 +200,7 @@ impl StringIndex {
     }
 
     /// Doubles the slots and finds each string its new place.
+    #[cold]
     fn grow(&mut self, table: &StringTable) {
         let count = self.slots.len().saturating_mul(2).max(FIRST_SLOTS);
         let mask = count.wrapping_sub(1);
@@ -232,7 +236,7 @@ fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
         hash = fold(hash ^ a, b);
     }
     let [a, b] = match bytes.last_chunk::<16>() {
-        _ if rest.is_empty() => return fold(hash, 0),
+        _ if rest.is_empty() => return hash,
         // Some of them for a second time, instead of one by one.
         Some(last) => words(last),
         None => {

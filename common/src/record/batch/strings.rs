@@ -1,5 +1,7 @@
 //! The strings of one batch, each kept once.
 
+use std::ops::Range;
+
 /// The strings of one batch; a string's id is its position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StringTable {
@@ -38,13 +40,22 @@ impl StringTable {
 
     /// The string with this id.
     pub fn get(&self, id: u32) -> Option<&str> {
+        self.text.get(self.span(id)?)
+    }
+
+    /// The bytes of the string with this id.
+    pub(super) fn bytes(&self, id: u32) -> Option<&[u8]> {
+        self.text.as_bytes().get(self.span(id)?)
+    }
+
+    fn span(&self, id: u32) -> Option<Range<usize>> {
         let index = usize::try_from(id).ok()?;
         let to = usize::try_from(*self.ends.get(index)?).ok()?;
         let from = match index.checked_sub(1) {
             Some(before) => usize::try_from(*self.ends.get(before)?).ok()?,
             None => 0,
         };
-        self.text.get(from..to)
+        Some(from..to)
     }
 
     /// The strings in order of their ids.

@@ -31,8 +31,7 @@ impl General {
             tables.push(Table::new(Arc::clone(schema)));
             tables.len() - 1
         });
-        nested::push(&mut tables[number], row, strings, &mut self.index)?;
-        tables[number].timestamps.push(time);
+        nested::push(&mut tables[number], time, row, strings, &mut self.index)?;
         self.several |= tables.len() > 1;
         self.rows.push(u32::try_from(number).unwrap());
         Ok(())
