@@ -26,4 +26,4 @@ pub use memory::{MemoryLimits, MemoryMedium, MemoryReader, MemoryWriter};
 pub use pump::{Bell, Pump};
 pub use rabbitmq::RabbitMq;
 pub use schedules::{Dice, each_schedule};
-pub use tap::{Tap, drive};
+pub use tap::{Tap, drive, drive_pair};

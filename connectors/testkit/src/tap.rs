@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
@@ -262,4 +263,18 @@ pub fn drive(
             pump.wait(Duration::from_millis(1));
         }
     }
+}
+
+/// [`drive`] of one pump and one tap.
+///
+/// # Panics
+///
+/// It is not done within [`PATIENCE`]; the message names `what`.
+pub fn drive_pair(what: &str, pump: &mut Pump, tap: &mut Tap, done: impl Fn(&Pump, &Tap) -> bool) {
+    drive(
+        what,
+        slice::from_mut(pump),
+        slice::from_mut(tap),
+        |pumps, taps| pumps.iter().zip(taps).all(|(pump, tap)| done(pump, tap)),
+    );
 }

@@ -10,21 +10,7 @@ use baler_connector_testkit::{
     ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, read_label, within_patience,
 };
 
-use crate::support::{config, declared, fresh_name, reader, writer};
-
-/// Writes chunks and waits until they are confirmed.
-fn filled(uri: &str, chunks: usize) {
-    declared(uri);
-    let mut pump = Pump::open(writer(uri));
-    pump.push(ChunkSource::new(1).take(chunks));
-    drive(
-        "all is confirmed",
-        slice::from_mut(&mut pump),
-        &mut [],
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
-    assert_eq!(pump.confirmed(), chunks);
-}
+use crate::support::{config, declared, fill, fresh_name, reader, writer};
 
 /// The next chunk, whatever else happens before.
 fn next(reader: &mut AmqpReader) -> baler_common::transport::Delivery {
@@ -44,7 +30,7 @@ fn next(reader: &mut AmqpReader) -> baler_common::transport::Delivery {
 fn killed_consumer_leaves_its_chunks_to_the_other() {
     let node = RabbitMq::shared();
     let uri = node.uri(&format!("?queue={}&prefetch=16", fresh_name("competing")));
-    filled(&uri, 200);
+    fill(&uri, 200);
     // Holds what it gets and never settles it.
     let mut dying = Tap::holding(reader(&uri), 16);
     drive(
@@ -78,7 +64,7 @@ fn killed_consumer_leaves_its_chunks_to_the_other() {
 fn redelivery_is_flagged_and_counted() {
     let node = RabbitMq::shared();
     let uri = node.uri(&format!("?queue={}", fresh_name("redelivered")));
-    filled(&uri, 1);
+    fill(&uri, 1);
     let mut reader = reader(&uri);
     for _ in 0..3 {
         let delivery = next(&mut reader);
@@ -102,7 +88,7 @@ fn rejected_chunk_goes_to_the_queue_of_dead_letters() {
     let node = RabbitMq::shared();
     let (queue, dead) = (fresh_name("alive"), fresh_name("dead"));
     let uri = node.uri(&format!("?queue={queue}&dead_letter_queue={dead}"));
-    filled(&uri, 2);
+    fill(&uri, 2);
     let mut alive = reader(&uri);
     let delivery = next(&mut alive);
     alive.settle(delivery.token, Verdict::Reject).unwrap();
@@ -117,7 +103,7 @@ fn acknowledgements_reach_the_broker_by_themselves() {
     let node = RabbitMq::shared();
     let queue = fresh_name("settled");
     let uri = node.uri(&format!("?queue={queue}&queue_type=classic&ack_every=1000"));
-    filled(&uri, 10);
+    fill(&uri, 10);
     let mut tap = Tap::new(reader(&uri));
     drive(
         "all arrives",
@@ -140,7 +126,7 @@ fn acknowledgements_reach_the_broker_by_themselves() {
 fn one_unsettled_chunk_does_not_stop_the_others() {
     let node = RabbitMq::shared();
     let uri = node.uri(&format!("?queue={}&prefetch=8", fresh_name("stuck")));
-    filled(&uri, 100);
+    fill(&uri, 100);
     let mut reader = reader(&uri);
     let stuck = next(&mut reader);
     let mut labels = HashSet::from([read_label(&stuck.bytes)]);
@@ -160,7 +146,7 @@ fn one_unsettled_chunk_does_not_stop_the_others() {
 fn demand_that_grows_takes_more_ahead_and_loses_nothing() {
     let node = RabbitMq::shared();
     let uri = node.uri(&format!("?queue={}", fresh_name("demand")));
-    filled(&uri, 120);
+    fill(&uri, 120);
     let mut tap = Tap::holding(reader(&uri), 2);
     for demand in [2, 7, 30, 120] {
         tap.set_demand(demand);
@@ -190,7 +176,7 @@ fn owner_may_hold_more_than_is_taken_ahead() {
     for settings in ["", "&queue_type=classic", "&queue_type=stream"] {
         let queue = fresh_name("held");
         let uri = node.uri(&format!("?queue={queue}&prefetch=4{settings}"));
-        filled(&uri, 100);
+        fill(&uri, 100);
         let mut tap = Tap::holding(reader(&uri), 90);
         drive(
             "it holds what it demands",
@@ -223,13 +209,13 @@ fn cancelled_consumer_comes_back_to_a_queue_declared_anew() {
     within_patience("it reads", || {
         (reader.counts().connections == 1).then_some(())
     });
-    filled(&uri, 1);
+    fill(&uri, 1);
     next(&mut reader);
     node.control(&["delete_queue", &queue]);
     within_patience("it reads again", || {
         (reader.counts().connections == 2).then_some(())
     });
-    filled(&uri, 1);
+    fill(&uri, 1);
     next(&mut reader);
     assert!(reader.counts().failures >= 1);
 }

@@ -4,29 +4,17 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, RetryClass, Verdict};
-use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, within_patience};
+use baler_connector_testkit::{PATIENCE, RabbitMq, Tap, drive, within_patience};
 use tempfile::TempDir;
 
-use crate::support::{declared, fresh_name, reader, writer};
+use crate::support::{fill, fresh_name, reader};
 
 /// Writes so many chunks to a new stream; yields its URI.
 fn filled(node: &RabbitMq, chunks: usize, settings: &str) -> String {
     let queue = fresh_name("stream");
     let uri = node.uri(&format!("?queue={queue}&queue_type=stream{settings}"));
-    declared(&uri);
     fill(&uri, chunks);
     uri
-}
-
-fn fill(uri: &str, chunks: usize) {
-    let mut pump = Pump::open(writer(uri));
-    pump.push(ChunkSource::new(1).take(chunks));
-    drive(
-        "all is confirmed",
-        slice::from_mut(&mut pump),
-        &mut [],
-        |pumps, _| pumps[0].is_done(),
-    );
 }
 
 /// The sequence numbers that come first to a reader.

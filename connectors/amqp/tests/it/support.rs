@@ -6,7 +6,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
-use baler_connector_testkit::{Medium, PATIENCE, RabbitMq, Support, TcpProxy};
+use baler_connector_testkit::{
+    ChunkSource, Medium, PATIENCE, Pump, RabbitMq, Support, TcpProxy, within_patience,
+};
 use tempfile::TempDir;
 
 pub(crate) fn config(uri: &str) -> AmqpConfig {
@@ -26,6 +28,17 @@ pub(crate) fn declared(uri: &str) {
     let mut writer = writer(uri);
     writer.reopen(Instant::now() + PATIENCE).unwrap();
     writer.close(Instant::now() + PATIENCE);
+}
+
+/// Declares what a URI names, and writes so many chunks there until they are confirmed.
+pub(crate) fn fill(uri: &str, chunks: usize) {
+    let mut pump = Pump::open(writer(uri));
+    pump.push(ChunkSource::new(1).take(chunks));
+    within_patience("all is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    assert_eq!(pump.confirmed(), chunks);
 }
 
 /// A name that nothing else on the node has.

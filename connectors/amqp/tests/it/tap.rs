@@ -1,28 +1,16 @@
 //! Readers that only look.
 
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received};
 use baler_connector_amqp::AmqpReader;
-use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, within_patience};
+use baler_connector_testkit::{PATIENCE, RabbitMq, Tap, drive, within_patience};
 
-use crate::support::{config, declared, fresh_name, reader, writer};
+use crate::support::{config, declared, fill, fresh_name, reader};
 
 fn looking(uri: &str, from_start: bool) -> Box<AmqpReader> {
     let config = config(uri).tap(from_start).unwrap();
     Box::new(AmqpReader::new(config).unwrap())
-}
-
-fn write(uri: &str, chunks: usize) {
-    let mut pump = Pump::open(writer(uri));
-    pump.push(ChunkSource::new(1).take(chunks));
-    drive(
-        "all is confirmed",
-        slice::from_mut(&mut pump),
-        &mut [],
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
 }
 
 #[test]
@@ -35,11 +23,11 @@ fn look_at_an_exchange_takes_nothing_from_its_queue() {
     let mut look = looking(&uri, false);
     // It sees what is routed once its queue is there.
     within_patience("its queue is bound", || {
-        write(&uri, 1);
+        fill(&uri, 1);
         let received = look.receive(Instant::now() + Duration::from_millis(200));
         matches!(received, Ok(Received::Chunk(_))).then_some(())
     });
-    write(&uri, 50);
+    fill(&uri, 50);
     let mut taps = [Tap::new(look), Tap::new(reader(&consumed))];
     drive("both get all", &mut [], &mut taps, |_, taps| {
         taps.iter().all(|tap| tap.distinct() >= 50)
@@ -54,7 +42,7 @@ fn look_at_a_stream_takes_nothing_from_its_readers() {
         fresh_name("stream")
     ));
     declared(&uri);
-    write(&uri, 30);
+    fill(&uri, 30);
     let mut taps = [Tap::new(looking(&uri, true)), Tap::new(reader(&uri))];
     drive("both get all", &mut [], &mut taps, |_, taps| {
         taps.iter().all(|tap| tap.distinct() == 30)

@@ -1,12 +1,12 @@
 //! What the broker can say to a writer.
 
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, Outcome, RejectReason, Rejected, RetryClass};
 use baler_connector_amqp::AmqpWriter;
 use baler_connector_testkit::{
-    ChunkSource, PATIENCE, Pump, RABBITMQ_MAX_MESSAGE_BYTES, RabbitMq, Tap, drive, within_patience,
+    ChunkSource, PATIENCE, Pump, RABBITMQ_MAX_MESSAGE_BYTES, RabbitMq, Tap, drive_pair,
+    within_patience,
 };
 
 use crate::support::{declared, fresh_name, reader, writer};
@@ -51,14 +51,9 @@ fn exchange_leads_to_the_queue_that_is_bound_to_it() {
     let write_to = format!("?exchange={exchange}&exchange_type=topic&routing_key=a.b");
     let mut pump = Pump::open(writer(&node.uri(&write_to)));
     pump.push(ChunkSource::new(1).take(50));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 50)
-        },
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 50
+    });
     assert_eq!(pump.confirmed(), 50);
 }
 

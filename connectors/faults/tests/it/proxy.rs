@@ -30,6 +30,18 @@ fn echo() -> (TcpProxy, TcpStream) {
     (proxy, client)
 }
 
+/// What is said is neither answered nor refused.
+fn assert_no_answer(client: &mut TcpStream) {
+    client.write_all(b"hello").unwrap();
+    let soon = Some(Duration::from_millis(100));
+    client.set_read_timeout(soon).unwrap();
+    let error = client.read(&mut [0; 5]).unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut
+    ));
+}
+
 #[test]
 fn proxy_forwards_both_ways() {
     let (proxy, mut client) = echo();
@@ -44,15 +56,7 @@ fn proxy_forwards_both_ways() {
 fn frozen_connection_neither_answers_nor_breaks() {
     let (proxy, mut client) = echo();
     proxy.set_frozen(true);
-    client.write_all(b"hello").unwrap();
-    client
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
-    let error = client.read(&mut [0; 5]).unwrap_err();
-    assert!(matches!(
-        error.kind(),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut
-    ));
+    assert_no_answer(&mut client);
     proxy.set_frozen(false);
     client.set_read_timeout(None).unwrap();
     let mut back = [0; 5];
@@ -78,15 +82,7 @@ fn abandoned_connection_neither_answers_nor_ends_while_new_ones_work() {
     let mut back = [0; 5];
     client.read_exact(&mut back).unwrap();
     proxy.abandon();
-    client.write_all(b"hello").unwrap();
-    client
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
-    let error = client.read(&mut [0; 5]).unwrap_err();
-    assert!(matches!(
-        error.kind(),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut
-    ));
+    assert_no_answer(&mut client);
     let mut other = TcpStream::connect(proxy.address()).unwrap();
     // Fails rather than hangs, long after any loaded machine has answered.
     other

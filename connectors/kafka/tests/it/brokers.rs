@@ -1,10 +1,9 @@
 //! Brokers that die, leave, return, and hand over what they lead.
 
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Durability;
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair, within_patience};
 
 use crate::support::{Kafka, PARTITIONS, TOPIC, soon};
 
@@ -39,12 +38,9 @@ impl Line {
     /// Everything is confirmed and everything that is confirmed arrives, in order.
     fn arrives(&mut self) {
         let sent = self.sent;
-        drive(
-            "all arrives",
-            slice::from_mut(&mut self.pump),
-            slice::from_mut(&mut self.tap),
-            |pumps, taps| pumps[0].is_done() && taps[0].distinct() == sent,
-        );
+        drive_pair("all arrives", &mut self.pump, &mut self.tap, |pump, tap| {
+            pump.is_done() && tap.distinct() == sent
+        });
         assert_eq!(self.pump.confirmed(), sent);
         self.tap.assert_ordered();
     }

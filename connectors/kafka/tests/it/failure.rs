@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ContainerKind, Durability, RejectReason, RetryClass, Verdict};
 use baler_connector_kafka::{Headers, KafkaConfig, PartitionBy, RequestFault, RequestKind};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, drive_pair, within_patience};
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
@@ -45,12 +45,9 @@ fn chunks_wait_for_a_broker_that_returns() {
         pump.push(source.take(20));
         pump.step();
         kafka.cluster.broker_up(1).unwrap();
-        drive(
-            "all arrives",
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 20 * round,
-        );
+        drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+            pump.is_done() && tap.distinct() == 20 * round
+        });
     }
     assert_eq!((pump.confirmed(), pump.breaks()), (60, 0));
     tap.assert_ordered();
@@ -71,12 +68,9 @@ fn timeout_breaks_the_writer_and_nothing_is_lost() {
     });
     assert_eq!(pump.confirmed(), 0);
     kafka.cluster.broker_up(1).unwrap();
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 60,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 60
+    });
     assert_eq!(pump.confirmed(), 60);
 }
 
@@ -94,12 +88,9 @@ fn errors_that_pass_are_no_business_of_the_owner() {
     let produce = RequestKind::Produce;
     kafka.cluster.fail_requests(produce, &passing).unwrap();
     pump.push(ChunkSource::new(1).take(50));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 50,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 50
+    });
     assert_eq!((pump.confirmed(), pump.breaks()), (50, 0));
     tap.assert_ordered();
 }
@@ -144,23 +135,17 @@ fn batch_above_the_limit_is_sent_again_chunk_by_chunk_and_only_a_chunk_is_refuse
     let produce = RequestKind::Produce;
     kafka.cluster.fail_requests(produce, &too_large).unwrap();
     pump.push(source.take(10));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 10,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 10
+    });
     assert_eq!((pump.confirmed(), pump.breaks()), (10, 1));
 
     // Now every batch is one chunk, so the broker speaks of that chunk.
     kafka.cluster.fail_requests(produce, &too_large).unwrap();
     pump.push(source.take(5));
-    drive(
-        "the rest arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 14,
-    );
+    drive_pair("the rest arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 14
+    });
     assert_eq!((pump.confirmed(), pump.breaks()), (14, 1));
     let refused: Vec<_> = pump
         .refused()

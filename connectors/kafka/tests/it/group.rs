@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{ChunkReader, Received, Settled, Verdict};
 use baler_connector_kafka::{KafkaConfig, RequestFault, RequestKind};
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, read_label, within_patience,
+    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, read_label, within_patience,
 };
 
 use crate::support::Kafka;
@@ -130,24 +130,18 @@ fn reader_whose_owner_is_slow_stays_in_its_group() {
     let mut pump = Pump::open(kafka.writer_with(config.clone()));
     let mut tap = Tap::holding(kafka.reader_with(config), 2);
     pump.push(chunks(&mut ChunkSource::new(1), 20));
-    drive(
-        "two are held",
-        std::slice::from_mut(&mut pump),
-        std::slice::from_mut(&mut tap),
-        |_, taps| taps[0].unsettled().len() == 2,
-    );
+    drive_pair("two are held", &mut pump, &mut tap, |_, tap| {
+        tap.unsettled().len() == 2
+    });
     // Longer than a consumer may go without polling.
     let until = Instant::now() + Duration::from_secs(8);
     let idle = tap.reader().receive(until).unwrap();
     assert!(matches!(idle, Received::Idle), "{idle:?}");
     assert_eq!(tap.reader().stats().rebalances, 0);
     tap.acknowledge();
-    drive(
-        "the rest comes",
-        std::slice::from_mut(&mut pump),
-        std::slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 20,
-    );
+    drive_pair("the rest comes", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 20
+    });
     assert_eq!(tap.received().len(), 20, "it was not thrown out");
 }
 
@@ -160,12 +154,9 @@ fn commit_that_is_refused_while_the_group_changes_is_tried_again() {
     let mut tap = Tap::new(kafka.reader_with(config));
     let mut source = ChunkSource::new(1);
     pump.push(chunks(&mut source, 16));
-    drive(
-        "all arrives",
-        std::slice::from_mut(&mut pump),
-        std::slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 16,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 16
+    });
     let refused = [RequestFault::RebalanceInProgress; 5];
     let commit = RequestKind::OffsetCommit;
     kafka.cluster.fail_requests(commit, &refused).unwrap();
@@ -174,12 +165,9 @@ fn commit_that_is_refused_while_the_group_changes_is_tried_again() {
 
     let mut next = Tap::new(kafka.reader_with(kafka.config()));
     pump.push(chunks(&mut source, 16));
-    drive(
-        "what follows arrives",
-        std::slice::from_mut(&mut pump),
-        std::slice::from_mut(&mut next),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 16,
-    );
+    drive_pair("what follows arrives", &mut pump, &mut next, |pump, tap| {
+        pump.is_done() && tap.distinct() == 16
+    });
     assert!(next.received().iter().all(|label| label.sequence >= 2));
 }
 
@@ -191,12 +179,9 @@ fn commit_that_stays_refused_is_told_and_what_it_held_comes_again() {
     let config = config.revoke_timeout(Duration::from_millis(200));
     let mut tap = Tap::new(kafka.reader_with(config));
     pump.push(chunks(&mut ChunkSource::new(1), 16));
-    drive(
-        "all arrives",
-        std::slice::from_mut(&mut pump),
-        std::slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 16,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 16
+    });
     let refused = [RequestFault::RebalanceInProgress; 12];
     let commit = RequestKind::OffsetCommit;
     kafka.cluster.fail_requests(commit, &refused).unwrap();
@@ -224,12 +209,9 @@ fn topic_that_is_created_later_is_found() {
     kafka.cluster.create_topic("later", 2, 1).unwrap();
     let mut pump = Pump::open(kafka.writer_with(later));
     pump.push(ChunkSource::new(1).take(5));
-    drive(
-        "all arrives",
-        std::slice::from_mut(&mut pump),
-        std::slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 5,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 5
+    });
 }
 
 #[test]
@@ -238,12 +220,9 @@ fn commit_never_passes_the_first_chunk_that_is_not_settled() {
     let mut pump = Pump::open(kafka.writer_with(kafka.config()));
     let mut tap = Tap::holding(kafka.reader_with(kafka.config()), 8);
     pump.push(ChunkSource::new(1).take(8));
-    drive(
-        "all are held",
-        std::slice::from_mut(&mut pump),
-        std::slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].unsettled().len() == 8,
-    );
+    drive_pair("all are held", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.unsettled().len() == 8
+    });
     // The last to be settled is the last of the partition.
     let all = tap.unsettled();
     for label in all.iter().filter(|label| label.sequence != 3) {

@@ -3,12 +3,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter as _, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaWriter};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair};
 use baler_faults::{KafkaProxy, KafkaTls};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -37,12 +36,9 @@ fn survives(mut fault: impl FnMut(&KafkaProxy, u32)) {
     pump.push((0..8).map(|at| source.next(at, 500)));
     // Only then: librdkafka's mock aborts the process when a member that waits for its partitions
     // comes by another connection.
-    drive(
-        "the group has formed",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 8,
-    );
+    drive_pair("the group has formed", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 8
+    });
     for round in 0..6 {
         let chunks: Vec<_> = (0..40).map(|at| source.next(at % 8, 500)).collect();
         sent += chunks.len();
@@ -50,20 +46,14 @@ fn survives(mut fault: impl FnMut(&KafkaProxy, u32)) {
         pump.step();
         fault(&proxy, round);
         let until = Instant::now() + Duration::from_millis(100);
-        drive(
-            "some pass",
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |pumps, _| pumps[0].is_done() || Instant::now() > until,
-        );
+        drive_pair("some pass", &mut pump, &mut tap, |pump, _| {
+            pump.is_done() || Instant::now() > until
+        });
     }
     proxy.set_frozen(false);
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == sent,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == sent
+    });
     assert_eq!(pump.confirmed(), sent);
     tap.assert_ordered();
     assert!(proxy.connections() >= 4, "{}", proxy.connections());
@@ -96,29 +86,23 @@ fn connections_that_stay_half_open_are_given_up() {
     let mut tap = Tap::new(kafka.reader_with(config));
     let mut source = ChunkSource::new(1);
     pump.push(source.take(20));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 20,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 20
+    });
     let before = proxy.connections();
     proxy.set_frozen(true);
     pump.push(source.take(20));
     pump.step();
-    drive(
+    drive_pair(
         "another connection is tried",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
+        &mut pump,
+        &mut tap,
         |_, _| proxy.connections() > before,
     );
     proxy.set_frozen(false);
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 40,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 40
+    });
     tap.assert_ordered();
 }
 
@@ -203,12 +187,9 @@ fn passes(kafka: &Kafka, config: &KafkaConfig) {
     let mut pump = Pump::open(kafka.writer_with(config.clone()));
     let mut tap = Tap::new(kafka.reader_with(config.clone()));
     pump.push(ChunkSource::new(1).take(50));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 50,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 50
+    });
     tap.assert_ordered();
 }
 

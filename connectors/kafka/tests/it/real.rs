@@ -2,12 +2,13 @@
 //! a group of its own, which it leaves behind.
 
 use std::num::NonZeroU16;
-use std::slice;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Support, Tap, drive, within_patience};
+use baler_connector_testkit::{
+    ChunkSource, Medium, Pump, Support, Tap, drive_pair, within_patience,
+};
 use baler_faults::KafkaProxy;
 
 use crate::support::{limited, soon};
@@ -124,20 +125,14 @@ fn resets_and_stalls_lose_nothing() {
             _ => proxy.set_frozen(true),
         }
         let until = Instant::now() + Duration::from_millis(300);
-        drive(
-            "some pass",
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |_, _| Instant::now() > until,
-        );
+        drive_pair("some pass", &mut pump, &mut tap, |_, _| {
+            Instant::now() > until
+        });
         proxy.set_frozen(false);
     }
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].distinct() == sent,
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == sent
+    });
     tap.assert_ordered();
 }
 
@@ -165,12 +160,9 @@ fn offsets_survive_the_restart_of_a_reader() {
     let mut tap = Tap::new(Box::new(KafkaReader::open(config.clone()).unwrap()));
     for round in 0..3 {
         pump.push(source.take(500));
-        drive(
-            "all arrives",
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |pumps, taps| pumps[0].is_done() && taps[0].distinct() == 500,
-        );
+        drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+            pump.is_done() && tap.distinct() == 500
+        });
         assert_eq!(
             tap.received().len(),
             500,

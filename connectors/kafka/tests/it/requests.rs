@@ -1,12 +1,13 @@
 //! Requests that brokers refuse: what passes, what ends a producer, what ends the writing.
 
 use std::collections::HashSet;
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Chunk, RejectReason, RetryClass};
 use baler_connector_kafka::{RequestFault, RequestKind};
-use baler_connector_testkit::{ChunkSource, Medium, PATIENCE, Pump, Tap, drive, within_patience};
+use baler_connector_testkit::{
+    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, within_patience,
+};
 
 use crate::support::{Kafka, soon};
 
@@ -27,11 +28,11 @@ fn passes(kind: RequestKind, faults: &[RequestFault]) -> usize {
         pump.push(chunks(&mut source, 24));
         sent += 24;
         kafka.cluster.fail_requests(kind, &[*fault]).unwrap();
-        drive(
+        drive_pair(
             &format!("all arrives after {fault:?}"),
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |pumps, taps| pumps[0].is_done() && taps[0].distinct() == sent,
+            &mut pump,
+            &mut tap,
+            |pump, tap| pump.is_done() && tap.distinct() == sent,
         );
     }
     assert_eq!(pump.confirmed(), sent);

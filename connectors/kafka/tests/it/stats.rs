@@ -1,10 +1,9 @@
 //! What a reader says of its group: lag, rebalances, connections.
 
-use std::slice;
 use std::time::Duration;
 
 use baler_common::transport::{Chunk, ChunkReader, ReaderStats, Received};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, within_patience};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair, within_patience};
 
 use crate::support::Kafka;
 
@@ -29,12 +28,9 @@ fn lag_counts_what_is_not_settled_and_ends_with_the_last_settlement() {
     let mut tap = Tap::holding(kafka.reader_with(kafka.config()), 10);
     let mut source = ChunkSource::new(1);
     pump.push(chunks(&mut source, 40));
-    drive(
-        "ten are held",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps[0].is_done() && taps[0].unsettled().len() == 10,
-    );
+    drive_pair("ten are held", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.unsettled().len() == 10
+    });
     shows("what is not settled is behind", &mut tap, |stats| {
         stats.total_lag() == Some(40)
     });

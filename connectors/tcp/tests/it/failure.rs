@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, RejectReason, Settled, Verdict};
 use baler_connector_tcp::{TcpConfig, TcpWriter};
-use baler_connector_testkit::{ChunkSource, Medium, PATIENCE, Pump, Tap, drive, within_patience};
+use baler_connector_testkit::{
+    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, within_patience,
+};
 
 use crate::support::{Tcp, config, receiver};
 use crate::wire::SENDER;
@@ -60,14 +62,9 @@ fn slow_network_only_takes_longer() {
     let mut pump = Pump::open(Box::new(tcp.writer_with(|config| config)));
     let mut source = ChunkSource::new(1);
     pump.push((0..100).map(|_| source.next(0, 5000)));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.received().len() == 100)
-        },
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.received().len() == 100
+    });
     assert_eq!(pump.breaks(), 0);
 }
 
@@ -144,14 +141,9 @@ fn slow_consumer_slows_the_sender_down() {
     assert_eq!(counts.chunks(), 4, "no more than the memory holds is read");
     tap.acknowledge();
     tap.set_demand(100);
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 900)
-        },
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 900
+    });
     assert_eq!((pump.breaks(), tap.received().len()), (0, 900));
 }
 
@@ -163,14 +155,9 @@ fn chunk_larger_than_the_memory_is_read_alone() {
     let mut pump = Pump::open(Box::new(tcp.writer_with(|config| config)));
     let mut source = ChunkSource::new(1);
     pump.push((0..10).map(|_| source.next(0, 20_000)));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 10)
-        },
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 10
+    });
 }
 
 #[test]
@@ -211,12 +198,9 @@ fn delivery_of_a_lost_connection_is_stale_and_comes_again() {
     let mut tap = Tap::holding(Box::new(reader), 8);
     let mut pump = Pump::open(Box::new(tcp.writer_with(|config| config)));
     pump.push(ChunkSource::new(1).take(1));
-    drive(
-        "it is held",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |_, taps| taps.iter().all(|tap| tap.unsettled().len() == 1),
-    );
+    drive_pair("it is held", &mut pump, &mut tap, |_, tap| {
+        tap.unsettled().len() == 1
+    });
     tcp.proxy.cut();
     within_patience("the cut is noticed", || {
         (counts.connections_lost() == 1).then_some(())
@@ -224,12 +208,9 @@ fn delivery_of_a_lost_connection_is_stale_and_comes_again() {
     let label = tap.unsettled()[0];
     assert_eq!(tap.settle(label, Verdict::Ack).1, Settled::Stale);
     tap.acknowledge();
-    drive(
-        "it comes again",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
+    drive_pair("it comes again", &mut pump, &mut tap, |pump, _| {
+        pump.is_done()
+    });
     assert_eq!(tap.received(), [label, label]);
 }
 

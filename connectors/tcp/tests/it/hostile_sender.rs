@@ -3,13 +3,12 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::num::NonZeroUsize;
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Damaged, Received};
 use baler_connector_tcp::TcpReader;
 use baler_connector_testkit::{
-    ChunkSource, Label, PATIENCE, Pump, Tap, drive, payload, within_patience,
+    ChunkSource, Label, PATIENCE, Pump, Tap, drive_pair, payload, within_patience,
 };
 
 use crate::support::{config, receiver};
@@ -217,17 +216,9 @@ fn wrong_frames_end_their_connection_and_no_other() {
         greet(&mut stream, SENDER);
         stream.write_all(&bytes).unwrap();
         pump.push(source.take(5));
-        drive(
-            "the others go on",
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |pumps, taps| {
-                pumps.iter().all(Pump::is_done)
-                    && taps.iter().all(|tap| {
-                        tap.received().len() == 5 * round && tap.damaged().len() == round
-                    })
-            },
-        );
+        drive_pair("the others go on", &mut pump, &mut tap, |pump, tap| {
+            pump.is_done() && { tap.received().len() == 5 * round && tap.damaged().len() == round }
+        });
         let damaged = tap.damaged().last().unwrap();
         assert!(
             damaged.reason.contains(reason),

@@ -1,13 +1,12 @@
 //! Ends have deadlines, and account for everything.
 
-use std::slice;
 use std::time::{Duration, Instant};
 
 use super::{GRACE, applies, drains, is_readable};
 use crate::chunks::ChunkSource;
 use crate::medium::Medium;
 use crate::pump::Pump;
-use crate::tap::{Tap, drive};
+use crate::tap::{Tap, drive, drive_pair};
 
 /// Everything that was offered is confirmed, during the close if not before; what is confirmed
 /// arrives. A spool that closes before its medium is open keeps what it has for its next life.
@@ -69,12 +68,9 @@ pub fn reader_closes_within_its_deadline<M: Medium>() {
     let mut tap = Tap::holding(medium.reader(), 3);
     let mut pump = Pump::open(medium.writer());
     pump.push(ChunkSource::new(1).take(3));
-    drive(
-        "three are held",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |_, taps| taps.iter().all(|tap| tap.unsettled().len() == 3),
-    );
+    drive_pair("three are held", &mut pump, &mut tap, |_, tap| {
+        tap.unsettled().len() == 3
+    });
     let start = Instant::now();
     let time = Duration::from_millis(500);
     let (_, report) = tap.close(start + time);

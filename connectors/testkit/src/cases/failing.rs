@@ -10,7 +10,7 @@ use super::{applies, is_readable};
 use crate::chunks::{ChunkSource, Label};
 use crate::medium::Medium;
 use crate::pump::Pump;
-use crate::tap::{Tap, drive};
+use crate::tap::{Tap, drive, drive_pair};
 
 /// Writes chunks and receives them without settling: as many as the window takes, at most 8.
 fn held<M: Medium>(medium: &mut M) -> (Pump, Tap) {
@@ -19,24 +19,18 @@ fn held<M: Medium>(medium: &mut M) -> (Pump, Tap) {
     let chunks = pump.writer().capability().window_chunks.get().min(8);
     assert!(chunks >= 4, "give the medium a window of at least 4 chunks");
     pump.push(ChunkSource::new(1).take(chunks));
-    drive(
-        "all is held",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |_, taps| taps.iter().all(|tap| tap.unsettled().len() == chunks),
-    );
+    drive_pair("all is held", &mut pump, &mut tap, |_, tap| {
+        tap.unsettled().len() == chunks
+    });
     (pump, tap)
 }
 
 /// Drives until all is confirmed and nothing more comes for a moment.
 fn finish(mut pump: Pump, mut tap: Tap) -> Tap {
     tap.acknowledge();
-    drive(
-        "all is confirmed",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
+    drive_pair("all is confirmed", &mut pump, &mut tap, |pump, _| {
+        pump.is_done()
+    });
     while tap.poll(Duration::from_millis(50)) {}
     tap
 }
@@ -57,12 +51,9 @@ pub fn retried_chunk_is_delivered_again<M: Medium>() {
     let before = tap.received().len();
     assert_eq!(tap.settle(second, Verdict::Retry).1, Settled::Done);
     assert_eq!(tap.settle(first, Verdict::Retry).1, Settled::Done);
-    drive(
-        "both come again",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |_, taps| taps.iter().all(|tap| tap.received().len() == before + 2),
-    );
+    drive_pair("both come again", &mut pump, &mut tap, |_, tap| {
+        tap.received().len() == before + 2
+    });
     let again: HashSet<Label> = tap.received().iter().skip(before).copied().collect();
     assert_eq!(again, HashSet::from([first, second]));
     let tap = finish(pump, tap);
@@ -133,14 +124,9 @@ pub fn unsettled_chunks_come_again_after_restart<M: Medium>() {
     drop(tap);
     let mut restarted = Tap::new(medium.reader());
     let chunks = unsettled.len();
-    drive(
-        "all comes again",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut restarted),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == chunks)
-        },
-    );
+    drive_pair("all comes again", &mut pump, &mut restarted, |pump, tap| {
+        pump.is_done() && tap.distinct() == chunks
+    });
 }
 
 /// Settled out of order, then restarted: what was not settled comes again, all of it.
@@ -193,12 +179,9 @@ pub fn broken_connection_loses_nothing<M: Medium>() {
     for round in 1..=5 {
         pump.push(source.take(100));
         let some = round * 100 - 60;
-        drive(
-            "some arrive",
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |_, taps| taps.iter().all(|tap| tap.distinct() >= some),
-        );
+        drive_pair("some arrive", &mut pump, &mut tap, |_, tap| {
+            tap.distinct() >= some
+        });
         medium.break_connections();
         drive(
             "the break is noticed",
@@ -207,14 +190,9 @@ pub fn broken_connection_loses_nothing<M: Medium>() {
             |pumps, _| pumps.iter().all(|pump| pump.breaks() >= round),
         );
     }
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 500)
-        },
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 500
+    });
     assert_eq!(pump.confirmed(), 500);
     if tap.reader().capability().order == Order::PerLane {
         tap.assert_ordered();

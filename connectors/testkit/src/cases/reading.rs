@@ -10,7 +10,7 @@ use super::{GRACE, applies, is_readable, pair};
 use crate::chunks::ChunkSource;
 use crate::medium::Medium;
 use crate::pump::Pump;
-use crate::tap::{Tap, drive};
+use crate::tap::{Tap, drive, drive_pair};
 
 /// The capabilities of both ends agree with what the medium says of itself.
 pub fn capability_is_consistent<M: Medium>() {
@@ -62,14 +62,9 @@ pub fn everything_confirmed_is_readable<M: Medium>() {
     }
     let (mut pump, mut tap) = pair(&mut medium);
     pump.push(ChunkSource::new(1).take(1000));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 1000)
-        },
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 1000
+    });
     assert_eq!(
         tap.received().len(),
         1000,
@@ -98,14 +93,9 @@ pub fn order_is_kept_in_each_lane<M: Medium>() {
         let lane = u32::try_from(at * at % 5).unwrap_or_default();
         source.next(lane, 30 + at % 400)
     }));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 600)
-        },
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 600
+    });
     tap.assert_ordered();
 }
 
@@ -120,12 +110,9 @@ pub fn chunk_at_the_limit_passes<M: Medium>() {
     let mut source = ChunkSource::new(1);
     let sizes = [limit, 20, limit - 1, limit];
     pump.push(sizes.map(|bytes| source.next(0, bytes)));
-    drive(
-        "all arrives",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 4),
-    );
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 4
+    });
     assert_eq!((pump.confirmed(), pump.breaks()), (4, 0));
 }
 
@@ -176,24 +163,18 @@ pub fn paused_reader_gets_nothing<M: Medium>() {
     }
     assert!(tap.received().is_empty(), "a paused reader got a chunk");
     tap.set_demand(2);
-    drive(
-        "two come",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |_, taps| taps.iter().all(|tap| tap.received().len() == 2),
-    );
+    drive_pair("two come", &mut pump, &mut tap, |_, tap| {
+        tap.received().len() == 2
+    });
     // The tap itself fails when it gets more than it demands.
     for _ in 0..10 {
         pump.step();
         tap.poll(Duration::from_millis(5));
     }
     tap.acknowledge();
-    drive(
-        "the rest comes",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut tap),
-        |pumps, taps| pumps.iter().all(Pump::is_done) && taps.iter().all(|tap| tap.distinct() == 4),
-    );
+    drive_pair("the rest comes", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 4
+    });
 }
 
 /// Several readers share the chunks: each goes to one of them, and none is missing.
