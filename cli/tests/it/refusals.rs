@@ -72,6 +72,7 @@ fn passwords_are_in_no_output() {
     }
 }
 
+#[cfg(all(feature = "amqp", feature = "kafka"))]
 #[test]
 fn verify_tells_an_endpoint_that_nobody_answers_from_a_broken_promise() {
     for uri in [
