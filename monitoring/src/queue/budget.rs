@@ -145,10 +145,12 @@ impl Budget {
         self.pressed.swap(false, Ordering::Relaxed)
     }
 
-    /// Waits until something was given back, or all were woken, but not longer than this.
-    pub(super) fn wait(&self, bytes: usize, timeout: Duration) {
+    /// Waits until something was given back, or all were woken, but not longer than this, and not
+    /// at all if there is a reason to give up.
+    pub(super) fn wait(&self, bytes: usize, timeout: Duration, gives_up: impl Fn() -> bool) {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.charged().saturating_add(bytes) > self.limit {
+        // Both change before the lock is taken to wake, so that no wake-up is missed.
+        if self.charged().saturating_add(bytes) > self.limit && !gives_up() {
             drop(
                 self.room
                     .wait_timeout(free, timeout)

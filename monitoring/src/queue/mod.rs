@@ -16,6 +16,9 @@ mod block;
 mod budget;
 mod hot;
 mod local;
+#[cfg(test)]
+#[cfg(baler_loom)]
+mod models;
 mod overflow;
 mod piece;
 mod set;

@@ -269,7 +269,7 @@ impl ThreadQueue {
                     state.waiting = state.waiting.saturating_add(1);
                     drop(state);
                     set.wake_collector();
-                    budget.wait(bytes, left.min(LOOK_AGAIN));
+                    budget.wait(bytes, left.min(LOOK_AGAIN), || set.is_stopping());
                     state = self.lock();
                     if state.closed {
                         return None;
