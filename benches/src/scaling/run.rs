@@ -98,7 +98,7 @@ fn measure(
     // something comes: half a second by default, in which nobody does anything.
     let readers = match mock {
         Some(_) => format!("{uri}&fetch.wait.max.ms=2"),
-        None => uri.clone(),
+        None => uri,
     };
     let mut group = Group::start(&readers, case.consumers)?;
     let holds = match mock {
