@@ -7,15 +7,33 @@ use plotters::prelude::*;
 use super::row::Row;
 use crate::failure::Failure;
 use crate::machine::Provenance;
+use crate::report::short;
 
 /// Width of a chart, in pixels.
-const WIDTH: u32 = 900;
+const WIDTH: u32 = 960;
 
 /// Height of a bar with the space around it, in pixels.
 const BAR: u32 = 24;
 
+/// Text of bars and axes, in pixels; a little less is drawn.
+const TEXT: (&str, u32) = ("sans-serif", 17);
+
+/// Text above the chart.
+const CAPTION: (&str, u32) = ("sans-serif", 21);
+
+/// Lines, told apart by those who do not see all colours too (Okabe and Ito).
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 0, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
 /// Bars of these are drawn in another colour: they are what the others stand beside.
-const CONTROLS: &[&str] = &["none", "clock", "instant"];
+const CONTROLS: &[&str] = &["none", "clock", "instant", "system-clock"];
 
 /// The chart of these rows, as SVG: overhead over depth if they differ in it, else a bar for each.
 ///
@@ -63,13 +81,10 @@ fn bars(rows: &[Row], out: &mut String) -> Result<(), Failure> {
         .fold(1.0, f64::max);
     let end = f64::from(count);
     let mut chart = ChartBuilder::on(&area)
-        .caption(
-            "ns per instrumented call, median and quartiles",
-            ("sans-serif", 16),
-        )
+        .caption("ns per instrumented call, median and quartiles", CAPTION)
         .margin(10)
         .x_label_area_size(30)
-        .y_label_area_size(190)
+        .y_label_area_size(215)
         .build_cartesian_2d((0.5..largest * 2.0).log_scale(), end..0.0)
         .map_err(cannot_draw())?;
     chart
@@ -77,6 +92,8 @@ fn bars(rows: &[Row], out: &mut String) -> Result<(), Failure> {
         .disable_y_mesh()
         .disable_y_axis()
         .x_labels(8)
+        .x_label_formatter(&|ns| short(*ns))
+        .label_style(TEXT)
         .light_line_style(WHITE)
         .draw()
         .map_err(cannot_draw())?;
@@ -92,11 +109,7 @@ fn bars(rows: &[Row], out: &mut String) -> Result<(), Failure> {
             .map(|quartile| (quartile.unwrap_or(median), top + 0.5));
         let quartiles = PathElement::new(quartiles.to_vec(), BLACK.stroke_width(2));
         let right = quartiles_end(row, median) * 1.05;
-        let value = Text::new(
-            format!("{median:.2}"),
-            (right, top + 0.25),
-            ("sans-serif", 13),
-        );
+        let value = Text::new(short(median), (right, top + 0.15), TEXT);
         chart
             .draw_series(std::iter::once(bar))
             .map_err(cannot_draw())?;
@@ -106,8 +119,8 @@ fn bars(rows: &[Row], out: &mut String) -> Result<(), Failure> {
         chart
             .draw_series(std::iter::once(value))
             .map_err(cannot_draw())?;
-        let (_, y) = chart.backend_coord(&(0.5, top + 0.2));
-        area.draw(&Text::new(label(row), (12, y), ("sans-serif", 13)))
+        let (_, y) = chart.backend_coord(&(0.5, top + 0.15));
+        area.draw(&Text::new(label(row), (12, y), TEXT))
             .map_err(cannot_draw())?;
     }
     area.present().map_err(cannot_draw())
@@ -138,17 +151,21 @@ fn lines(rows: &[Row], out: &mut String) -> Result<(), Failure> {
     let mut chart = ChartBuilder::on(&area)
         .caption(
             "ns per call from outside over its depth: mean ± standard deviation",
-            ("sans-serif", 16),
+            CAPTION,
         )
         .margin(10)
-        .x_label_area_size(40)
-        .y_label_area_size(70)
+        .x_label_area_size(50)
+        .y_label_area_size(80)
         .build_cartesian_2d(0.0..f64::from(deepest), 0.0..highest * 1.1)
         .map_err(cannot_draw())?;
     chart
         .configure_mesh()
         .x_desc("depth")
         .y_desc("ns")
+        .y_label_formatter(&|ns| short(*ns))
+        .x_label_formatter(&|depth| format!("{depth:.0}"))
+        .label_style(TEXT)
+        .light_line_style(WHITE)
         .draw()
         .map_err(cannot_draw())?;
     let mut names: Vec<String> = Vec::new();
@@ -159,7 +176,10 @@ fn lines(rows: &[Row], out: &mut String) -> Result<(), Failure> {
         }
     }
     for (number, name) in names.iter().enumerate() {
-        let colour = Palette99::pick(number).to_rgba();
+        let colour = COLOURS
+            .get(number % COLOURS.len())
+            .copied()
+            .unwrap_or(BLACK);
         let points: Vec<_> = rows
             .iter()
             .filter(|row| label(row) == *name)
@@ -191,6 +211,7 @@ fn lines(rows: &[Row], out: &mut String) -> Result<(), Failure> {
         .position(SeriesLabelPosition::UpperLeft)
         .background_style(WHITE.mix(0.8))
         .border_style(BLACK)
+        .label_font(TEXT)
         .draw()
         .map_err(cannot_draw())?;
     area.present().map_err(cannot_draw())

@@ -26,9 +26,9 @@ pub(super) const VARIANTS: &[Variant] = &[
         set_up: |_| Ok(Box::new(Alone(instant))),
     },
     Variant {
-        name: "baler-clock",
-        about: "two reads of the clock that stamps Baler's records",
-        set_up: |_| Ok(Box::new(Alone(baler_clock))),
+        name: "system-clock",
+        about: "two reads of Baler's clock where the processor's counter cannot be trusted",
+        set_up: |_| Ok(Box::new(Alone(system_clock))),
     },
 ];
 
@@ -76,7 +76,7 @@ monitored! {
 }
 
 monitored! {
-    fn baler_clock {
+    fn system_clock {
         let begin = Clock::System.unix_ns();
     } after {
         black_box(Clock::System.unix_ns().wrapping_sub(begin));

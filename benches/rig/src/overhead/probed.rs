@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baler_connector_file::{FileWriter, FileWriterConfig};
 use baler_connector_null::{NullConfig, NullWriter};
-use baler_monitoring::{Clock, Controller, ControllerBuilder, Overflow, TestClock, probe};
+use baler_monitoring::{Clock, Controller, ControllerBuilder, Overflow, probe};
 
 use super::application::Outer;
 use super::ends::{Discarding, Receiver, Refusing};
@@ -46,9 +46,9 @@ pub(super) const VARIANTS: &[Variant] = &[
         set_up: |_| lossless(null()),
     },
     Variant {
-        name: "operation-no-clock",
-        about: "as operation, with a clock that stands still: what a probe costs beside clock reads",
-        set_up: |_| lossless(null().clock(Clock::Test(TestClock::new(1)))),
+        name: "operation-system-clock",
+        about: "as operation, with the clock of systems whose processor's counter cannot be trusted",
+        set_up: |_| lossless(null().clock(Clock::System)),
     },
     Variant {
         name: "operation-drop-newest",
