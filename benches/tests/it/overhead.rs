@@ -38,6 +38,7 @@ fn every_variant_has_its_figures_on_one_thread_and_on_two() {
             "none",
             "clock",
             "deactivated",
+            "deactivated-pattern",
             "operation",
             "file",
             "tcp",

@@ -53,6 +53,7 @@ impl Experiment {
             Self::Phases => Some(&[
                 "none",
                 "deactivated",
+                "deactivated-pattern",
                 "collection",
                 "queue",
                 "operation",

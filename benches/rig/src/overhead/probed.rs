@@ -26,6 +26,11 @@ pub(super) const VARIANTS: &[Variant] = &[
         set_up: |_| Baler::start(null().enabled(false), Taken::Nothing),
     },
     Variant {
+        name: "deactivated-pattern",
+        about: "the probe of an operation that a pattern deactivates, while monitoring is on",
+        set_up: |_| Baler::start(null(), Taken::Deactivated),
+    },
+    Variant {
         name: "collection",
         about: "records are made and put into the thread's queue, which nobody empties: they are \
                 overwritten",
@@ -125,7 +130,9 @@ fn lossless(builder: ControllerBuilder) -> Result<Box<dyn Running>, Failure> {
 enum Taken {
     /// That of every call; every one of them is delivered or counted as lost.
     All,
-    /// None: the probe is off.
+    /// None: a pattern deactivates all probes.
+    Deactivated,
+    /// None: monitoring is off.
     Nothing,
     /// That of every call, but its writer takes nothing, so that there is nothing to wait for.
     Stalled,
@@ -166,6 +173,11 @@ impl Baler {
             .start()
             .map_err(Failure::cannot("start a controller"))?;
         controller.install();
+        if taken == Taken::Deactivated {
+            controller
+                .deactivate("*")
+                .map_err(Failure::cannot("deactivate probes"))?;
+        }
         Ok(Box::new(Self {
             controller,
             outer: operation,
@@ -183,7 +195,7 @@ impl Running for Baler {
     fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
         let patience = match self.taken {
             Taken::Stalled => Duration::ZERO,
-            Taken::All | Taken::Nothing => PATIENCE,
+            Taken::All | Taken::Deactivated | Taken::Nothing => PATIENCE,
         };
         let report = self.controller.shutdown(patience);
         match self.end {
@@ -192,7 +204,7 @@ impl Running for Baler {
             Other::Receiver(receiver) => receiver.end()?,
         }
         let emitted = match self.taken {
-            Taken::Nothing => 0,
+            Taken::Deactivated | Taken::Nothing => 0,
             Taken::All | Taken::Stalled => calls,
         };
         if !report.adds_up() || report.emitted() != emitted {
