@@ -22,7 +22,8 @@ pub fn innermost(method_time_ns: u64) -> u64 {
     busy(method_time_ns)
 }
 
-/// Out of line, so that the calls above it save no register for its sake.
+/// Out of line, and opaque in what it returns, so that the calls above it save no register for its
+/// sake.
 #[inline(never)]
 fn busy(method_time_ns: u64) -> u64 {
     let begin = Instant::now();
@@ -30,7 +31,7 @@ fn busy(method_time_ns: u64) -> u64 {
     while begin.elapsed() < time {
         std::hint::spin_loop();
     }
-    method_time_ns
+    std::hint::black_box(method_time_ns)
 }
 
 /// Makes a copy of the monitored application, a function of type
