@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 pub(crate) use mapping::TickMapping;
+#[cfg(feature = "enable")]
+pub(crate) use mapping::nanoseconds;
 
 /// Where a controller takes the time of records from.
 #[derive(Debug, Clone, Default)]

@@ -40,7 +40,9 @@ pub mod __private {
     #[cfg(not(feature = "enable"))]
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
-    pub use crate::probe::{Call, Site};
+    pub use crate::probe::{
+        AggregatedCall, AggregatedGuard, Call, CellSlot, DurationGuard, Site, Turns,
+    };
 }
 
 /// The program on the first screen of README.md compiles and runs.

@@ -19,6 +19,7 @@ mod schema;
 #[cfg(feature = "serde")]
 pub mod serde;
 mod shape;
+pub mod timing;
 mod value;
 
 use std::sync::Arc;

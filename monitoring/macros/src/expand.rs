@@ -3,10 +3,10 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
-use syn::{ReturnType, Type, TypeInfer};
+use syn::{Path, ReturnType, Type, TypeInfer};
 
 use crate::function::Function;
-use crate::options::Options;
+use crate::options::{Kind, Options};
 use crate::signature;
 
 /// Writes the function anew, with its probe around the body.
@@ -21,10 +21,10 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
         inner_attributes,
         ..
     } = function;
-    let body = if signature.asyncness.is_some() {
+    let body = if signature.asyncness.is_some() && options.has_place_in_trace() {
         async_body(options, function)
     } else {
-        sync_body(options, function)
+        guarded_body(options, function)
     };
     // The locals below are invisible to the body, whatever names it uses.
     let span = Span::mixed_site();
@@ -38,16 +38,62 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
 }
 
 /// A guard in front of the body: it sees every way out of it.
-fn sync_body(options: &Options, function: &Function) -> TokenStream {
-    let entered = entered(
-        options,
-        function,
-        quote_spanned!(Span::mixed_site()=> enter),
-    );
+fn guarded_body(options: &Options, function: &Function) -> TokenStream {
+    let span = Span::mixed_site();
+    let krate = options.crate_path();
+    let main = match options.kind {
+        Kind::Operation => quote_spanned!(span=> SITE.enter()),
+        _ => main_guard(options, function),
+    };
+    let full = options.full.map(|of| {
+        quote_spanned! {span=>
+            if SITE.is_turn(&FULL, #of) {
+                ::core::option::Option::Some(SITE.enter())
+            } else {
+                ::core::option::Option::None
+            }
+        }
+    });
+    let guards = match full {
+        Some(full) => quote_spanned!(span=> (#main, #full)),
+        None => main,
+    };
+    let guards = match options.sample {
+        Some(of) => quote_spanned! {span=>
+            if SITE.is_turn(&SAMPLE, #of) {
+                ::core::option::Option::Some(#guards)
+            } else {
+                ::core::option::Option::None
+            }
+        },
+        None => guards,
+    };
+    let statics = statics(options, function, &krate);
     let body = &function.body;
-    quote_spanned! {Span::mixed_site()=>
-        let __baler_probe = #entered;
+    quote_spanned! {span=>
+        let __baler_probe = {
+            #statics
+            #guards
+        };
         #body
+    }
+}
+
+/// The guard of a call without a place in its trace.
+fn main_guard(options: &Options, function: &Function) -> TokenStream {
+    let span = Span::mixed_site();
+    match options.kind {
+        Kind::Operation => TokenStream::new(),
+        Kind::Duration => quote_spanned!(span=> SITE.enter_duration()),
+        Kind::Aggregated => {
+            let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));
+            let enter = if function.signature.asyncness.is_some() {
+                quote_spanned!(span=> enter_aggregated_async)
+            } else {
+                quote_spanned!(span=> enter_aggregated)
+            };
+            quote_spanned!(span=> SITE.#enter::<#histogram, #every>(&CELL))
+        }
     }
 }
 
@@ -58,11 +104,48 @@ fn sync_body(options: &Options, function: &Function) -> TokenStream {
 /// Only the arguments are held twice, as the compiler does not reuse the place they came from.
 fn async_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
-    let entered = entered(options, function, quote_spanned!(span=> enter_async));
+    let krate = options.crate_path();
+    let call = match options.full {
+        Some(of) => quote_spanned! {span=>
+            if SITE.is_turn(&FULL, #of) {
+                SITE.enter_async()
+            } else {
+                #krate::__private::Call::inactive()
+            }
+        },
+        None => quote_spanned!(span=> SITE.enter_async()),
+    };
+    let main = match options.kind {
+        Kind::Operation => quote_spanned!(span=> ()),
+        _ => {
+            let main = main_guard(options, function);
+            quote_spanned!(span=> ::core::option::Option::Some(#main))
+        }
+    };
+    let guards = match options.sample {
+        Some(of) => {
+            let none = match options.kind {
+                Kind::Operation => quote_spanned!(span=> ()),
+                _ => quote_spanned!(span=> ::core::option::Option::None),
+            };
+            quote_spanned! {span=>
+                if SITE.is_turn(&SAMPLE, #of) {
+                    (#main, #call)
+                } else {
+                    (#none, #krate::__private::Call::inactive())
+                }
+            }
+        }
+        None => quote_spanned!(span=> (#main, #call)),
+    };
+    let statics = statics(options, function, &krate);
     let output = output_hint(&function.signature.output);
     let body = &function.body;
     quote_spanned! {span=>
-        let mut __baler_call = #entered;
+        let (__baler_probe, mut __baler_call) = {
+            #statics
+            #guards
+        };
         let mut __baler_body = ::core::pin::pin!(async move {
             #output
             #body
@@ -76,30 +159,46 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
-/// The call site, and the call of it that begins a measurement.
+/// The call site, and what a thread has for itself beside it.
 ///
 /// `here` is a function inside the probed one, so its type name holds the path of module, type and
 /// function: a macro that sees one method cannot know it.
-fn entered(options: &Options, function: &Function, enter: TokenStream) -> TokenStream {
-    let krate = options.crate_path();
+fn statics(options: &Options, function: &Function, krate: &Path) -> TokenStream {
     let span = Span::mixed_site();
-    if let Some(name) = &options.name {
-        return quote_spanned! {span=> {
-            static SITE: #krate::__private::Site = #krate::__private::Site::named(#name);
-            SITE.#enter()
-        }};
-    }
-    let returned = signature::modifiers_and_return(&function.visibility, &function.signature);
-    let name = signature::name(&function.signature);
-    let arguments = signature::arguments(&function.signature);
-    quote_spanned! {span=> {
-        fn here() -> &'static str {
-            ::core::any::type_name_of_val(&here)
+    let turns = |name: TokenStream| {
+        quote_spanned! {span=>
+            ::std::thread_local! {
+                static #name: #krate::__private::Turns = const { #krate::__private::Turns::new() };
+            }
         }
-        static SITE: #krate::__private::Site =
-            #krate::__private::Site::new(#returned, here, #name, #arguments);
-        SITE.#enter()
-    }}
+    };
+    let sample = options.sample.map(|_| turns(quote_spanned!(span=> SAMPLE)));
+    let full = options.full.map(|_| turns(quote_spanned!(span=> FULL)));
+    let cell = matches!(options.kind, Kind::Aggregated).then(|| {
+        quote_spanned! {span=>
+            ::std::thread_local! {
+                static CELL: #krate::__private::CellSlot =
+                    const { #krate::__private::CellSlot::new() };
+            }
+        }
+    });
+    let site = if let Some(name) = &options.name {
+        quote_spanned! {span=>
+            static SITE: #krate::__private::Site = #krate::__private::Site::named(#name);
+        }
+    } else {
+        let returned = signature::modifiers_and_return(&function.visibility, &function.signature);
+        let name = signature::name(&function.signature);
+        let arguments = signature::arguments(&function.signature);
+        quote_spanned! {span=>
+            fn here() -> &'static str {
+                ::core::any::type_name_of_val(&here)
+            }
+            static SITE: #krate::__private::Site =
+                #krate::__private::Site::new(#returned, here, #name, #arguments);
+        }
+    };
+    quote_spanned!(span=> #site #sample #full #cell)
 }
 
 /// Tells the compiler what the body's future returns; without it `?` and `return` in the body

@@ -14,8 +14,8 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Records each call of a function or method as one `OperationExecutionRecord`, logged when the call
-/// ends: by its last expression, by `return` or `?`, by a panic that unwinds.
+/// Records each call of a function or method, by default as one `OperationExecutionRecord`, logged when
+/// the call ends: by its last expression, by `return` or `?`, by a panic that unwinds.
 ///
 /// ```
 /// use baler_monitoring::probe;
@@ -47,8 +47,47 @@ use proc_macro::TokenStream;
 /// # Options
 ///
 /// - `name = "…"`: the operation's signature, in place of the one below.
+/// - `record = kind`: what is recorded of a call, see below; by default `operation`.
+/// - `full = 1/1000`: beside a duration or aggregation, an operation's record of one call in so many.
+/// - `sample = 1/100`: one call in so many is recorded, whatever is recorded of it; the others are
+///   as if the probe were deactivated.
+/// - `histogram`, `every = n`: of an aggregation, see below.
 /// - `skip`: no probe; for single functions, impl blocks and modules within a probed block.
 /// - `crate = path`: where `baler_monitoring` is, for crates that re-export it.
+///
+/// # Records
+///
+/// | `record =` | of each call | cost |
+/// |---|---|---|
+/// | `operation` | Kieker's `OperationExecutionRecord`: times and the place in its trace | five words in the thread's queue |
+/// | `duration` | KoPeMe's `DurationRecord`: times alone | three words in the thread's queue |
+/// | `aggregated` | nothing; count, sum, minimum and maximum of many calls in one `AggregatedDurationRecord` | a few additions in a cell of the thread |
+///
+/// ```
+/// # use baler_monitoring::probe;
+/// #[probe(record = duration, full = 1/1000)]
+/// fn price() {}
+///
+/// #[probe(record = aggregated, histogram)]
+/// fn look_up() {}
+///
+/// #[probe(sample = 1/100)]
+/// fn parse() {}
+/// ```
+///
+/// `full` and `sample` count the calls of each thread by itself, from a random one on, so that no
+/// thread has to tell another; what calls itself may be recorded at any depth.
+/// Calls that are not recorded in full have no place in a trace, and what they call is nested in the
+/// next call above that has one.
+///
+/// An aggregation is told at every `aggregation_interval` of the controller (1 s), at a flush, at the
+/// shutdown, and with `every = n` also as soon as a thread has made `n` calls.
+/// There is a record for each thread and site that was called since the last time; the cell of a
+/// thread that sleeps is told as well, and that of one that has ended goes on with the next one, so
+/// that the counts add up to the calls exactly.
+/// With `histogram` the record also counts durations by the buckets of `LogLinear` (in
+/// `baler_common::record::timing`), 16 for each power of two.
+/// A call counts on the thread where it ends and under the controller where it began.
 ///
 /// # Blocks
 ///

@@ -3,10 +3,22 @@
 use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Ident, LitStr, Path, Token};
+use syn::{Ident, LitInt, LitStr, Path, Token};
 
 /// All options, for messages.
-const OPTIONS: &str = "`name = \"…\"`, `crate = path` and `skip`";
+const OPTIONS: &str = "`name = \"…\"`, `record = kind`, `full = 1/n`, `sample = 1/n`, `histogram`, \
+                       `every = n`, `crate = path` and `skip`";
+
+/// All kinds of records, for messages.
+const KINDS: &str = "`operation`, `duration` and `aggregated`";
+
+/// What is recorded of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Operation,
+    Duration,
+    Aggregated,
+}
 
 /// The options of one probe.
 #[derive(Clone)]
@@ -15,6 +27,14 @@ pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     /// The crate that is called, for those who re-export it.
     pub(crate) krate: Option<Path>,
+    pub(crate) kind: Kind,
+    /// A full record of one in so many calls as well.
+    pub(crate) full: Option<u32>,
+    /// Only one in so many calls is recorded.
+    pub(crate) sample: Option<u32>,
+    pub(crate) histogram: bool,
+    /// A record of Baler's own at least every so many calls.
+    pub(crate) every: Option<u64>,
     /// Leave out what this stands on.
     pub(crate) skip: Option<Span>,
 }
@@ -25,8 +45,18 @@ impl Options {
         Self {
             name: None,
             krate: None,
+            kind: Kind::Operation,
+            full: None,
+            sample: None,
+            histogram: false,
+            every: None,
             skip: None,
         }
+    }
+
+    /// Whether a call may have a place in its trace.
+    pub(crate) fn has_place_in_trace(&self) -> bool {
+        self.kind == Kind::Operation || self.full.is_some()
     }
 
     /// Those of a function in a block with these options: its own, but for where the crate is.
@@ -66,17 +96,66 @@ impl Parse for Options {
                 "`skip` stands alone: there is nothing to measure",
             ));
         }
+        options.check(&given)?;
         Ok(options)
     }
 }
 
 impl Options {
+    /// Refuses options that say nothing together.
+    fn check(&self, given: &[Ident]) -> syn::Result<()> {
+        let refuse = |option: &str, reason: &str| match given.iter().find(|it| *it == option) {
+            Some(key) => Err(syn::Error::new(key.span(), reason)),
+            None => Ok(()),
+        };
+        if self.kind == Kind::Operation {
+            refuse(
+                "full",
+                "`full` goes with `record = duration` or `aggregated`: every record of an \
+                            operation is full",
+            )?;
+        }
+        if self.kind != Kind::Aggregated {
+            refuse("histogram", "`histogram` goes with `record = aggregated`")?;
+            refuse("every", "`every` goes with `record = aggregated`")?;
+        }
+        Ok(())
+    }
+
     fn set(&mut self, key: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
         if key == "skip" {
             self.skip = Some(key.span());
             return Ok(());
         }
-        if key == "name" {
+        if key == "histogram" {
+            self.histogram = true;
+            return Ok(());
+        }
+        if key == "record" {
+            assign(key, input)?;
+            let kind = input.call(Ident::parse_any)?;
+            self.kind = match kind.to_string().as_str() {
+                "operation" => Kind::Operation,
+                "duration" => Kind::Duration,
+                "aggregated" => Kind::Aggregated,
+                other => {
+                    let message = format!("there is no record `{other}`; there are {KINDS}");
+                    return Err(syn::Error::new(kind.span(), message));
+                }
+            };
+        } else if key == "full" {
+            self.full = Some(one_in(key, input)?);
+        } else if key == "sample" {
+            self.sample = Some(one_in(key, input)?);
+        } else if key == "every" {
+            assign(key, input)?;
+            let number = input.parse::<LitInt>()?;
+            let every = number.base10_parse::<u64>()?;
+            if every == 0 {
+                return Err(syn::Error::new(number.span(), "`every` is at least 1"));
+            }
+            self.every = Some(every);
+        } else if key == "name" {
             assign(key, input)?;
             let name = input.parse::<LitStr>()?;
             if name.value().trim().is_empty() {
@@ -106,6 +185,25 @@ fn assign(key: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
     } else {
         let message = format!("`{key}` needs a value: `{key} = …`");
         Err(syn::Error::new(key.span(), message))
+    }
+}
+
+/// Takes `= 1/n`.
+fn one_in(key: &Ident, input: ParseStream<'_>) -> syn::Result<u32> {
+    assign(key, input)?;
+    let one = input.parse::<LitInt>()?;
+    let wrong = |span| {
+        let message = format!("`{key}` is one call in so many: `{key} = 1/1000`");
+        syn::Error::new(span, message)
+    };
+    if one.base10_parse::<u32>()? != 1 || !input.peek(Token![/]) {
+        return Err(wrong(one.span()));
+    }
+    input.parse::<Token![/]>()?;
+    let many = input.parse::<LitInt>()?;
+    match many.base10_parse::<u32>()? {
+        0 => Err(wrong(many.span())),
+        many => Ok(many),
     }
 }
 

@@ -1,5 +1,7 @@
 //! From the processor's counter to nanoseconds since the Unix epoch.
 
+#[cfg(feature = "enable")]
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,31 @@ const SHARP_TICKS: u64 = 1_000;
 
 /// A rate is given in 2^-32 nanoseconds.
 const SHIFT: u32 = 32;
+
+/// The multiplier that was found last, by any collector; 0 if none was yet.
+#[cfg(feature = "enable")]
+static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
+
+/// How long so many ticks are, for the application's threads; as exact as the collector knows it.
+#[cfg(feature = "enable")]
+#[inline]
+pub(crate) fn nanoseconds(ticks: u64) -> u64 {
+    let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
+        0 => measure(),
+        multiplier => multiplier,
+    };
+    let shifted = u128::from(ticks).wrapping_mul(u128::from(multiplier)) >> SHIFT;
+    u64::try_from(shifted).unwrap_or(u64::MAX)
+}
+
+/// Where a thread is faster than the collector's first round.
+#[cfg(feature = "enable")]
+#[cold]
+fn measure() -> u64 {
+    let mut mapping = TickMapping::new();
+    mapping.refresh(Instant::now());
+    mapping.multiplier
+}
 
 /// Maps ticks to nanoseconds by an anchor, a multiplier and a shift, for the collector.
 ///
@@ -94,6 +121,8 @@ impl TickMapping {
                 self.later = reading;
             }
         }
+        #[cfg(feature = "enable")]
+        MULTIPLIER.store(self.multiplier, Ordering::Relaxed);
         let since = |earlier: &Reading| {
             reading
                 .monotonic

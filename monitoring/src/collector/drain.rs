@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::expand::{Expander, Row};
+#[cfg(feature = "enable")]
+use crate::probe;
 use crate::queue::{PieceReader, QueueSet, ReadBuffer, ThreadQueue};
 
 /// Goes round the threads' queues; the rows of one thread stay in order.
@@ -41,6 +43,21 @@ impl Drain {
             buffer: ReadBuffer::default(),
             expander,
         }
+    }
+
+    /// Queues what calls have added up to, to be found by the next round.
+    pub(super) fn take_aggregates(&mut self, now: Instant) {
+        self.expander.refresh(now);
+        #[cfg(feature = "enable")]
+        self.queue_aggregates();
+    }
+
+    #[cfg(feature = "enable")]
+    fn queue_aggregates(&mut self) {
+        let (set, expander) = (&self.set, &mut self.expander);
+        probe::take_all(set.key(), |site, content| {
+            set.push_own(&expander.aggregate(site, &content));
+        });
     }
 
     /// Learns of new queues and starts a round; the queue beside the threads' comes first.

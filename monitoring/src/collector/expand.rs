@@ -5,6 +5,8 @@ use std::time::Instant;
 
 #[cfg(feature = "enable")]
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+#[cfg(feature = "enable")]
+use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{Interned, Schema};
 #[cfg(feature = "enable")]
 use baler_common::record::{Record, RowWriter};
@@ -13,10 +15,10 @@ use baler_common::record::{Record, RowWriter};
 use crate::clock::monotonic;
 use crate::clock::{TickMapping, is_in_ticks};
 #[cfg(feature = "enable")]
-use crate::probe;
-use crate::queue::{Stamp, Stored};
+use crate::probe::{self, Content};
 #[cfg(feature = "enable")]
-use crate::queue::{TIN_UNIX_NS, TOUT_UNIX_NS};
+use crate::queue::{CALL_WORDS, KIND, KIND_DURATION, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
+use crate::queue::{Stamp, Stored};
 
 /// A record on its way into a batch.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +81,45 @@ impl Expander {
         }
     }
 
+    /// The row of calls that were added up at the site with this number.
+    #[cfg(feature = "enable")]
+    pub(super) fn aggregate(&mut self, site: usize, content: &Content) -> RowRef<'_> {
+        let mapping = self.mapping.as_ref();
+        let time = |time: u64| match mapping {
+            Some(mapping) => mapping.unix_ns(time),
+            None => time.cast_signed(),
+        };
+        let duration = |time| mapping.map_or(time, |mapping| mapping.nanoseconds(time));
+        let (tin, tout) = (time(content.tin), time(content.tout));
+        let buckets = || {
+            (0_u32..)
+                .zip(&content.buckets)
+                .filter(|(_, calls)| **calls > 0)
+        };
+        let signature = self
+            .calls
+            .signature(u64::try_from(site).unwrap_or(u64::MAX));
+        self.calls.fields.clear();
+        let mut row = RowWriter::new(&mut self.calls.fields);
+        row.interned(signature);
+        row.interned(self.calls.hostname);
+        row.i64(tin);
+        row.i64(tout.max(tin));
+        row.u64(content.count);
+        row.u64(duration(content.sum));
+        row.u64(duration(content.min));
+        row.u64(duration(content.max));
+        row.list(buckets().count());
+        buckets().for_each(|(bucket, _)| row.u32(bucket));
+        row.list(buckets().count());
+        buckets().for_each(|(_, calls)| row.u64(*calls));
+        RowRef::Fields {
+            schema: AggregatedDurationRecord::schema(),
+            stamp: Stamp::UnixNs(tout.max(tin)),
+            fields: &self.calls.fields,
+        }
+    }
+
     /// The row that a batch takes.
     #[cfg_attr(
         not(feature = "enable"),
@@ -116,9 +157,15 @@ impl Calls {
     #[inline]
     fn expand(
         &mut self,
-        [header, trace_id, tin, tout, position]: [u64; crate::queue::CALL_WORDS],
+        [header, trace_id, tin, tout, position]: [u64; CALL_WORDS],
         mapping: &mut Option<TickMapping>,
     ) -> Row<'_> {
+        // A duration has no trace: its times come first.
+        let (tin, tout) = if header & KIND == KIND_DURATION {
+            (trace_id, tin)
+        } else {
+            (tin, tout)
+        };
         let clocks = header & (TIN_UNIX_NS | TOUT_UNIX_NS);
         let (tin, tout) = match mapping {
             Some(mapping) if clocks == 0 => {
@@ -132,6 +179,15 @@ impl Calls {
         self.fields.clear();
         let mut row = RowWriter::new(&mut self.fields);
         row.interned(signature);
+        if header & KIND == KIND_DURATION {
+            row.i64(tin);
+            row.i64(tout);
+            return Row {
+                schema: DurationRecord::schema(),
+                timestamp: tout,
+                fields: &self.fields,
+            };
+        }
         row.interned(self.session);
         row.i64(trace_id.cast_signed());
         row.i64(tin);

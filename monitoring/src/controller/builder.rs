@@ -57,6 +57,15 @@ impl ControllerBuilder {
         }
     }
 
+    /// How often what calls of probes with `record = aggregated` have added up to is told, as one
+    /// record a thread and call site that was called since. Default 1 s.
+    ///
+    /// A flush and the shutdown tell it as well, `every` in the probe perhaps more often.
+    pub fn aggregation_interval(mut self, interval: Duration) -> Self {
+        self.settings.aggregation_interval = interval;
+        self
+    }
+
     /// The application's name, `controllerName` in the metadata record. Default
     /// `<no-controller-name>`, Kieker's.
     pub fn application(mut self, name: impl Into<Box<str>>) -> Self {
@@ -286,6 +295,7 @@ impl ControllerBuilder {
             chunk_bytes: settings.chunk_bytes,
             max_chunk_bytes: settings.max_chunk_bytes,
             wait_time: settings.wait_time,
+            aggregation_interval: settings.aggregation_interval,
             hooks: self.hooks,
             upkeep,
         };

@@ -16,6 +16,7 @@ pub(super) struct Settings {
     pub(super) lanes: usize,
     pub(super) max_chunk_bytes: usize,
     pub(super) wait_time: Duration,
+    pub(super) aggregation_interval: Duration,
     /// Bounds everything below; those of the queues and the outbox that are not set follow from it.
     pub(super) memory: Option<usize>,
     pub(super) queue_bytes: Option<usize>,
@@ -34,6 +35,7 @@ impl Default for Settings {
             lanes: 1,
             max_chunk_bytes: 960 << 10,
             wait_time: Duration::from_millis(500),
+            aggregation_interval: Duration::from_secs(1),
             memory: None,
             queue_bytes: None,
             unconfirmed_bytes: None,

@@ -61,8 +61,9 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call that is not recorded.
     #[inline]
-    pub(super) const fn inactive() -> Self {
+    pub const fn inactive() -> Self {
         Self { running: None }
     }
 

@@ -122,7 +122,7 @@ impl Begun {
 }
 
 #[inline]
-fn read_clock(key: u64) -> u64 {
+pub(super) fn read_clock(key: u64) -> u64 {
     if is_in_ticks(key) {
         ticks::read()
     } else {

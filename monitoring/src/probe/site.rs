@@ -3,12 +3,16 @@
 use std::num::NonZeroU32;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::LocalKey;
 
 use baler_common::record::Interned;
 
+use super::aggregate::{AggregatedCall, AggregatedGuard, CellSlot};
 use super::call::{Call, Guard};
+use super::duration::DurationGuard;
 use super::path::class_of;
 use super::registry;
+use super::turns::Turns;
 
 /// Calls are not recorded.
 const OFF: u32 = 0;
@@ -113,6 +117,39 @@ impl Site {
             Some(number) => Call::begin(number),
             None => Call::inactive(),
         }
+    }
+
+    /// Begins a call of which a duration is recorded; it ends when the guard is dropped.
+    #[inline]
+    pub fn enter_duration(&'static self) -> DurationGuard {
+        match self.active() {
+            Some(number) => DurationGuard::begin(number),
+            None => DurationGuard::inactive(),
+        }
+    }
+
+    /// Begins a call that is added up; it ends when the guard is dropped.
+    #[inline]
+    pub fn enter_aggregated<const HISTOGRAM: bool, const EVERY: u64>(
+        &'static self,
+        slot: &'static LocalKey<CellSlot>,
+    ) -> AggregatedGuard<HISTOGRAM, EVERY> {
+        AggregatedGuard::new(self.active(), slot)
+    }
+
+    /// Begins an asynchronous call that is added up; it ends when the value is dropped.
+    #[inline]
+    pub fn enter_aggregated_async<const HISTOGRAM: bool, const EVERY: u64>(
+        &'static self,
+        slot: &'static LocalKey<CellSlot>,
+    ) -> AggregatedCall<HISTOGRAM, EVERY> {
+        AggregatedCall::new(self.active(), slot)
+    }
+
+    /// Whether a call is recorded here of which one in `of` is; counts it if the site is active.
+    #[inline]
+    pub fn is_turn(&'static self, turns: &'static LocalKey<Turns>, of: u32) -> bool {
+        self.active().is_some() && turns.with(|turns| turns.next(of))
     }
 
     /// The site's number if calls are recorded; one relaxed load, except for the first call.

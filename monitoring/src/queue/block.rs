@@ -32,16 +32,23 @@ const SEALED: u64 = 1 << 31;
 /// then as good as full.
 const MAX_TYPES: usize = 64;
 
-/// The words of a call: header, trace, tin, tout, eoi and ess.
+/// The words of a call: header, trace, tin, tout, eoi and ess. No other compact row has more.
 #[cfg(feature = "enable")]
 pub(crate) const CALL_WORDS: usize = 5;
 
-/// In the lowest bits of a header, what the row is.
-const KIND: u64 = 0x0f;
+/// The words of a duration: header, tin, tout.
+#[cfg(feature = "enable")]
+pub(crate) const DURATION_WORDS: usize = 3;
+
+/// In the lowest bits of a header, what the row is. Those of compact rows are odd, so that the
+/// header is known not to be 0.
+pub(crate) const KIND: u64 = 0x0f;
 #[cfg(feature = "enable")]
 pub(crate) const KIND_CALL: u64 = 1;
 const KIND_FIELDS: u64 = 2;
 const KIND_FIELDS_TICKS: u64 = 3;
+#[cfg(feature = "enable")]
+pub(crate) const KIND_DURATION: u64 = 5;
 
 /// Added to the kind of a call that began or ended by a clock in nanoseconds rather than ticks.
 #[cfg(feature = "enable")]
@@ -77,10 +84,20 @@ pub(crate) enum Stamp {
     Ticks(u64),
 }
 
+/// How many words a compact row with this header has; `None` for a row with fields.
+#[cfg(feature = "enable")]
+const fn compact_words(header: u64) -> Option<usize> {
+    match header & KIND {
+        KIND_CALL => Some(CALL_WORDS),
+        KIND_DURATION => Some(DURATION_WORDS),
+        _ => None,
+    }
+}
+
 /// A row on its way into a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RowRef<'a> {
-    /// A call, as a probe writes it.
+    /// A call, as a probe writes it, or another compact row with words left over.
     #[cfg(feature = "enable")]
     Call([u64; CALL_WORDS]),
     /// A record as a row of the schema.
@@ -154,6 +171,18 @@ pub(super) fn append_words<const N: usize>(
     }
     head.store(committed.wrapping_add(ROW | N as u64), Ordering::Release);
     true
+}
+
+/// Appends a compact row, of which some words may be left over, if there is room.
+///
+/// Only the block's owner may call it.
+#[cfg(feature = "enable")]
+pub(super) fn append_compact(words: &[AtomicU64], row: [u64; CALL_WORDS]) -> bool {
+    let [header, first, second, ..] = row;
+    match compact_words(header) {
+        Some(DURATION_WORDS) => append_words(words, || [header, first, second]),
+        _ => append_words(words, || row),
+    }
 }
 
 /// Writes a row with fields behind the last one, without committing it; the word to commit with.
@@ -271,7 +300,7 @@ impl Block {
     pub(super) fn append(&self, row: &RowRef<'_>) -> bool {
         match row {
             #[cfg(feature = "enable")]
-            RowRef::Call(call) => append_words(&self.words, || *call),
+            RowRef::Call(call) => append_compact(&self.words, *call),
             RowRef::Fields {
                 schema,
                 stamp,
@@ -338,6 +367,13 @@ impl BlockReader {
             self.at = self.at.saturating_add(CALL_WORDS);
             let call = slots.each_ref().map(|slot| slot.load(Ordering::Relaxed));
             return Some(Stored::Call(call));
+        } else if let Some(length) = compact_words(header) {
+            let mut row = [0; CALL_WORDS];
+            for (to, slot) in row.iter_mut().zip(words.get(..length)?) {
+                *to = slot.load(Ordering::Relaxed);
+            }
+            self.at = self.at.saturating_add(length);
+            return Some(Stored::Call(row));
         }
         let number = usize::from((header >> 8).to_le_bytes().first().copied()?);
         let length = usize::try_from(header >> 32).ok()?;

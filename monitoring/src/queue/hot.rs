@@ -105,11 +105,14 @@ fn empty() {
     });
 }
 
-/// Appends a call to the thread's block, if that is one of the set with this key, whose calls are
-/// in ticks, and has room.
+/// Appends a compact row to the thread's block, if that is one of the set with this key, whose calls
+/// are in ticks, and has room.
 #[cfg(feature = "enable")]
 #[inline]
-pub(crate) fn append_call_in_ticks(key: u64, call: impl FnOnce() -> [u64; CALL_WORDS]) -> bool {
+pub(crate) fn append_call_in_ticks<const N: usize>(
+    key: u64,
+    call: impl FnOnce() -> [u64; N],
+) -> bool {
     HOT.with(|hot| {
         if hot.ticks_key.get() != key {
             return false;
@@ -123,12 +126,13 @@ pub(crate) fn append_call_in_ticks(key: u64, call: impl FnOnce() -> [u64; CALL_W
     })
 }
 
-/// Appends a call to the thread's block, if that is one of the set with this key and has room.
+/// Appends a compact row, of which some words may be left over, to the thread's block, if that is one
+/// of the set with this key and has room.
 #[cfg(feature = "enable")]
 pub(crate) fn append_call(key: u64, call: [u64; CALL_WORDS]) -> bool {
     HOT.with(|hot| {
         // SAFETY: as above.
-        hot.key.get() == key && block::append_words(unsafe { &*hot.words.get() }, || call)
+        hot.key.get() == key && block::append_compact(unsafe { &*hot.words.get() }, call)
     })
 }
 

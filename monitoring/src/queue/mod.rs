@@ -30,7 +30,9 @@ mod tests;
 mod thread;
 
 #[cfg(feature = "enable")]
-pub(crate) use block::{CALL_WORDS, KIND_CALL, TIN_UNIX_NS, TOUT_UNIX_NS};
+pub(crate) use block::{
+    CALL_WORDS, DURATION_WORDS, KIND, KIND_CALL, KIND_DURATION, TIN_UNIX_NS, TOUT_UNIX_NS,
+};
 pub(crate) use block::{ReadBuffer, RowRef, Stamp, Stored};
 #[cfg(feature = "enable")]
 pub(crate) use hot::{append_call, append_call_in_ticks};

@@ -162,6 +162,13 @@ impl QueueSet {
         self.aside.push_shared(self, row)
     }
 
+    /// Appends a record of the collector's own, of which there are few: it may not wait for the room
+    /// that only it can make.
+    #[cfg(feature = "enable")]
+    pub(crate) fn push_own(&self, row: &RowRef<'_>) {
+        self.aside.push_own(self, row);
+    }
+
     /// Counts a record that was not taken; `false` for the caller to return.
     pub(crate) fn refuse(&self, reason: LossReason) -> bool {
         self.aside.refuse(reason)

@@ -183,6 +183,21 @@ impl ThreadQueue {
         !state.closed && self.push_boxed(state, set, row).appended
     }
 
+    /// Appends a record of the collector's own, whether there is room or not and whether records are
+    /// still taken or not.
+    #[cfg(feature = "enable")]
+    pub(super) fn push_own(&self, set: &QueueSet, row: &RowRef<'_>) {
+        let mut state = self.lock();
+        state.appended = state.appended.saturating_add(1);
+        state.pieces.push_back(Queued {
+            age: set.next_age(),
+            piece: Piece::boxed(row),
+            end: Piece::BOXED,
+            read: Extent::NONE,
+            charged: 0,
+        });
+    }
+
     fn push_boxed<'a>(
         &'a self,
         state: MutexGuard<'a, State>,

@@ -21,4 +21,22 @@ fn no_key() {}
 #[probe(skip, name = "x")]
 fn skipped() {}
 
+#[probe(record = trace)]
+fn no_record() {}
+
+#[probe(full = 1/10)]
+fn full_anyway() {}
+
+#[probe(record = duration, histogram)]
+fn histogram_of_what() {}
+
+#[probe(sample = 2/10)]
+fn two_of_ten() {}
+
+#[probe(sample = 1/0)]
+fn none() {}
+
+#[probe(record = aggregated, every = 0)]
+fn never() {}
+
 fn main() {}

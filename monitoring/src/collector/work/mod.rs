@@ -42,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) wait_time: Duration,
     pub(crate) hooks: Hooks,
     pub(crate) upkeep: Upkeep,
+    /// How often what calls have added up to is told.
+    pub(crate) aggregation_interval: Duration,
 }
 
 /// Starts the collector's thread.
@@ -77,6 +79,10 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         flushes: Vec::new(),
         stop: None,
         upkeep: plan.upkeep,
+        aggregation: Aggregation {
+            interval: plan.aggregation_interval,
+            taken: monotonic(),
+        },
         shared,
     };
     // Detached: a writer that hangs must not keep anyone waiting for the thread.
@@ -107,6 +113,14 @@ struct Collector {
     /// When to be done at the latest, once that was ordered.
     stop: Option<Instant>,
     upkeep: Upkeep,
+    aggregation: Aggregation,
+}
+
+/// When to tell what calls have added up to.
+struct Aggregation {
+    interval: Duration,
+    /// When it was done last.
+    taken: Instant,
 }
 
 /// How a round over the queues ended.
@@ -150,6 +164,7 @@ impl Collector {
         self.step_began = now;
         let (flushes, stop) = self.shared.take_orders();
         self.stop = stop;
+        self.take_aggregates(now, !flushes.is_empty());
         for order in flushes {
             let marks = self.drain.marks();
             self.flushes.push(Flush {
@@ -187,6 +202,17 @@ impl Collector {
             return Next::Wait(Duration::ZERO);
         }
         self.wait(wake_up.into_iter().chain(adapt_at).min())
+    }
+
+    /// Tells what calls have added up to, when it is time, at a flush and at the end.
+    fn take_aggregates(&mut self, now: Instant, is_flush: bool) {
+        let since = now.saturating_duration_since(self.aggregation.taken);
+        let is_end = self.stop.is_some() && !self.dispatch.has_sent_last();
+        // Not while a round is interrupted for want of room: the records would only pile up.
+        if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
+            self.drain.take_aggregates(now);
+            self.aggregation.taken = now;
+        }
     }
 
     /// Looks after the patterns and tells of news; when to do so again at the latest.

@@ -69,16 +69,24 @@ impl Recording {
 
     /// Everything recorded; that of a thread in the order of emission.
     pub(crate) fn finish(self) -> Vec<Execution> {
+        let batches = self.finish_all();
+        let records = batches.iter().flat_map(RecordBatch::records);
+        records.map(execution).collect()
+    }
+
+    /// Everything recorded, of whatever type.
+    pub(crate) fn finish_all(self) -> Vec<RecordBatch> {
         let stats = self.controller.shutdown(PATIENCE).stats;
         assert_eq!(stats.emitted, stats.delivered, "{stats:?}");
         let batches = drain(&self.medium);
-        let records: Vec<_> = batches
-            .iter()
-            .flat_map(RecordBatch::records)
-            .map(execution)
-            .collect();
-        assert_eq!(u64::try_from(records.len()).unwrap(), stats.delivered);
-        records
+        let records: usize = batches.iter().map(RecordBatch::len).sum();
+        assert_eq!(u64::try_from(records).unwrap(), stats.delivered);
+        batches
+    }
+
+    /// Has everything delivered that was emitted before.
+    pub(crate) fn flush(&self) {
+        self.controller.flush(PATIENCE).unwrap();
     }
 }
 
@@ -99,6 +107,12 @@ pub(crate) fn drain(medium: &MemoryMedium) -> Vec<RecordBatch> {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// The records of one type.
+pub(crate) fn of_type<R: Record>(batches: &[RecordBatch]) -> Vec<R> {
+    let records = batches.iter().flat_map(RecordBatch::read::<R>);
+    records.collect::<Result<_, _>>().unwrap()
 }
 
 pub(crate) fn execution(record: RecordRef<'_>) -> Execution {

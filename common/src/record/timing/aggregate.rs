@@ -1,0 +1,232 @@
+//! Many executions of an operation in one record.
+
+use super::LogLinear;
+use crate::record::Record;
+
+/// Executions of an operation, added up: what one thread did in a stretch of time.
+///
+/// Records of one operation are added up by [`merge`](Self::merge); nothing is lost by it but the
+/// division into threads and stretches.
+/// A record of Baler's own: the writers of the paper by Knoche and of KoPeMe emit a sum in a record
+/// for one execution, without saying of how many.
+#[derive(Debug, Clone, PartialEq, Record)]
+#[record(name = "baler.AggregatedDurationRecord", rename_all = "camelCase")]
+pub struct AggregatedDurationRecord {
+    /// The operation with its parameters.
+    pub operation_signature: String,
+    /// The host.
+    pub hostname: String,
+    /// When the first execution began, in nanoseconds since the Unix epoch.
+    #[record(unix_nanos)]
+    pub tin: i64,
+    /// When the last execution ended, in nanoseconds since the Unix epoch.
+    #[record(unix_nanos)]
+    pub tout: i64,
+    /// How many executions ended.
+    pub count: u64,
+    /// How long all of them took, in nanoseconds.
+    pub sum: u64,
+    /// How long the shortest took, in nanoseconds.
+    pub min: u64,
+    /// How long the longest took, in nanoseconds.
+    pub max: u64,
+    /// Buckets of [`LogLinear`] that are not empty, ascending; none without a histogram.
+    #[record(default)]
+    pub buckets: Vec<u32>,
+    /// How many executions took a time in each of them.
+    #[record(default)]
+    pub bucket_counts: Vec<u64>,
+}
+
+/// A record does not add up with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AggregateError {
+    /// They are of two operations.
+    #[error("the records are of two operations")]
+    OtherOperation,
+    /// There are not as many buckets as counts, or they are not in order.
+    #[error("the buckets of a record are out of order or without their counts")]
+    Buckets,
+}
+
+impl AggregatedDurationRecord {
+    /// Adds another record of the same operation; of two hosts the first one stays.
+    ///
+    /// The outcome is the same in whatever order records are added up.
+    /// A histogram stays complete only if all records have one: what has none is missing in it, and
+    /// [`bucketed`](Self::bucketed) is below [`count`](Self::count) then.
+    ///
+    /// # Errors
+    ///
+    /// [`AggregateError`]; this record is as it was then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), AggregateError> {
+        if self.operation_signature != other.operation_signature {
+            return Err(AggregateError::OtherOperation);
+        }
+        let mut buckets = Vec::new();
+        let mut counts = Vec::new();
+        let mut left = self.histogram()?.peekable();
+        let mut right = other.histogram()?.peekable();
+        loop {
+            let next = match (left.peek(), right.peek()) {
+                (None, None) => break,
+                (Some((l, _)), Some((r, _))) if l == r => left
+                    .next()
+                    .zip(right.next())
+                    .map(|((bucket, a), (_, b))| (bucket, a.saturating_add(b))),
+                (Some((l, _)), Some((r, _))) if l > r => right.next(),
+                (None, Some(_)) => right.next(),
+                (Some(_), _) => left.next(),
+            };
+            if let Some((bucket, count)) = next {
+                buckets.push(bucket);
+                counts.push(count);
+            }
+        }
+        drop((left, right));
+        self.buckets = buckets;
+        self.bucket_counts = counts;
+        if other.count > 0 {
+            let is_first = self.count == 0;
+            self.tin = if is_first {
+                other.tin
+            } else {
+                self.tin.min(other.tin)
+            };
+            self.tout = if is_first {
+                other.tout
+            } else {
+                self.tout.max(other.tout)
+            };
+            self.min = if is_first {
+                other.min
+            } else {
+                self.min.min(other.min)
+            };
+            self.max = if is_first {
+                other.max
+            } else {
+                self.max.max(other.max)
+            };
+        }
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
+        Ok(())
+    }
+
+    /// How many executions are in the histogram.
+    pub fn bucketed(&self) -> u64 {
+        let counts = self.bucket_counts.iter();
+        counts.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// How long so large a part of the executions took at most, in nanoseconds, exact to a bucket;
+    /// `None` without a histogram.
+    ///
+    /// `part` is from 0 to 1, such as 0.99 for the 99th percentile.
+    pub fn quantile(&self, part: f64) -> Option<u64> {
+        let total = self.bucketed();
+        let mut below = 0_u64;
+        for (bucket, count) in self.histogram().ok()? {
+            below = below.saturating_add(count);
+            if count > 0 && as_f64(below) >= as_f64(total) * part {
+                return Some(LogLinear::highest(bucket).min(self.max));
+            }
+        }
+        None
+    }
+
+    /// The buckets with their counts.
+    fn histogram(&self) -> Result<impl Iterator<Item = (u32, u64)>, AggregateError> {
+        let is_sorted = self.buckets.is_sorted_by(|left, right| left < right);
+        if self.buckets.len() != self.bucket_counts.len() || !is_sorted {
+            return Err(AggregateError::Buckets);
+        }
+        let counts = self.bucket_counts.iter();
+        Ok(self
+            .buckets
+            .iter()
+            .zip(counts)
+            .map(|(bucket, count)| (*bucket, *count)))
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a part of more than 2^52 executions need not be exact"
+)]
+const fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(durations: &[u64]) -> AggregatedDurationRecord {
+        let mut sorted: Vec<_> = durations
+            .iter()
+            .map(|it| LogLinear::bucket_of(*it))
+            .collect();
+        sorted.sort_unstable();
+        let mut buckets = sorted.clone();
+        buckets.dedup();
+        let count = |bucket: &u32| sorted.iter().filter(|it| *it == bucket).count();
+        AggregatedDurationRecord {
+            operation_signature: "a.b()".into(),
+            hostname: "host".into(),
+            tin: 5,
+            tout: 9,
+            count: durations.len().try_into().unwrap(),
+            sum: durations.iter().sum(),
+            min: durations.iter().copied().min().unwrap_or(u64::MAX),
+            max: durations.iter().copied().max().unwrap_or(0),
+            bucket_counts: buckets
+                .iter()
+                .map(|it| count(it).try_into().unwrap())
+                .collect(),
+            buckets,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_add_up_to_the_whole(
+            left in prop::collection::vec(0_u64..1 << 40, 0..50),
+            right in prop::collection::vec(0_u64..1 << 40, 0..50),
+        ) {
+            let mut merged = of(&left);
+            merged.merge(&of(&right)).unwrap();
+            let whole: Vec<_> = left.into_iter().chain(right).collect();
+            prop_assert_eq!(&merged, &of(&whole));
+            prop_assert_eq!(merged.bucketed(), merged.count);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_exact_to_a_bucket() {
+        let record = of(&(1..=1_000).collect::<Vec<_>>());
+        assert_eq!(record.quantile(0.0), Some(1));
+        assert_eq!(
+            record.quantile(0.5),
+            Some(LogLinear::highest(LogLinear::bucket_of(500)))
+        );
+        assert_eq!(record.quantile(1.0), Some(1_000));
+        assert_eq!(of(&[]).quantile(0.5), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_changes_nothing() {
+        let mut record = of(&[3]);
+        let mut other = of(&[4]);
+        other.operation_signature.push('!');
+        assert_eq!(record.merge(&other), Err(AggregateError::OtherOperation));
+        let mut other = of(&[4]);
+        other.bucket_counts.clear();
+        assert_eq!(record.merge(&other), Err(AggregateError::Buckets));
+        assert_eq!(record, of(&[3]));
+    }
+}

@@ -1,0 +1,385 @@
+//! The calls of one thread at one site, added up.
+//!
+//! One thread writes, the collector reads meanwhile, and neither waits for the other:
+//!
+//! - The owner says which call it is adding before (`begun`) and after (`count`), so that a reader
+//!   sees whether it has caught the owner in between (a sequence lock, after H. Boehm, "Can seqlocks
+//!   get along with programming language memory models?").
+//! - Nothing is taken away from the owner. The sums grow, and the reader remembers what it has taken.
+//! - Minimum and maximum cannot be subtracted. Hence the reader also asks the owner to begin anew, by
+//!   taking back `ticket`; the owner's next call sees that, keeps what the reader has not taken (its
+//!   calls between the request and its noticing) and begins with that.
+//!   Whoever sleeps is not asked for anything: what it has added does not change.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use baler_common::record::timing::LogLinear;
+
+use super::super::site::SiteNumber;
+
+/// So often a reader that has caught the owner at work looks again before it leaves the cell for the
+/// next time.
+const LOOKS: usize = 1_000;
+
+/// So much that an owner has put by waits for the reader at most; further calls stay together.
+const MOST_PUT_BY: usize = 64;
+
+/// The calls of one thread at one site. It is never freed, but used again.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Cell {
+    /// The key of the queues whose collector takes it; 0 asks the owner to begin anew.
+    ticket: AtomicU64,
+    /// The number of the call that is being added, or was last.
+    begun: AtomicU64,
+    /// The number of the call that was added last.
+    count: AtomicU64,
+    sum: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+    /// When the first call began and the last one ended.
+    tin: AtomicU64,
+    tout: AtomicU64,
+    histogram: OnceLock<Box<[AtomicU64]>>,
+    books: Mutex<Books>,
+}
+
+/// What the reader and an owner that begins anew know.
+#[derive(Debug)]
+struct Books {
+    site: SiteNumber,
+    /// Whose the content is.
+    key: u64,
+    /// What was taken of it.
+    taken: Content,
+    /// What the owner has put by for the reader, oldest first.
+    put_by: Vec<Content>,
+}
+
+/// Calls added up; times are in the unit of the controller's clock.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    pub(crate) count: u64,
+    pub(crate) sum: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) tin: u64,
+    pub(crate) tout: u64,
+    /// By the number of the bucket; none without a histogram.
+    pub(crate) buckets: Vec<u64>,
+}
+
+impl Content {
+    const EMPTY: Self = Self {
+        count: 0,
+        sum: 0,
+        min: u64::MAX,
+        max: 0,
+        tin: u64::MAX,
+        tout: 0,
+        buckets: Vec::new(),
+    };
+
+    /// What was added since `taken`.
+    ///
+    /// Of a single call everything is known; for more, minimum and maximum may be those of calls
+    /// that were taken before: never too narrow, and exact over both.
+    fn since(mut self, taken: &Self) -> Self {
+        if taken.count == 0 {
+            return self;
+        }
+        self.count = self.count.saturating_sub(taken.count);
+        self.sum = self.sum.saturating_sub(taken.sum);
+        for (bucket, taken) in self.buckets.iter_mut().zip(&taken.buckets) {
+            *bucket = bucket.saturating_sub(*taken);
+        }
+        if self.count == 1 {
+            self.min = self.sum;
+            self.max = self.sum;
+        }
+        self.tin = taken.tout;
+        self
+    }
+}
+
+impl Cell {
+    pub(super) fn new(site: SiteNumber) -> Self {
+        Self {
+            ticket: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+            min: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(0),
+            tin: AtomicU64::new(u64::MAX),
+            tout: AtomicU64::new(0),
+            histogram: OnceLock::new(),
+            books: Mutex::new(Books {
+                site,
+                key: 0,
+                taken: Content::EMPTY,
+                put_by: Vec::new(),
+            }),
+        }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a call. Only the owner may call it.
+    ///
+    /// `bucket` is that of a histogram, if there is one; so many calls make a record.
+    #[inline]
+    pub(super) fn add<const EVERY: u64>(&self, key: u64, tin: u64, tout: u64, bucket: Option<u32>) {
+        let count = self.count.load(Ordering::Relaxed);
+        if self.ticket.load(Ordering::Relaxed) != key || count >= EVERY {
+            self.begin_anew(key, tin);
+        }
+        let duration = tout.saturating_sub(tin);
+        let number = self.count.load(Ordering::Relaxed).wrapping_add(1);
+        self.begun.store(number, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let sum = self.sum.load(Ordering::Relaxed);
+        self.sum
+            .store(sum.wrapping_add(duration), Ordering::Relaxed);
+        if duration < self.min.load(Ordering::Relaxed) {
+            self.min.store(duration, Ordering::Relaxed);
+        }
+        if duration > self.max.load(Ordering::Relaxed) {
+            self.max.store(duration, Ordering::Relaxed);
+        }
+        self.tout.store(tout, Ordering::Relaxed);
+        if let Some(bucket) = bucket {
+            self.add_to_histogram(bucket);
+        }
+        self.count.store(number, Ordering::Release);
+    }
+
+    #[inline]
+    fn add_to_histogram(&self, bucket: u32) {
+        let histogram = match self.histogram.get() {
+            Some(histogram) => histogram,
+            None => self.make_histogram(),
+        };
+        let at = usize::try_from(bucket).unwrap_or(usize::MAX);
+        if let Some(bucket) = histogram.get(at) {
+            let calls = bucket.load(Ordering::Relaxed);
+            bucket.store(calls.wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn make_histogram(&self) -> &[AtomicU64] {
+        self.histogram.get_or_init(|| {
+            let buckets = std::iter::repeat_with(AtomicU64::default);
+            buckets.take(LogLinear::BUCKETS).collect()
+        })
+    }
+
+    /// Begins anew with what nobody has taken, as the owner.
+    #[cold]
+    #[inline(never)]
+    fn begin_anew(&self, key: u64, tin: u64) {
+        let mut books = self.books();
+        let mut rest = if books.key == key {
+            self.load().since(&books.taken)
+        } else {
+            // Its collector has ended without it: monitoring was off.
+            books.put_by.clear();
+            Content::EMPTY
+        };
+        let is_asked = self.ticket.load(Ordering::Relaxed) != key;
+        if !is_asked && books.put_by.len() < MOST_PUT_BY {
+            let full = std::mem::replace(&mut rest, Content::EMPTY);
+            books.put_by.push(full);
+        }
+        if rest.count == 0 {
+            rest = Content {
+                tin,
+                ..Content::EMPTY
+            };
+        }
+        books.key = key;
+        books.taken = Content::EMPTY;
+        self.store(&rest);
+        self.ticket.store(key, Ordering::Relaxed);
+    }
+
+    /// Takes what was added since the last time, if it is for the queues with this key, and asks the
+    /// owner to begin anew.
+    pub(super) fn take(&self, key: u64, take: &mut impl FnMut(SiteNumber, Content)) {
+        let mut books = self.books();
+        if books.key != key {
+            return;
+        }
+        let site = books.site;
+        books
+            .put_by
+            .drain(..)
+            .for_each(|content| take(site, content));
+        self.ticket.store(0, Ordering::Relaxed);
+        // What the owner has added before it sees the request is seen now or the next time.
+        fence(Ordering::SeqCst);
+        let Some(content) = self.look() else {
+            return;
+        };
+        let news = content.clone().since(&books.taken);
+        if news.count > 0 {
+            take(site, news);
+            books.taken = content;
+        }
+    }
+
+    /// What is in it; `None` if the owner was at work all the time.
+    fn look(&self) -> Option<Content> {
+        (0..LOOKS).find_map(|_| {
+            let count = self.count.load(Ordering::Acquire);
+            let content = self.load();
+            fence(Ordering::Acquire);
+            let begun = self.begun.load(Ordering::Relaxed);
+            if begun == count && content.count == count {
+                return Some(content);
+            }
+            std::hint::spin_loop();
+            None
+        })
+    }
+
+    fn load(&self) -> Content {
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let histogram = self.histogram.get();
+        Content {
+            count: load(&self.count),
+            sum: load(&self.sum),
+            min: load(&self.min),
+            max: load(&self.max),
+            tin: load(&self.tin),
+            tout: load(&self.tout),
+            buckets: histogram.map_or_else(Vec::new, |it| it.iter().map(load).collect()),
+        }
+    }
+
+    /// Replaces what is in it, as the owner and with its books.
+    fn store(&self, content: &Content) {
+        self.sum.store(content.sum, Ordering::Relaxed);
+        self.min.store(content.min, Ordering::Relaxed);
+        self.max.store(content.max, Ordering::Relaxed);
+        self.tin.store(content.tin, Ordering::Relaxed);
+        self.tout.store(content.tout, Ordering::Relaxed);
+        let buckets = content.buckets.iter().copied().chain(std::iter::repeat(0));
+        for (bucket, calls) in self.histogram.get().into_iter().flatten().zip(buckets) {
+            bucket.store(calls, Ordering::Relaxed);
+        }
+        self.begun.store(content.count, Ordering::Relaxed);
+        self.count.store(content.count, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: u64 = 8;
+
+    fn cell() -> Cell {
+        Cell::new(SiteNumber::new(1).unwrap())
+    }
+
+    fn add(cell: &Cell, key: u64, tin: u64, tout: u64, bucket: Option<u32>) {
+        cell.add::<3>(key, tin, tout, bucket);
+    }
+
+    fn take(cell: &Cell, key: u64) -> Vec<Content> {
+        let mut taken = Vec::new();
+        cell.take(key, &mut |_, content| taken.push(content));
+        taken
+    }
+
+    /// Count, sum, minimum and maximum.
+    fn figures(cell: &Cell, key: u64) -> Vec<(u64, u64, u64, u64)> {
+        let taken = take(cell, key);
+        taken
+            .iter()
+            .map(|it| (it.count, it.sum, it.min, it.max))
+            .collect()
+    }
+
+    #[test]
+    fn each_call_is_taken_once_and_extremes_are_those_of_the_interval() {
+        let cell = cell();
+        assert_eq!(figures(&cell, KEY), []);
+        add(&cell, KEY, 10, 15, None);
+        add(&cell, KEY, 20, 21, None);
+        assert_eq!(figures(&cell, KEY), [(2, 6, 1, 5)]);
+        assert_eq!(figures(&cell, KEY), []);
+        add(&cell, KEY, 30, 33, None);
+        assert_eq!(figures(&cell, KEY), [(1, 3, 3, 3)]);
+    }
+
+    #[test]
+    fn a_call_that_did_not_see_the_request_stays_for_the_next_time() {
+        let cell = cell();
+        add(&cell, KEY, 0, 9, None);
+        assert_eq!(figures(&cell, KEY), [(1, 9, 9, 9)]);
+        // As if the owner had looked at its ticket before it was taken back.
+        cell.ticket.store(KEY, Ordering::Relaxed);
+        add(&cell, KEY, 0, 4, None);
+        cell.ticket.store(0, Ordering::Relaxed);
+        add(&cell, KEY, 0, 5, None);
+        assert_eq!(figures(&cell, KEY), [(2, 9, 4, 5)]);
+    }
+
+    #[test]
+    fn a_reader_that_catches_the_owner_at_work_takes_nothing() {
+        let cell = cell();
+        add(&cell, KEY, 0, 9, None);
+        cell.begun.store(2, Ordering::Relaxed);
+        assert_eq!(figures(&cell, KEY), []);
+        cell.begun.store(1, Ordering::Relaxed);
+        assert_eq!(figures(&cell, KEY), [(1, 9, 9, 9)]);
+    }
+
+    #[test]
+    fn calls_of_another_controller_are_not_mixed_in() {
+        let cell = cell();
+        add(&cell, KEY, 0, 9, None);
+        add(&cell, 12, 0, 1, None);
+        assert_eq!(figures(&cell, KEY), []);
+        assert_eq!(figures(&cell, 12), [(1, 1, 1, 1)]);
+    }
+
+    #[test]
+    fn a_histogram_is_of_the_interval_too() {
+        let cell = cell();
+        add(&cell, KEY, 0, 3, Some(3));
+        add(&cell, KEY, 0, 3, Some(3));
+        let first = take(&cell, KEY).remove(0);
+        assert_eq!(
+            (first.buckets[3], first.buckets.iter().sum::<u64>()),
+            (2, 2)
+        );
+        add(&cell, KEY, 0, 7, Some(7));
+        let second = take(&cell, KEY).remove(0);
+        assert_eq!((second.buckets[3], second.buckets[7]), (0, 1));
+    }
+
+    #[test]
+    fn so_many_calls_make_a_record_and_none_is_lost_when_nobody_takes_them() {
+        let cell = cell();
+        for _ in 0..7 {
+            add(&cell, KEY, 0, 2, None);
+        }
+        assert_eq!(
+            figures(&cell, KEY),
+            [(3, 6, 2, 2), (3, 6, 2, 2), (1, 2, 2, 2)]
+        );
+        for _ in 0..1_000 {
+            add(&cell, KEY, 0, 2, None);
+        }
+        let taken = figures(&cell, KEY);
+        assert_eq!(taken.len(), MOST_PUT_BY + 1);
+        assert_eq!(taken.iter().map(|it| it.0).sum::<u64>(), 1_000);
+    }
+}

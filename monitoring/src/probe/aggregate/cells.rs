@@ -1,0 +1,130 @@
+//! All cells, and which of them are a thread's.
+
+use std::cell::{Cell as Slot, RefCell};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::LocalKey;
+
+use super::super::site::SiteNumber;
+use super::cell::{Cell, Content};
+
+/// Cells are never freed, so that a thread may keep a plain reference to its own; there are as many
+/// as there were threads at a site at once.
+static CELLS: Mutex<Option<Cells>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Cells {
+    all: Vec<&'static Cell>,
+    /// Those that are nobody's, by site.
+    free: HashMap<SiteNumber, Vec<&'static Cell>>,
+}
+
+/// Where a thread keeps its cell of one site: a thread-local variable beside the site.
+///
+/// It has no destructor, so that reading it needs no check; [`Mine`] empties it when the thread ends.
+#[derive(Debug)]
+pub struct CellSlot(Slot<Option<&'static Cell>>);
+
+/// The cells that are a thread's.
+struct Mine(RefCell<Vec<(SiteNumber, &'static Cell, &'static LocalKey<CellSlot>)>>);
+
+thread_local! {
+    static MINE: Mine = const { Mine(RefCell::new(Vec::new())) };
+    /// Whether this thread is at work here: what it calls meanwhile (an allocator with probes, say)
+    /// must not wait for it.
+    static BUSY: Slot<bool> = const { Slot::new(false) };
+}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        let mine = self.0.take();
+        for (_, _, slot) in &mine {
+            slot.with(|slot| slot.0.set(None));
+        }
+        with_cells(|cells| {
+            for (site, cell, _) in mine {
+                cells.free.entry(site).or_default().push(cell);
+            }
+        });
+    }
+}
+
+impl CellSlot {
+    /// Without a cell.
+    #[expect(clippy::new_without_default, reason = "made in a constant only")]
+    pub const fn new() -> Self {
+        Self(Slot::new(None))
+    }
+
+    #[inline]
+    pub(super) fn cell(&self) -> Option<&'static Cell> {
+        self.0.get()
+    }
+}
+
+impl Cells {
+    /// One that is nobody's, with all that its last owner has left in it.
+    fn find(&mut self, site: SiteNumber) -> &'static Cell {
+        if let Some(cell) = self.free.get_mut(&site).and_then(Vec::pop) {
+            return cell;
+        }
+        let cell: &'static Cell = Box::leak(Box::new(Cell::new(site)));
+        self.all.push(cell);
+        cell
+    }
+}
+
+/// Runs with all cells, unless this thread already does.
+fn with_cells<T>(run: impl FnOnce(&mut Cells) -> T) -> Option<T> {
+    if BUSY.replace(true) {
+        return None;
+    }
+    let mut cells: MutexGuard<'_, _> = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = run(cells.get_or_insert_with(Cells::default));
+    drop(cells);
+    BUSY.set(false);
+    Some(result)
+}
+
+/// Runs with this thread's cell of a site, which it gets by this if it has none.
+///
+/// A thread that is about to end takes one for this once.
+#[cold]
+#[inline(never)]
+pub(super) fn with_cell(
+    site: SiteNumber,
+    slot: &'static LocalKey<CellSlot>,
+    run: impl FnOnce(&'static Cell),
+) {
+    let own = MINE.try_with(|mine| {
+        let cell = with_cells(|cells| cells.find(site))?;
+        slot.with(|slot| slot.0.set(Some(cell)));
+        mine.0.borrow_mut().push((site, cell, slot));
+        Some(cell)
+    });
+    match own {
+        Ok(Some(cell)) => run(cell),
+        // What is called by the registration itself is not recorded, as with a site's first call.
+        Ok(None) => (),
+        Err(_) => {
+            with_cells(|cells| {
+                let cell = cells.find(site);
+                run(cell);
+                cells.free.entry(site).or_default().push(cell);
+            });
+        }
+    }
+}
+
+/// Takes from each cell, by the number of its site, what was added to it for the queues with this key since the last time.
+pub(crate) fn take_all(key: u64, mut take: impl FnMut(usize, Content)) {
+    let all = {
+        let cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
+        cells.as_ref().map(|cells| cells.all.clone())
+    };
+    for cell in all.into_iter().flatten() {
+        cell.take(key, &mut |site, content| {
+            take(site.index().saturating_add(1), content)
+        });
+    }
+}

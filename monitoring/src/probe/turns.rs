@@ -1,0 +1,68 @@
+//! One call of so many.
+
+use std::cell::Cell;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// A thread's count of the calls at one site: one call of so many has its turn.
+///
+/// Each thread begins at random, so that threads of a few calls each are sampled as well, and as
+/// often in the long run.
+#[derive(Debug)]
+pub struct Turns {
+    /// Calls until the next turn, that one included; 0 if none was counted yet.
+    left: Cell<u32>,
+}
+
+impl Turns {
+    /// Before the first call.
+    #[expect(clippy::new_without_default, reason = "made in a constant only")]
+    pub const fn new() -> Self {
+        Self { left: Cell::new(0) }
+    }
+
+    /// Counts a call; whether it is the turn of this one, as of every `of`th.
+    #[inline]
+    pub fn next(&self, of: u32) -> bool {
+        let left = self.left.get();
+        if left > 1 {
+            self.left.set(left.wrapping_sub(1));
+            return false;
+        }
+        self.turn(left, of)
+    }
+
+    #[cold]
+    fn turn(&self, left: u32, of: u32) -> bool {
+        if left == 1 {
+            self.left.set(of);
+            return true;
+        }
+        let random = RandomState::new().build_hasher().finish() % u64::from(of.max(1));
+        // At least 1, and below what is drawn from.
+        let first = u32::try_from(random).unwrap_or(0).saturating_add(1);
+        self.left.set(first);
+        self.next(of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turns;
+
+    #[test]
+    fn one_call_of_so_many_has_its_turn_wherever_it_begins() {
+        for of in [1, 2, 7, 1_000] {
+            let turns = Turns::new();
+            let taken = (0..of * 3).filter(|_| turns.next(of)).count();
+            assert_eq!(taken, 3);
+        }
+    }
+
+    #[test]
+    fn threads_of_one_call_each_are_sampled_too() {
+        let taken = (0..4_000).filter(|_| Turns::new().next(4)).count();
+        // Ten standard deviations.
+        assert!((726..=1_274).contains(&taken), "{taken}");
+    }
+}
