@@ -97,6 +97,12 @@ impl ClosingRule {
         self.learned = true;
     }
 
+    /// How soon to look again after a round that filled a chunk: threads wake nobody for the next one,
+    /// which then need not wait for a turn that is made for few records.
+    pub(super) fn busy_tick(&self) -> Duration {
+        (self.tick(0) / 8).max(Duration::from_millis(1))
+    }
+
     /// How often to look into the queues: often enough that the wait time is kept, and the more
     /// rarely the longer nothing came.
     pub(super) fn tick(&self, idle_ticks: u32) -> Duration {
@@ -164,6 +170,7 @@ mod tests {
         assert_eq!(rule.tick(0), WAIT / 8);
         assert_eq!(rule.tick(1), WAIT / 4);
         assert_eq!(rule.tick(u32::MAX), WAIT / 2);
+        assert_eq!(rule.busy_tick(), WAIT / 64);
         let hasty = ClosingRule::new(10, 1_000, Duration::ZERO);
         assert_eq!(hasty.tick(0), Duration::from_millis(1));
     }

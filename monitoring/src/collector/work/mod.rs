@@ -76,6 +76,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         in_round: false,
         step_began: monotonic(),
         idle_ticks: 0,
+        has_filled: false,
         flushes: Vec::new(),
         stop: None,
         upkeep: plan.upkeep,
@@ -109,6 +110,8 @@ struct Collector {
     step_began: Instant,
     /// Rounds in a row that found nothing.
     idle_ticks: u32,
+    /// Whether this round filled a chunk.
+    has_filled: bool,
     flushes: Vec<Flush>,
     /// When to be done at the latest, once that was ordered.
     stop: Option<Instant>,
@@ -237,7 +240,12 @@ impl Collector {
         let has_room = self.dispatch.has_room();
         // Without room the writer will tell; looking in between guards against one that forgets.
         let idle_ticks = if has_room { self.idle_ticks } else { u32::MAX };
-        let tick = now.checked_add(self.rule.tick(idle_ticks));
+        let tick = if has_room && self.has_filled {
+            self.rule.busy_tick()
+        } else {
+            self.rule.tick(idle_ticks)
+        };
+        let tick = now.checked_add(tick);
         let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
         let age = oldest
             .filter(|_| has_room)

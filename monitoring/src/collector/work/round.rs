@@ -27,6 +27,7 @@ impl Collector {
         if !self.in_round {
             self.drain.start_round(now);
             self.round_began = now;
+            self.has_filled = false;
         }
         loop {
             let (dealer, lanes, drained_at) = (&mut self.dealer, &mut self.lanes, self.drained_at);
@@ -76,6 +77,7 @@ impl Collector {
         match full {
             Some(reason) if self.dispatch.has_room() => {
                 self.close(lane, reason, false);
+                self.has_filled = true;
                 // Gives the writer its work while the next batch is filled.
                 let now = monotonic();
                 self.dispatch.drive(now, self.stop);
