@@ -25,7 +25,7 @@ pub(crate) enum RecordSource {
 ///
 /// # Errors
 ///
-/// As [`open_reader`].
+/// As [`super::open_reader`].
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
     if uri.scheme() != KIEKER_LOG {
