@@ -14,6 +14,7 @@ mod queue;
 mod samplers;
 #[cfg(feature = "enable")]
 mod trace;
+mod traceparent;
 
 pub use adaptive::PatternNews;
 #[cfg(feature = "macros")]
@@ -33,6 +34,7 @@ pub use queue::{Overflow, Suppressed, suppress};
 pub use samplers::{ProcessRecord, Sampler, SamplerStats};
 #[cfg(feature = "enable")]
 pub use trace::{Attached, TraceContext, in_trace};
+pub use traceparent::{TraceParent, TraceParentError};
 
 /// What the code written by `#[probe]` and `enter!` calls; not for anybody else.
 #[doc(hidden)]

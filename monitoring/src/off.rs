@@ -20,6 +20,16 @@ impl TraceContext {
         Self(())
     }
 
+    /// Without the feature `enable`: [`Self::none`].
+    pub fn continuing(_parent: &crate::TraceParent) -> Self {
+        Self::none()
+    }
+
+    /// Without the feature `enable`: `None`.
+    pub const fn traceparent(&self) -> Option<crate::TraceParent> {
+        None
+    }
+
     /// Without the feature `enable`: `None`.
     pub const fn trace_id(&self) -> Option<i64> {
         None

@@ -30,6 +30,9 @@ use std::task::{Context, Poll};
 
 use id::next_trace_id;
 
+use crate::probe::tell_parent;
+use crate::traceparent::TraceParent;
+
 thread_local! {
     /// Without a destructor, so that probes work until the very end of a thread.
     static HERE: Here = const {
@@ -38,6 +41,8 @@ thread_local! {
             next: Cell::new(UNUSUAL),
         }
     };
+    /// Where traces that begin on this thread come from.
+    static PARENT: Cell<Option<Arc<TraceParent>>> = const { Cell::new(None) };
     /// The counter of the active trace, if [`Active::is_shared`].
     static COUNTER: Cell<Option<Arc<AtomicU32>>> = const { Cell::new(None) };
 }
@@ -147,7 +152,7 @@ pub(crate) fn enter() -> Position {
     let mut active = Active::here();
     if active.depth == 0 {
         active = Active {
-            trace_id: next_trace_id(),
+            trace_id: begin_trace(parent_here().as_deref()),
             ..Active::NONE
         };
     }
@@ -198,7 +203,10 @@ pub(crate) fn leave(position: Position) {
     if active.depth > 0 {
         active.set();
     } else if active.is_shared {
-        drop(replace(TraceContext::none()));
+        drop(replace(TraceContext {
+            parent: parent_here(),
+            ..TraceContext::none()
+        }));
     } else {
         Active::NONE.set();
     }
@@ -211,7 +219,10 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
     let outer = TraceContext::current();
     let (trace_id, counter) = match outer.counter {
         Some(counter) => (outer.active.trace_id, counter),
-        None => (next_trace_id(), Arc::new(AtomicU32::new(0))),
+        None => (
+            begin_trace(outer.parent.as_deref()),
+            Arc::new(AtomicU32::new(0)),
+        ),
     };
     let ess = outer.active.depth;
     let position = Position {
@@ -227,8 +238,29 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
     let context = TraceContext {
         active,
         counter: Some(counter),
+        parent: outer.parent,
     };
     (position, context)
+}
+
+/// The id of a new trace, which is told if it comes from elsewhere.
+fn begin_trace(parent: Option<&TraceParent>) -> i64 {
+    let trace_id = next_trace_id();
+    if let Some(parent) = parent {
+        tell_parent(trace_id, parent);
+    }
+    trace_id
+}
+
+/// Where traces that begin on this thread come from; not known any more when it is about to end.
+fn parent_here() -> Option<Arc<TraceParent>> {
+    let parent = replace_parent(None);
+    replace_parent(parent.clone());
+    parent
+}
+
+fn replace_parent(parent: Option<Arc<TraceParent>>) -> Option<Arc<TraceParent>> {
+    PARENT.try_with(|cell| cell.replace(parent)).ok().flatten()
 }
 
 /// A place in a trace: calls made there become children of the call that was open where the
@@ -254,6 +286,8 @@ pub struct TraceContext {
     active: Active,
     /// There is one if a trace is active, except for what [`replace`] takes off a thread.
     counter: Option<Arc<AtomicU32>>,
+    /// Where the trace, or one that begins here, comes from.
+    parent: Option<Arc<TraceParent>>,
 }
 
 impl TraceContext {
@@ -263,8 +297,12 @@ impl TraceContext {
     /// The first call within a trace allocates its shared counter.
     pub fn current() -> Self {
         let mut active = Active::here();
+        let parent = parent_here();
         if active.depth == 0 {
-            return Self::none();
+            return Self {
+                parent,
+                ..Self::none()
+            };
         }
         let counter = with_counter(|slot| {
             Arc::clone(slot.get_or_insert_with(|| Arc::new(AtomicU32::new(active.next_eoi))))
@@ -276,7 +314,29 @@ impl TraceContext {
         Self {
             active,
             counter: Some(counter),
+            parent,
         }
+    }
+
+    /// No trace, but those that begin here come from another process: each of them is told by a
+    /// `TraceMetadata` record with its parent.
+    pub fn continuing(parent: &TraceParent) -> Self {
+        Self {
+            active: Active::NONE,
+            counter: None,
+            parent: Some(Arc::new(*parent)),
+        }
+    }
+
+    /// What a request made here says of the trace to another process; `None` without a trace.
+    ///
+    /// The call that it names is the last one of the trace that began.
+    pub fn traceparent(&self) -> Option<TraceParent> {
+        let trace_id = self.trace_id()?;
+        let counter = self.counter.as_deref();
+        let begun = counter.map_or(1, |counter| counter.load(Ordering::Relaxed));
+        let eoi = i32::try_from(begun.saturating_sub(1)).unwrap_or(i32::MAX);
+        Some(TraceParent::of_call(trace_id, eoi, self.parent.as_deref()))
     }
 
     /// No trace: the next probed call begins one.
@@ -287,6 +347,7 @@ impl TraceContext {
         Self {
             active: Active::NONE,
             counter: None,
+            parent: None,
         }
     }
 
@@ -377,12 +438,17 @@ impl Drop for Swapped<'_> {
 /// Sets the thread's context and returns what it was.
 fn replace(context: TraceContext) -> TraceContext {
     let active = context.active.replace();
+    let parent = replace_parent(context.parent);
     let counter = if active.is_shared || context.active.is_shared {
         with_counter(|slot| std::mem::replace(slot, context.counter)).flatten()
     } else {
         None
     };
-    TraceContext { active, counter }
+    TraceContext {
+        active,
+        counter,
+        parent,
+    }
 }
 
 /// Runs with the thread's counter, or not at all while the thread's storage is being destroyed.

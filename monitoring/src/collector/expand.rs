@@ -6,6 +6,8 @@ use std::time::Instant;
 #[cfg(feature = "enable")]
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
 #[cfg(feature = "enable")]
+use baler_common::record::kieker::flow::trace::TraceMetadata;
+#[cfg(feature = "enable")]
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{Interned, Schema};
 #[cfg(feature = "enable")]
@@ -17,7 +19,9 @@ use crate::clock::{TickMapping, is_in_ticks};
 #[cfg(feature = "enable")]
 use crate::probe::{self, Content};
 #[cfg(feature = "enable")]
-use crate::queue::{CALL_WORDS, KIND, KIND_DURATION, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
+use crate::queue::{
+    CALL_WORDS, KIND, KIND_DURATION, KIND_TRACE, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS,
+};
 use crate::queue::{Stamp, Stored};
 
 /// A record on its way into a batch.
@@ -160,6 +164,9 @@ impl Calls {
         [header, trace_id, tin, tout, position]: [u64; CALL_WORDS],
         mapping: &mut Option<TickMapping>,
     ) -> Row<'_> {
+        if header & KIND == KIND_TRACE {
+            return self.metadata([header, trace_id, tin, tout, position], mapping);
+        }
         // A duration has no trace: its times come first.
         let (tin, tout) = if header & KIND == KIND_DURATION {
             (trace_id, tin)
@@ -199,6 +206,37 @@ impl Calls {
         Row {
             schema: OperationExecutionRecord::schema(),
             timestamp: tout,
+            fields: &self.fields,
+        }
+    }
+
+    /// A trace that comes from another process.
+    #[cold]
+    fn metadata(
+        &mut self,
+        [header, trace_id, parent, time, thread_and_order]: [u64; CALL_WORDS],
+        mapping: &mut Option<TickMapping>,
+    ) -> Row<'_> {
+        // As the end of a call that took no time.
+        let is_unix_ns = header & TOUT_UNIX_NS != 0;
+        let clocks = if is_unix_ns {
+            TIN_UNIX_NS | TOUT_UNIX_NS
+        } else {
+            0
+        };
+        let (_, time) = times(clocks, time, time, mapping);
+        let [t0, t1, t2, t3, o0, o1, o2, o3] = thread_and_order.to_be_bytes();
+        self.fields.clear();
+        let mut row = RowWriter::new(&mut self.fields);
+        row.i64(trace_id.cast_signed());
+        row.i64(i64::from(u32::from_be_bytes([t0, t1, t2, t3])));
+        row.interned(self.session);
+        row.interned(self.hostname);
+        row.i64(parent.cast_signed());
+        row.i32(i32::from_be_bytes([o0, o1, o2, o3]));
+        Row {
+            schema: TraceMetadata::schema(),
+            timestamp: time,
             fields: &self.fields,
         }
     }

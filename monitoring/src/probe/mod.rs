@@ -16,7 +16,7 @@ pub use aggregate::{AggregatedCall, AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{Content, take_all};
 pub use call::{Call, Guard};
 pub use duration::DurationGuard;
-pub(crate) use record::signature;
+pub(crate) use record::{signature, tell_parent};
 pub(crate) use registry::set_recording;
 pub use site::Site;
 pub use turns::Turns;

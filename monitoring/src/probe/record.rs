@@ -1,6 +1,8 @@
 //! Both ends of a call: what is known at its beginning, and the row made of it at its end.
 
+use std::cell::Cell;
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use baler_common::record::Interned;
 
@@ -8,8 +10,9 @@ use super::registry;
 use super::site::SiteNumber;
 use crate::clock::{is_in_system_time, is_in_ticks, system_unix_ns, ticks};
 use crate::controller;
-use crate::queue::{self, KIND_CALL, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
+use crate::queue::{self, KIND_CALL, KIND_TRACE, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
 use crate::trace::{self, Position, TraceContext};
+use crate::traceparent::TraceParent;
 
 /// What is known of a call when it begins.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +142,40 @@ fn read_other_clock(key: u64) -> u64 {
         controller::active_shared(key).map_or(0, |shared| shared.clock.unix_ns())
     };
     time.cast_unsigned()
+}
+
+/// Tells that a trace comes from another process.
+#[cold]
+pub(crate) fn tell_parent(trace_id: i64, parent: &TraceParent) {
+    let key = controller::active_key();
+    if key == 0 {
+        return;
+    }
+    let kind = if is_in_ticks(key) { 0 } else { TOUT_UNIX_NS };
+    let row = [
+        KIND_TRACE | kind,
+        trace_id.cast_unsigned(),
+        parent.kieker_trace_id().cast_unsigned(),
+        read_clock(key),
+        (u64::from(thread_number()) << 32) | u64::from(parent.kieker_order_id().cast_unsigned()),
+    ];
+    if !queue::append_call(key, row)
+        && let Some(shared) = controller::active_shared(key)
+    {
+        queue::push_row(&shared.queues, &RowRef::Call(row));
+    }
+}
+
+/// The number of this thread among those that have asked, from 1.
+fn thread_number() -> u32 {
+    static THREADS: AtomicU32 = AtomicU32::new(1);
+    thread_local! {
+        static NUMBER: Cell<u32> = const { Cell::new(0) };
+    }
+    if NUMBER.get() == 0 {
+        NUMBER.set(THREADS.fetch_add(1, Ordering::Relaxed));
+    }
+    NUMBER.get()
 }
 
 /// The signature of the call site with this number, as a row names it.

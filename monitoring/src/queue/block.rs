@@ -49,6 +49,8 @@ const KIND_FIELDS: u64 = 2;
 const KIND_FIELDS_TICKS: u64 = 3;
 #[cfg(feature = "enable")]
 pub(crate) const KIND_DURATION: u64 = 5;
+#[cfg(feature = "enable")]
+pub(crate) const KIND_TRACE: u64 = 7;
 
 /// Added to the kind of a call that began or ended by a clock in nanoseconds rather than ticks.
 #[cfg(feature = "enable")]
@@ -88,7 +90,7 @@ pub(crate) enum Stamp {
 #[cfg(feature = "enable")]
 const fn compact_words(header: u64) -> Option<usize> {
     match header & KIND {
-        KIND_CALL => Some(CALL_WORDS),
+        KIND_CALL | KIND_TRACE => Some(CALL_WORDS),
         KIND_DURATION => Some(DURATION_WORDS),
         _ => None,
     }

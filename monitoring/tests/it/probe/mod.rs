@@ -7,6 +7,7 @@ mod blocks;
 mod cancellation;
 mod durations;
 mod functions;
+mod processes;
 pub(crate) mod recording;
 mod signatures;
 mod switching;

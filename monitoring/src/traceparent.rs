@@ -1,0 +1,370 @@
+//! Where a trace comes from, as processes tell each other: W3C Trace Context.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The header `traceparent` of W3C Trace Context (version 00): the trace that a request belongs to,
+/// and the span that made it.
+///
+/// ```
+/// use baler_monitoring::{TraceContext, TraceParent};
+///
+/// # fn handle() {}
+/// # fn main() -> Result<(), baler_monitoring::TraceParentError> {
+/// let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+/// let parent: TraceParent = header.parse()?;
+/// let _attached = TraceContext::continuing(&parent).attach();
+/// handle(); // Traces that begin here are told to come from there.
+/// // A request to another process says where it comes from:
+/// let header = TraceContext::current().traceparent().map(|it| it.to_string());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Ids
+///
+/// Kieker's ids of traces have 63 bits and belong to one process; those of W3C have 128 and are the
+/// same in all processes. The mapping is:
+///
+/// - A trace that comes from elsewhere gets an id of its own here; a `TraceMetadata` record says that
+///   its parent is [`kieker_trace_id`](Self::kieker_trace_id), the low 63 bits of the W3C id, and its
+///   `parentOrderId` is -1. What it sends on has the W3C id that came in.
+/// - A trace that began here with Kieker's id `k` has the W3C id with `k` in the lower 64 bits and
+///   `splitmix64(k)` in the upper ones.
+/// - Between processes with Baler the header `tracestate` may carry [`state`](Self::state): the trace
+///   and the number of the call that came in are then the immediate caller's, over any number of
+///   hops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TraceParent {
+    trace_id: u128,
+    parent_id: u64,
+    flags: u8,
+    /// Trace and eoi in the process that sent it.
+    caller: Option<(i64, i32)>,
+}
+
+/// A header is not a `traceparent`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceParentError {
+    /// It is not four fields of their lengths with `-` between them.
+    #[error("a traceparent has the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>")]
+    Form,
+    /// A field has other characters than digits and small letters from a to f.
+    #[error("the {field} of a traceparent has other characters than 0-9 and a-f")]
+    Digits {
+        /// Which field.
+        field: &'static str,
+    },
+    /// The version is ff, which is forbidden.
+    #[error("the version of a traceparent cannot be ff")]
+    Version,
+    /// An id is 0.
+    #[error("the {field} of a traceparent cannot be all zeros")]
+    Zero {
+        /// Which field.
+        field: &'static str,
+    },
+}
+
+/// The flag that the caller may have recorded the trace.
+const SAMPLED: u8 = 1;
+/// The flags that are known: sampled, and random (level 2).
+const KNOWN_FLAGS: u8 = 3;
+/// The length of a header of version 00.
+const LENGTH: usize = 55;
+
+impl TraceParent {
+    /// That of a request made within a trace of this process.
+    #[cfg(feature = "enable")]
+    pub(crate) fn of_call(trace_id: i64, eoi: i32, from: Option<&Self>) -> Self {
+        let low = trace_id.cast_unsigned();
+        let own = (u128::from(mix(low)) << 64) | u128::from(low);
+        let number = u64::from(eoi.cast_unsigned());
+        Self {
+            trace_id: from.map_or_else(|| own.max(1), |from| from.trace_id),
+            parent_id: mix(mix(low) ^ number).max(1),
+            flags: from.map_or(SAMPLED, |from| from.flags & KNOWN_FLAGS),
+            caller: Some((trace_id, eoi)),
+        }
+    }
+
+    /// The id of the trace in all processes, not 0.
+    pub const fn trace_id(&self) -> u128 {
+        self.trace_id
+    }
+
+    /// The id of the span that made the request, not 0.
+    pub const fn parent_id(&self) -> u64 {
+        self.parent_id
+    }
+
+    /// Whether the caller may have recorded the trace. Baler records whatever it says.
+    pub const fn is_sampled(&self) -> bool {
+        self.flags & SAMPLED != 0
+    }
+
+    /// The trace as Kieker's records name it: the low 63 bits of the id, or what
+    /// [`with_state`](Self::with_state) found.
+    pub fn kieker_trace_id(&self) -> i64 {
+        self.caller.map_or_else(
+            || {
+                let [.., a, b, c, d, e, f, g, h] = self.trace_id.to_be_bytes();
+                i64::from_be_bytes([a, b, c, d, e, f, g, h]) & i64::MAX
+            },
+            |(trace_id, _)| trace_id,
+        )
+    }
+
+    /// The number of the call in that trace; -1 if it is not known.
+    pub fn kieker_order_id(&self) -> i32 {
+        self.caller.map_or(-1, |(_, eoi)| eoi)
+    }
+
+    /// Takes what a process with Baler has put into the header `tracestate`; anything else in it is
+    /// passed over, as the specification has it.
+    #[must_use]
+    pub fn with_state(mut self, tracestate: &str) -> Self {
+        let own = tracestate
+            .split(',')
+            .find_map(|member| member.trim_matches([' ', '\t']).strip_prefix("baler="));
+        let caller = own.and_then(|own| {
+            let (trace_id, eoi) = own.split_once('-')?;
+            let trace_id = i64::try_from(digits(trace_id, 16, "").ok()?).ok()?;
+            let eoi = i32::try_from(digits(eoi, 8, "").ok()?).ok()?;
+            Some((trace_id, eoi))
+        });
+        self.caller = caller.or(self.caller);
+        self
+    }
+
+    /// The member of the header `tracestate` by which a process with Baler knows the call, to stand
+    /// before those that came in; `None` if this is not of this process.
+    pub fn state(&self) -> Option<String> {
+        let (trace_id, eoi) = self.caller?;
+        Some(format!("baler={trace_id:016x}-{eoi:08x}"))
+    }
+}
+
+/// The finaliser of `SplitMix64` (Steele, Lea, Flood, 2014) behind its increment.
+#[cfg(feature = "enable")]
+const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+impl FromStr for TraceParent {
+    type Err = TraceParentError;
+
+    /// Parses strictly; of versions above 00 it takes what 00 has, as the specification has it.
+    fn from_str(header: &str) -> Result<Self, Self::Err> {
+        let mut fields = header.splitn(5, '-');
+        let (version, trace_id, parent_id, flags) =
+            match (fields.next(), fields.next(), fields.next(), fields.next()) {
+                (Some(version), Some(trace_id), Some(parent_id), Some(flags)) => {
+                    (version, trace_id, parent_id, flags)
+                }
+                _ => return Err(TraceParentError::Form),
+            };
+        let version = digits(version, 2, "version")?;
+        if version == 0xff {
+            return Err(TraceParentError::Version);
+        }
+        if version == 0 && header.len() != LENGTH {
+            return Err(TraceParentError::Form);
+        }
+        let trace_id = digits(trace_id, 32, "trace-id")?;
+        let parent_id = digits(parent_id, 16, "parent-id")?;
+        let flags = digits(flags, 2, "trace-flags")?;
+        if trace_id == 0 {
+            return Err(TraceParentError::Zero { field: "trace-id" });
+        }
+        if parent_id == 0 {
+            return Err(TraceParentError::Zero { field: "parent-id" });
+        }
+        Ok(Self {
+            trace_id,
+            parent_id: u64::try_from(parent_id).map_err(|_| TraceParentError::Form)?,
+            flags: u8::try_from(flags).map_err(|_| TraceParentError::Form)?,
+            caller: None,
+        })
+    }
+}
+
+fn digits(text: &str, length: usize, field: &'static str) -> Result<u128, TraceParentError> {
+    if text.len() != length {
+        return Err(TraceParentError::Form);
+    }
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if !text.bytes().all(is_digit) {
+        return Err(TraceParentError::Digits { field });
+    }
+    u128::from_str_radix(text, 16).map_err(|_| TraceParentError::Digits { field })
+}
+
+impl fmt::Display for TraceParent {
+    /// The header, in version 00.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = self.flags & KNOWN_FLAGS;
+        write!(
+            f,
+            "00-{:032x}-{:016x}-{flags:02x}",
+            self.trace_id, self.parent_id
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The example of the specification.
+    const HEADER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    fn parse(header: &str) -> Result<TraceParent, TraceParentError> {
+        header.parse()
+    }
+
+    #[test]
+    fn a_header_is_read_and_written() {
+        let parent = parse(HEADER).unwrap();
+        assert_eq!(parent.trace_id(), 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736);
+        assert_eq!(parent.parent_id(), 0x00f0_67aa_0ba9_02b7);
+        assert!(parent.is_sampled());
+        assert_eq!(parent.kieker_trace_id(), 0x23ce_929d_0e0e_4736);
+        assert_eq!((parent.kieker_order_id(), parent.state()), (-1, None));
+        assert_eq!(parent.to_string(), HEADER);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let digits = |field| Err(TraceParentError::Digits { field });
+        let zero = |field| Err(TraceParentError::Zero { field });
+        let cases = [
+            ("", Err(TraceParentError::Form)),
+            (
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+                Err(TraceParentError::Form),
+            ),
+            (
+                "0-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                Err(TraceParentError::Form),
+            ),
+            (
+                "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01",
+                Err(TraceParentError::Form),
+            ),
+            (
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-",
+                Err(TraceParentError::Form),
+            ),
+            (
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 ",
+                Err(TraceParentError::Form),
+            ),
+            (
+                "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                Err(TraceParentError::Version),
+            ),
+            (
+                "0g-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                digits("version"),
+            ),
+            (
+                "00-4BF92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                digits("trace-id"),
+            ),
+            (
+                "00-+bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                digits("trace-id"),
+            ),
+            (
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902bX-01",
+                digits("parent-id"),
+            ),
+            (
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0x",
+                digits("trace-flags"),
+            ),
+            (
+                "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+                zero("trace-id"),
+            ),
+            (
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+                zero("parent-id"),
+            ),
+        ];
+        for (header, expected) in cases {
+            assert_eq!(parse(header), expected, "{header}");
+        }
+    }
+
+    #[test]
+    fn a_later_version_is_read_as_far_as_it_is_known() {
+        let later = format!("{HEADER}-what-comes-then").replacen("00-", "cc-", 1);
+        assert_eq!(parse(&later), parse(HEADER));
+        let unknown_flags = HEADER.replace("-01", "-ff");
+        assert_eq!(
+            parse(&unknown_flags).unwrap().to_string(),
+            HEADER.replace("-01", "-03")
+        );
+    }
+
+    #[cfg(feature = "enable")]
+    #[test]
+    fn the_mapping_of_ids_stays_as_it_is() {
+        let parent = TraceParent::of_call(0x1234_5678_9abc_def0, 7, None);
+        assert_eq!(
+            parent.to_string(),
+            "00-161922c645ce50e8123456789abcdef0-35fc1d63025ee4db-01"
+        );
+        let received = parse(&parent.to_string()).unwrap();
+        assert_eq!(received.kieker_trace_id(), 0x1234_5678_9abc_def0);
+        let state = format!("other=1, {} ,more=2", parent.state().unwrap());
+        assert_eq!(state, "other=1, baler=123456789abcdef0-00000007 ,more=2");
+        let received = received.with_state(&state);
+        assert_eq!(received, parent);
+        assert_eq!(received.kieker_order_id(), 7);
+        // The first output of SplitMix64 with seed 0, from its reference implementation.
+        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
+        // The next hop keeps the id of the trace and names itself.
+        let next = TraceParent::of_call(5, 0, Some(&received));
+        assert_eq!(next.trace_id(), parent.trace_id());
+        assert_ne!(next.parent_id(), parent.parent_id());
+        assert_eq!(next.state().unwrap(), "baler=0000000000000005-00000000");
+    }
+
+    #[test]
+    fn a_state_of_others_or_a_broken_one_changes_nothing() {
+        let parent = parse(HEADER).unwrap();
+        for state in [
+            "",
+            "a=b",
+            "baler=",
+            "baler=1-2",
+            "baler=ffffffffffffffff-00000001",
+        ] {
+            assert_eq!(parent.with_state(state), parent, "{state}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_read_or_refused(header in ".{0,60}") {
+            if let Ok(parent) = parse(&header) {
+                prop_assert_eq!(parse(&parent.to_string()).unwrap().trace_id(), parent.trace_id());
+            }
+        }
+
+        #[test]
+        fn what_is_written_is_read(trace_id in 1..=u128::MAX, parent_id in 1..=u64::MAX, flags in 0_u8..4) {
+            let parent = TraceParent { trace_id, parent_id, flags, caller: None };
+            prop_assert_eq!(parse(&parent.to_string()), Ok(parent));
+        }
+    }
+}
