@@ -1,0 +1,80 @@
+//! A monitored application that is built without the feature `enable`: every kind of probe is there,
+//! compiles, and leaves the program as it was.
+
+use baler_monitoring::{Attached, Guard, TraceContext, TraceParent, enter, in_trace, probe};
+
+/// Of every kind.
+pub mod probed {
+    use super::*;
+
+    #[probe]
+    pub fn operation(number: u64) -> u64 {
+        number + 1
+    }
+
+    #[probe(record = duration, full = 1/2)]
+    pub fn duration(number: u64) -> u64 {
+        number + 1
+    }
+
+    #[probe(record = aggregated, histogram, every = 2)]
+    pub fn aggregated(number: u64) -> u64 {
+        number + 1
+    }
+
+    #[probe(sample = 1/2, name = "off.sampled()")]
+    pub fn sampled(number: u64) -> u64 {
+        number + 1
+    }
+
+    #[probe]
+    pub async fn later(number: u64) -> u64 {
+        number + 1
+    }
+
+    pub fn block(number: u64) -> u64 {
+        let _probe = enter!("off.block()");
+        number + 1
+    }
+}
+
+/// Without the name `probe` in scope.
+#[baler_monitoring::probe]
+pub mod whole {
+    pub struct Till;
+
+    impl Till {
+        pub fn open(&self) -> u64 {
+            self.shut()
+        }
+
+        #[probe(skip)]
+        fn shut(&self) -> u64 {
+            1
+        }
+
+        #[probe(record = duration)]
+        pub fn count(&self) -> u64 {
+            2
+        }
+    }
+}
+
+/// Nothing is left of a guard or a context.
+pub const SIZES: [usize; 3] = [
+    size_of::<Guard>(),
+    size_of::<Attached>(),
+    size_of::<TraceContext>(),
+];
+
+/// The context of a request, as with the feature.
+pub fn request(parent: &TraceParent) -> Option<TraceParent> {
+    let _attached = TraceContext::continuing(parent).attach();
+    probed::operation(1);
+    TraceContext::current().traceparent()
+}
+
+/// A task in a trace, as with the feature.
+pub async fn task() -> u64 {
+    in_trace(TraceContext::current(), probed::later(1)).await
+}
