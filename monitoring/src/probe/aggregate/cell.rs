@@ -133,11 +133,22 @@ impl Cell {
     /// `bucket` is that of a histogram, if there is one; so many calls make a record.
     #[inline]
     pub(super) fn add<const EVERY: u64>(&self, key: u64, tin: u64, tout: u64, bucket: Option<u32>) {
-        let count = self.count.load(Ordering::Relaxed);
-        if self.ticket.load(Ordering::Relaxed) != key || count >= EVERY {
+        if !self.has_room_for::<EVERY>(key) {
             self.begin_anew(key, tin);
         }
-        let duration = tout.saturating_sub(tin);
+        self.add_usually(tout.saturating_sub(tin), tout, bucket);
+    }
+
+    /// Whether the owner may add a call for the queues with this key without beginning anew.
+    #[inline]
+    pub(super) fn has_room_for<const EVERY: u64>(&self, key: u64) -> bool {
+        self.ticket.load(Ordering::Relaxed) == key
+            && (EVERY == u64::MAX || self.count.load(Ordering::Relaxed) < EVERY)
+    }
+
+    /// Adds a call for which there is room. Only the owner may call it.
+    #[inline]
+    pub(super) fn add_usually(&self, duration: u64, tout: u64, bucket: Option<u32>) {
         let number = self.count.load(Ordering::Relaxed).wrapping_add(1);
         self.begun.store(number, Ordering::Relaxed);
         fence(Ordering::Release);

@@ -3,7 +3,7 @@
 use std::cell::{Cell as Slot, RefCell};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::LocalKey;
+use std::thread::{AccessError, LocalKey};
 
 use super::super::site::SiteNumber;
 use super::cell::{Cell, Content};
@@ -86,34 +86,31 @@ fn with_cells<T>(run: impl FnOnce(&mut Cells) -> T) -> Option<T> {
     Some(result)
 }
 
-/// Runs with this thread's cell of a site, which it gets by this if it has none.
+/// Gives this thread a cell of a site; `None` if it is called by the registration itself, as with a
+/// site's first call.
 ///
-/// A thread that is about to end takes one for this once.
-#[cold]
-#[inline(never)]
-pub(super) fn with_cell(
+/// # Errors
+///
+/// The thread is about to end and can keep none.
+pub(super) fn own_cell(
     site: SiteNumber,
     slot: &'static LocalKey<CellSlot>,
-    run: impl FnOnce(&'static Cell),
-) {
-    let own = MINE.try_with(|mine| {
+) -> Result<Option<&'static Cell>, AccessError> {
+    MINE.try_with(|mine| {
         let cell = with_cells(|cells| cells.find(site))?;
         slot.with(|slot| slot.0.set(Some(cell)));
         mine.0.borrow_mut().push((site, cell, slot));
         Some(cell)
+    })
+}
+
+/// Runs with a cell of a site that is nobody's.
+pub(super) fn with_spare_cell(site: SiteNumber, run: impl FnOnce(&'static Cell)) {
+    with_cells(|cells| {
+        let cell = cells.find(site);
+        run(cell);
+        cells.free.entry(site).or_default().push(cell);
     });
-    match own {
-        Ok(Some(cell)) => run(cell),
-        // What is called by the registration itself is not recorded, as with a site's first call.
-        Ok(None) => (),
-        Err(_) => {
-            with_cells(|cells| {
-                let cell = cells.find(site);
-                run(cell);
-                cells.free.entry(site).or_default().push(cell);
-            });
-        }
-    }
 }
 
 /// Takes from each cell, by the number of its site, what was added to it for the queues with this key since the last time.

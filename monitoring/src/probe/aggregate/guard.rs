@@ -8,16 +8,24 @@ use baler_common::record::timing::LogLinear;
 use super::super::record::read_clock;
 use super::super::site::SiteNumber;
 use super::cell::Cell;
-use super::cells::{CellSlot, with_cell};
-use crate::clock::{is_in_ticks, nanoseconds};
+use super::cells::{CellSlot, own_cell, with_spare_cell};
+use crate::clock::{is_in_ticks, nanoseconds, ticks};
 use crate::controller;
+
+/// Marks a time in nanoseconds since the Unix epoch; ticks are less.
+const UNIX_NS: u64 = 1 << 63;
+
+/// The time of a call for which there was no controller any more.
+const NEVER: u64 = u64::MAX;
 
 /// A synchronous call that is added up when the guard is dropped, on the thread that made it.
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
 pub struct AggregatedGuard<const HISTOGRAM: bool, const EVERY: u64> {
-    begun: Option<(Begun, Option<&'static Cell>)>,
-    slot: &'static LocalKey<CellSlot>,
+    cell: Option<&'static Cell>,
+    tin: u64,
+    /// Set on a thread that is about to end, which has no cell.
+    late: Option<SiteNumber>,
     not_send: PhantomData<*const ()>,
 }
 
@@ -25,16 +33,8 @@ pub struct AggregatedGuard<const HISTOGRAM: bool, const EVERY: u64> {
 #[derive(Debug)]
 #[must_use = "the call ends at once unless it is kept in a variable"]
 pub struct AggregatedCall<const HISTOGRAM: bool, const EVERY: u64> {
-    begun: Option<Begun>,
+    begun: Option<(SiteNumber, u64)>,
     slot: &'static LocalKey<CellSlot>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    site: SiteNumber,
-    /// That of the controller that records the call.
-    key: u64,
-    tin: u64,
 }
 
 impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> {
@@ -43,10 +43,24 @@ impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> 
         site: Option<SiteNumber>,
         slot: &'static LocalKey<CellSlot>,
     ) -> Self {
-        let begun = site.and_then(|site| Some((begin(site)?, slot.with(CellSlot::cell))));
+        let Some(site) = site else {
+            return Self::with(None, None, NEVER);
+        };
+        match slot.with(CellSlot::cell) {
+            Some(cell) => Self::with(Some(cell), None, begin()),
+            None => {
+                let (cell, late) = first(site, slot);
+                Self::with(cell, late, begin())
+            }
+        }
+    }
+
+    #[inline]
+    const fn with(cell: Option<&'static Cell>, late: Option<SiteNumber>, tin: u64) -> Self {
         Self {
-            begun,
-            slot,
+            cell,
+            tin,
+            late,
             not_send: PhantomData,
         }
     }
@@ -55,8 +69,10 @@ impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> 
 impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedGuard<HISTOGRAM, EVERY> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some((begun, cell)) = self.begun {
-            end::<HISTOGRAM, EVERY>(begun, cell, self.slot);
+        if let Some(cell) = self.cell {
+            end::<HISTOGRAM, EVERY>(cell, self.tin);
+        } else if let Some(site) = self.late {
+            end_late::<HISTOGRAM, EVERY>(site, self.tin);
         }
     }
 }
@@ -68,7 +84,7 @@ impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedCall<HISTOGRAM, EVERY> {
         slot: &'static LocalKey<CellSlot>,
     ) -> Self {
         Self {
-            begun: site.and_then(begin),
+            begun: site.map(|site| (site, begin())),
             slot,
         }
     }
@@ -76,58 +92,92 @@ impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedCall<HISTOGRAM, EVERY> {
 
 impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedCall<HISTOGRAM, EVERY> {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun {
-            end::<HISTOGRAM, EVERY>(begun, self.slot.with(CellSlot::cell), self.slot);
+        let Some((site, tin)) = self.begun else {
+            return;
+        };
+        match self
+            .slot
+            .with(CellSlot::cell)
+            .map_or_else(|| first(site, self.slot), |cell| (Some(cell), None))
+        {
+            (Some(cell), _) => end::<HISTOGRAM, EVERY>(cell, tin),
+            (None, Some(site)) => end_late::<HISTOGRAM, EVERY>(site, tin),
+            (None, None) => (),
         }
     }
 }
 
-#[inline]
-fn begin(site: SiteNumber) -> Option<Begun> {
-    let key = controller::active_key();
-    (key != 0).then(|| Begun {
-        site,
-        key,
-        tin: read_clock(key),
-    })
-}
-
-/// Not inlined, for the same reason as the end of any other call.
-#[inline(never)]
-fn end<const HISTOGRAM: bool, const EVERY: u64>(
-    begun: Begun,
-    cell: Option<&'static Cell>,
-    slot: &'static LocalKey<CellSlot>,
-) {
-    let tout = read_clock(begun.key);
-    if controller::active_key() != begun.key {
-        return;
-    }
-    match cell {
-        Some(cell) => add::<HISTOGRAM, EVERY>(cell, begun, tout),
-        None => first(begun, tout, slot, add::<HISTOGRAM, EVERY>),
-    }
-}
-
+/// The cell of a thread that has none yet; else, if the thread is about to end, the site.
 #[cold]
 #[inline(never)]
-fn first(begun: Begun, tout: u64, slot: &'static LocalKey<CellSlot>, add: fn(&Cell, Begun, u64)) {
-    // A call within this one may have got the cell meanwhile.
-    match slot.with(CellSlot::cell) {
-        Some(cell) => add(cell, begun, tout),
-        None => with_cell(begun.site, slot, |cell| add(cell, begun, tout)),
+fn first(
+    site: SiteNumber,
+    slot: &'static LocalKey<CellSlot>,
+) -> (Option<&'static Cell>, Option<SiteNumber>) {
+    match own_cell(site, slot) {
+        Ok(cell) => (cell, None),
+        Err(_) => (None, Some(site)),
     }
 }
 
-#[inline]
-fn add<const HISTOGRAM: bool, const EVERY: u64>(cell: &Cell, begun: Begun, tout: u64) {
+/// Not inlined, for the same reason as the beginning of any other call.
+#[inline(never)]
+fn begin() -> u64 {
+    let key = controller::active_key();
+    if is_in_ticks(key) {
+        return ticks::read();
+    }
+    begin_slowly(key)
+}
+
+#[inline(never)]
+fn begin_slowly(key: u64) -> u64 {
+    if key == 0 {
+        NEVER
+    } else {
+        read_clock(key) | UNIX_NS
+    }
+}
+
+#[inline(never)]
+fn end<const HISTOGRAM: bool, const EVERY: u64>(cell: &Cell, tin: u64) {
+    let tout = ticks::read();
+    let key = controller::active_key();
+    // A time that is no tick is greater.
+    if is_in_ticks(key)
+        && cell.has_room_for::<EVERY>(key)
+        && let Some(duration) = tout.checked_sub(tin)
+    {
+        let bucket = HISTOGRAM.then(|| LogLinear::bucket_of(nanoseconds(duration)));
+        cell.add_usually(duration, tout, bucket);
+    } else {
+        end_slowly::<HISTOGRAM, EVERY>(cell, tin);
+    }
+}
+
+#[inline(never)]
+fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(cell: &Cell, tin: u64) {
+    let key = controller::active_key();
+    let in_ticks = is_in_ticks(key);
+    // Of two clocks no duration can be had.
+    if key == 0 || tin == NEVER || in_ticks != (tin & UNIX_NS == 0) {
+        return;
+    }
+    let tin = tin & !UNIX_NS;
+    let tout = read_clock(key);
     let bucket = HISTOGRAM.then(|| {
-        let duration = tout.saturating_sub(begun.tin);
-        LogLinear::bucket_of(if is_in_ticks(begun.key) {
+        let duration = tout.saturating_sub(tin);
+        LogLinear::bucket_of(if in_ticks {
             nanoseconds(duration)
         } else {
             duration
         })
     });
-    cell.add::<EVERY>(begun.key, begun.tin, tout, bucket);
+    cell.add::<EVERY>(key, tin, tout, bucket);
+}
+
+#[cold]
+#[inline(never)]
+fn end_late<const HISTOGRAM: bool, const EVERY: u64>(site: SiteNumber, tin: u64) {
+    with_spare_cell(site, |cell| end_slowly::<HISTOGRAM, EVERY>(cell, tin));
 }
