@@ -2,6 +2,7 @@
 //!
 //! A figure that a filter collects is read through a handle while the pipeline runs and after it.
 
+mod aggregates;
 mod by_time;
 mod by_type;
 mod count;
@@ -11,6 +12,7 @@ mod shared;
 mod tee;
 mod throughput;
 
+pub use aggregates::{AddUp, Aggregates};
 pub use by_time::ByTime;
 pub use by_type::{ByType, TypePattern};
 pub use count::{Count, Counts, TypeCount};

@@ -7,6 +7,7 @@ use crate::record::Record;
 ///
 /// Records of one operation are added up by [`merge`](Self::merge); nothing is lost by it but the
 /// division into threads and stretches.
+/// It has no fields `tin` and `tout`, by which consumers know the record of a single execution.
 /// A record of Baler's own: the writers of the paper by Knoche and of KoPeMe emit a sum in a record
 /// for one execution, without saying of how many.
 #[derive(Debug, Clone, PartialEq, Record)]
@@ -18,10 +19,10 @@ pub struct AggregatedDurationRecord {
     pub hostname: String,
     /// When the first execution began, in nanoseconds since the Unix epoch.
     #[record(unix_nanos)]
-    pub tin: i64,
+    pub since: i64,
     /// When the last execution ended, in nanoseconds since the Unix epoch.
     #[record(unix_nanos)]
-    pub tout: i64,
+    pub until: i64,
     /// How many executions ended.
     pub count: u64,
     /// How long all of them took, in nanoseconds.
@@ -89,15 +90,15 @@ impl AggregatedDurationRecord {
         self.bucket_counts = counts;
         if other.count > 0 {
             let is_first = self.count == 0;
-            self.tin = if is_first {
-                other.tin
+            self.since = if is_first {
+                other.since
             } else {
-                self.tin.min(other.tin)
+                self.since.min(other.since)
             };
-            self.tout = if is_first {
-                other.tout
+            self.until = if is_first {
+                other.until
             } else {
-                self.tout.max(other.tout)
+                self.until.max(other.until)
             };
             self.min = if is_first {
                 other.min
@@ -178,8 +179,8 @@ mod tests {
         AggregatedDurationRecord {
             operation_signature: "a.b()".into(),
             hostname: "host".into(),
-            tin: 5,
-            tout: 9,
+            since: 5,
+            until: 9,
             count: durations.len().try_into().unwrap(),
             sum: durations.iter().sum(),
             min: durations.iter().copied().min().unwrap_or(u64::MAX),

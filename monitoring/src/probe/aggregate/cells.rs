@@ -21,7 +21,7 @@ struct Cells {
 
 /// Where a thread keeps its cell of one site: a thread-local variable beside the site.
 ///
-/// It has no destructor, so that reading it needs no check; [`Mine`] empties it when the thread ends.
+/// It has no destructor, so that reading it needs no check; it is emptied when the thread ends.
 #[derive(Debug)]
 pub struct CellSlot(Slot<Option<&'static Cell>>);
 

@@ -30,8 +30,8 @@ fn calls_of_a_thread_become_one_record_with_count_sum_and_extremes() {
         [AggregatedDurationRecord {
             operation_signature: "void it.probe.aggregated.work(TestClock, i64)".into(),
             hostname: "test-host".into(),
-            tin: 1_000,
-            tout: 1_108,
+            since: 1_000,
+            until: 1_108,
             count: 3,
             sum: 108,
             min: 3,
@@ -54,7 +54,7 @@ fn a_flush_tells_what_there_is_and_the_next_record_begins_anew() {
     let records: Vec<AggregatedDurationRecord> = of_type(&recording.finish_all());
     let figures: Vec<_> = records
         .iter()
-        .map(|it| (it.count, it.sum, it.min, it.max, it.tin, it.tout))
+        .map(|it| (it.count, it.sum, it.min, it.max, it.since, it.until))
         .collect();
     assert_eq!(
         figures,
@@ -116,7 +116,7 @@ fn merged(records: &[AggregatedDurationRecord]) -> BTreeMap<&str, AggregatedDura
             record.min <= record.max && record.max <= record.sum,
             "{record:?}"
         );
-        assert!(record.tin <= record.tout, "{record:?}");
+        assert!(record.since <= record.until, "{record:?}");
         let name = record.operation_signature.as_str();
         match merged.get_mut(name) {
             Some(sum) => sum.merge(record).unwrap(),
