@@ -12,12 +12,13 @@ use crate::error::code_of;
 /// How long a commit that was refused rests before it is tried again.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// Commits what is stored, and tries again until `by` while the group is between two assignments.
+/// Commits what is stored, and tries again until `by` says so while the group is between two
+/// assignments. `by` is asked each time, since a reader may be told to close meanwhile.
 ///
 /// Brokers refuse commits from the moment at which all members have joined until their leader has
 /// dealt the partitions (`REBALANCE_IN_PROGRESS`). librdkafka commits once when partitions leave or
 /// the reader closes, and does not try again; what was refused would come twice.
-pub(super) fn commit_stored(client: &Client, by: Instant) -> KafkaResult<()> {
+pub(super) fn commit_stored(client: &Client, by: impl Fn() -> Instant) -> KafkaResult<()> {
     loop {
         let Err(error) = client.commit_consumer_state(CommitMode::Sync) else {
             return Ok(());
@@ -25,7 +26,7 @@ pub(super) fn commit_stored(client: &Client, by: Instant) -> KafkaResult<()> {
         match code_of(&error) {
             // Everything stored is committed.
             Some(RDKafkaErrorCode::NoOffset) => return Ok(()),
-            Some(code) if passes(code) && Instant::now() + BETWEEN < by => rest(),
+            Some(code) if passes(code) && Instant::now() + BETWEEN < by() => rest(),
             _ => return Err(error),
         }
     }

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 pub(super) struct Lane {
     /// Every offset from the watermark on, and whether it is settled.
     pending: BTreeMap<i64, bool>,
-    /// The offset behind the last one that was fetched; before that, where the group stands.
+    /// The offset behind the last one that was fetched.
     next: Option<i64>,
+    /// Where the group stood before anything was fetched, as was last said.
+    start: Option<i64>,
     /// The offset behind the last one of the partition, as the brokers last said.
     end: Option<i64>,
 }
@@ -24,16 +26,22 @@ impl Lane {
         new
     }
 
-    /// What brokers say of the partition. `start`: where the group stands, if nothing was fetched.
+    /// What brokers say of the partition. `start`: where the group stands, if nothing was fetched;
+    /// the last one counts, since the client may first tell what it knew of an earlier assignment.
     pub(super) fn said(&mut self, start: Option<i64>, end: i64) {
-        self.next = self.next.or(start);
+        self.start = start.or(self.start);
         self.end = self.end.max(Some(end));
+    }
+
+    /// Whether nothing was fetched and nobody said where the group stands.
+    pub(super) fn lacks_start(&self) -> bool {
+        self.next.or(self.start).is_none()
     }
 
     /// How many offsets of the partition are not settled, as far as brokers said.
     pub(super) fn lag(&self) -> Option<u64> {
         let first = self.pending.first_key_value().map(|(offset, _)| *offset);
-        let watermark = first.or(self.next)?;
+        let watermark = first.or(self.next).or(self.start)?;
         // What was fetched since the brokers spoke is there as well.
         let end = self.end?.max(self.next.unwrap_or(watermark));
         u64::try_from(end.saturating_sub(watermark)).ok()
@@ -70,7 +78,11 @@ mod tests {
     fn lag_counts_from_the_first_offset_that_is_not_settled() {
         let mut lane = Lane::default();
         assert_eq!(lane.lag(), None);
+        lane.said(None, 15);
+        assert_eq!(lane.lag(), None, "nobody said where the group stands");
+        lane.said(Some(3), 15);
         lane.said(Some(10), 15);
+        lane.said(None, 15);
         assert_eq!(lane.lag(), Some(5));
         for offset in 10..20 {
             lane.fetched(offset);

@@ -54,6 +54,9 @@ impl fmt::Debug for KafkaReader {
 /// The largest response that the client takes, its default of `receive.message.max.bytes`.
 const RECEIVE_MAX_BYTES: usize = 100_000_000;
 
+/// The values of `auto.offset.reset` that mean the beginning of a partition.
+const STARTS: &[&str] = &["earliest", "beginning", "smallest"];
+
 impl KafkaReader {
     /// Joins the group. Brokers that are away are found when they return.
     ///
@@ -65,16 +68,19 @@ impl KafkaReader {
             Failure::last("open", error.to_string()).at(&config.endpoint)
         };
         let shared = Arc::new(Shared::new(&config.endpoint));
-        let callbacks = Callbacks {
+        let mut callbacks = Callbacks {
             shared: Arc::clone(&shared),
             revoke_timeout: config.revoke_timeout,
             commits: config.tap.is_none(),
+            from_the_end: false,
             topic: config.topic.clone(),
             tokens: config.client.tokens(),
         };
         let settings = config
             .consumer()
             .map_err(|failure| failure.at(&config.endpoint))?;
+        let reset = settings.get("auto.offset.reset");
+        callbacks.from_the_end = reset.is_some_and(|reset| !STARTS.contains(&reset));
         let client = Client::from_config_and_context(&settings, callbacks)
             .map_err(|error| failed(&error))?;
         client
@@ -113,10 +119,10 @@ impl KafkaReader {
         })
     }
 
-    /// Leaves the group, in the thread that polls.
-    fn end(&mut self) {
+    /// Leaves the group, in the thread that polls. Commits until `commit_by` before that.
+    fn end(&mut self, commit_by: Instant) {
         self.client = None;
-        self.shared.stop();
+        self.shared.stop(commit_by);
     }
 }
 
@@ -151,7 +157,10 @@ impl ChunkReader for KafkaReader {
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
         let unsettled = self.shared.unsettled();
-        self.end();
+        let now = Instant::now();
+        let left = by.saturating_duration_since(now);
+        // The rest is for leaving the group, so that a commit that stays refused is told in time.
+        self.end((now + left / 2).min(now + self.config.revoke_timeout));
         let left = by.saturating_duration_since(Instant::now());
         let error = match self.ended.recv_timeout(left) {
             // Nothing is ever sent; the end of the thread is told as that of the channel.
@@ -170,6 +179,6 @@ impl ChunkReader for KafkaReader {
 
 impl Drop for KafkaReader {
     fn drop(&mut self) {
-        self.end();
+        self.end(Instant::now() + self.config.revoke_timeout);
     }
 }

@@ -43,6 +43,8 @@ struct State {
     uncommitted: Option<Failure>,
     paused: bool,
     stop: bool,
+    /// Until when a reader that ends tries to commit.
+    commit_by: Option<Instant>,
     /// Whether partitions were ever assigned, and how often they changed since.
     was_assigned: bool,
     rebalances: u64,
@@ -102,8 +104,21 @@ impl Shared {
         self.update(|state| state.demand = chunks);
     }
 
-    pub(super) fn stop(&self) {
-        self.update(|state| state.stop = true);
+    /// The end. What is settled may be committed until `commit_by`; the first call decides.
+    pub(super) fn stop(&self, commit_by: Instant) {
+        self.update(|state| {
+            state.stop = true;
+            state.commit_by.get_or_insert(commit_by);
+        });
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.lock().stop
+    }
+
+    /// Until when a commit is tried again: `by`, unless the reader ends before.
+    pub(super) fn commit_by(&self, by: Instant) -> Instant {
+        self.lock().commit_by.map_or(by, |end| end.min(by))
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -201,6 +216,13 @@ impl Shared {
     /// The partitions that this reader owns.
     pub(super) fn partitions(&self) -> Vec<i32> {
         self.lock().lanes.keys().copied().collect()
+    }
+
+    /// Whether nobody said yet where the group stands in a partition of this reader.
+    pub(super) fn lacks_start(&self, partition: i32) -> bool {
+        let state = self.lock();
+        let lane = state.lanes.get(&partition);
+        lane.is_some_and(Lane::lacks_start)
     }
 
     /// What the polling thread does next.

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::Failure;
 use bytes::Bytes;
-use rdkafka::TopicPartitionList;
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
+use rdkafka::{Offset, TopicPartitionList};
 
 use super::commit::commit_stored;
 use super::shared::{Fetched, Next, Shared};
@@ -41,6 +41,8 @@ pub(super) struct Callbacks {
     pub(super) revoke_timeout: Duration,
     /// Whether what is settled is committed; not by a reader that only looks.
     pub(super) commits: bool,
+    /// Whether a group that committed nothing begins at the end of a partition.
+    pub(super) from_the_end: bool,
     pub(super) topic: Box<str>,
     pub(super) tokens: TokenSource,
 }
@@ -92,6 +94,11 @@ impl ClientContext for Callbacks {
 
 impl ConsumerContext for Callbacks {
     fn pre_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
+        if let Rebalance::Assign(list) = rebalance {
+            // The client keeps a partition paused that left while it was, also when it comes back;
+            // nobody would let it go on then. One that was not paused stays as it is.
+            report(&self.shared, client.resume(list));
+        }
         if let Rebalance::Revoke(list) = rebalance {
             let partitions = partitions(list);
             if partitions.is_empty() {
@@ -106,8 +113,8 @@ impl ConsumerContext for Callbacks {
             };
             let by = Instant::now() + time;
             self.shared.revoked(&partitions, by);
-            // Without a broker it would only wait: then the client's own commit does, behind it.
-            if self.commits && !lost && !self.shared.is_cut_off() {
+            // A reader that ends has committed before it left.
+            if !lost && !self.shared.is_stopped() {
                 self.commit(client, &partitions, by);
             }
         }
@@ -144,8 +151,13 @@ impl ConsumerContext for Callbacks {
 }
 
 impl Callbacks {
+    /// Commits what is settled of partitions that leave.
     fn commit(&self, client: &Client, partitions: &[i32], by: Instant) {
-        if let Err(error) = commit_stored(client, by) {
+        // Without a broker it would only wait: then the client's own commit does, behind it.
+        if !self.commits || partitions.is_empty() || self.shared.is_cut_off() {
+            return;
+        }
+        if let Err(error) = commit_stored(client, || self.shared.commit_by(by)) {
             let message = format!(
                 "{error}; what was settled of {partitions:?} since the last commit comes again"
             );
@@ -202,7 +214,13 @@ pub(super) fn run(client: Arc<Client>, shared: &Shared) {
             }
         }
     }
-    // The last one to hold it: this commits what is stored and leaves the group.
+    // Before the client leaves: while it is a member, a group that changes settles, and takes the
+    // commit then.
+    if !client.assignment_lost() {
+        let by = Instant::now() + client.context().revoke_timeout;
+        client.context().commit(&client, &shared.partitions(), by);
+    }
+    // The last one to hold it: this leaves the group.
     drop(client);
 }
 
@@ -212,10 +230,36 @@ fn ask_for_ends(client: &Client, shared: &Shared) {
     let topic = &client.context().topic;
     for partition in shared.partitions() {
         match client.fetch_watermarks(topic, partition, QUESTION) {
-            Ok((_, end)) => shared.said(partition, None, end),
+            Ok((first, end)) => {
+                let start = if shared.lacks_start(partition) {
+                    committed(client, topic, partition, (first, end))
+                } else {
+                    None
+                };
+                shared.said(partition, start, end);
+            }
             // The broker is away: the others are asked the next time.
             Err(_) => return,
         }
+    }
+}
+
+/// Where the group stands in a partition that was paused before its first fetch: the statistics say
+/// nothing of it.
+fn committed(
+    client: &Client,
+    topic: &str,
+    partition: i32,
+    (first, end): (i64, i64),
+) -> Option<i64> {
+    let mut list = TopicPartitionList::new();
+    list.add_partition(topic, partition);
+    let answer = client.committed_offsets(list, QUESTION).ok()?;
+    match answer.find_partition(topic, partition)?.offset() {
+        Offset::Offset(offset) => Some(offset),
+        // Nothing was committed yet: the reader begins where its settings say.
+        _ if client.context().from_the_end => Some(end),
+        _ => Some(first),
     }
 }
 

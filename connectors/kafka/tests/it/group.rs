@@ -146,6 +146,46 @@ fn reader_whose_owner_is_slow_stays_in_its_group() {
 }
 
 #[test]
+fn partition_that_left_while_it_was_paused_is_read_when_it_returns() {
+    let kafka = Kafka::fresh();
+    let mut first = Tap::holding(kafka.reader_with(kafka.config()), 0);
+    within_patience("the first has all partitions", || {
+        first.poll(Duration::from_millis(10));
+        (first.reader().stats().lag.len() == 4).then_some(())
+    });
+    let mut second = Tap::new(kafka.reader_with(kafka.config()));
+    within_patience("some of them left", || {
+        first.poll(Duration::from_millis(10));
+        second.poll(Duration::from_millis(10));
+        let lanes = (
+            first.reader().stats().lag.len(),
+            second.reader().stats().lag.len(),
+        );
+        (lanes == (2, 2)).then_some(())
+    });
+    // Those that stayed go on, so that the reader as a whole is no longer paused.
+    first.set_demand(1000);
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut source = ChunkSource::new(1);
+    pump.push(chunks(&mut source, 16));
+    let mut taps = vec![first, second];
+    let mut pumps = [pump];
+    drive("both read", &mut pumps, &mut taps, |_, taps| {
+        taps.iter().map(Tap::distinct).sum::<usize>() == 16
+    });
+    let before = taps[0].distinct();
+    assert!(before > 0, "the first reads what stayed");
+    let (_, report) = taps
+        .remove(1)
+        .close(Instant::now() + Duration::from_secs(10));
+    assert!(report.error.is_none(), "{report:?}");
+    pumps[0].push(chunks(&mut source, 16));
+    drive("the first reads all", &mut pumps, &mut taps, |_, taps| {
+        taps[0].distinct() == before + 16
+    });
+}
+
+#[test]
 fn commit_that_is_refused_while_the_group_changes_is_tried_again() {
     let kafka = Kafka::fresh();
     let mut pump = Pump::open(kafka.writer_with(kafka.config()));

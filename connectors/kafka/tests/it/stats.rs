@@ -5,7 +5,7 @@ use std::time::Duration;
 use baler_common::transport::{Chunk, ChunkReader, ReaderStats, Received};
 use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair, within_patience};
 
-use crate::support::Kafka;
+use crate::support::{Kafka, soon};
 
 /// Chunks of eight lanes.
 fn chunks(source: &mut ChunkSource, number: u32) -> Vec<Chunk> {
@@ -67,6 +67,38 @@ fn reader_that_comes_late_sees_what_waits_for_it() {
     shows("all of it waits", &mut tap, |stats| {
         stats.total_lag() == Some(32)
     });
+}
+
+/// A partition that is paused before its first fetch has no statistics.
+#[test]
+fn reader_without_demand_sees_what_waits_for_it() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    let mut source = ChunkSource::new(1);
+    pump.push(chunks(&mut source, 24));
+    drive_pair("it is read", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 24
+    });
+    let (_, report) = tap.close(soon());
+    assert!(report.error.is_none(), "{report:?}");
+    pump.push(chunks(&mut source, 32));
+    within_patience("all is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    let mut tap = Tap::holding(kafka.reader_with(kafka.config()), 0);
+    shows("what the group did not settle waits", &mut tap, |stats| {
+        stats.lag.len() == 4 && stats.total_lag() == Some(32)
+    });
+    let mut other = Tap::holding(
+        kafka.reader_with(kafka.config_with(&[("group.id", "another")])),
+        0,
+    );
+    shows("all of it waits for a new group", &mut other, |stats| {
+        stats.lag.len() == 4 && stats.total_lag() == Some(56)
+    });
+    assert_eq!((tap.distinct(), other.distinct()), (0, 0));
 }
 
 #[test]
