@@ -10,7 +10,7 @@ use baler_faults::RabbitMqNode;
 use serde_json::Value;
 
 use crate::relay::{self, RelayProcess};
-use crate::support::{Background, Receiver, file_uri, output, wait_for};
+use crate::support::{Background, Receiver, file_uri, is_orderly, output, wait_for};
 
 /// The deadline that is asked for, and what the process may take beside it to start threads, write
 /// its figures and be reaped on a busy machine.
@@ -295,13 +295,7 @@ fn receive_ends(from: &str, feed: impl Fn(&Receiver) -> Background) {
             took < DEADLINE + SLACK,
             "receive from {from}, frozen {frozen}: {took:?}"
         );
-        // librdkafka's mock refuses commits for as long as it waits for a member, which may be the
-        // second worker that has just joined; Apache Kafka takes them. It is told, in time.
-        let refused = stderr.contains("RebalanceInProgress") && stderr.contains("comes again");
-        assert!(
-            status.success() || status.code() == Some(69) && refused,
-            "{status}: {stderr}"
-        );
+        assert!(is_orderly(status, &stderr), "{status}: {stderr}");
         let records = fs::read_to_string(path.join("records.jsonl")).unwrap();
         let summary = fs::read_to_string(path.join("summary.json")).unwrap();
         let summary = serde_json::from_str(&summary).unwrap();

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use crate::real_log::expected;
-use crate::support::{Background, command, json, json_lines, real_log, wait_for};
+use crate::support::{Background, command, is_orderly, json, json_lines, real_log, wait_for};
 
 /// Settings of consumers and senders, so that each consumer gets a share and losing one is noticed
 /// soon.
@@ -119,7 +119,8 @@ fn arrives_whole(uri: &str, consumers: usize) {
     });
     for other in others {
         other.signal("TERM");
-        other.succeed();
+        let (status, _, stderr) = other.end();
+        assert!(is_orderly(status, &stderr), "{status}: {stderr}");
     }
     for output in outputs.iter().chain([&replacement]) {
         collect(&mut records, whole_lines(output));
