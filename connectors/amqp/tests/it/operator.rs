@@ -36,6 +36,9 @@ fn operator_closes_connections_and_memory_runs_short_under_load() {
     traffic.until("it is not blocked", |traffic| !traffic.is_blocked());
     traffic.confirm(200);
     assert_eq!(traffic.broken(), broken, "being blocked breaks nothing");
+    // RabbitMQ 3.10 was seen, once in some dozens of runs, to hand out what followed before what the
+    // closed connection had held.
+    traffic.may_overtake = true;
     traffic.end();
     slow_consumer_loses_its_channel(&node);
 }
