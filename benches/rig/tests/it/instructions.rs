@@ -5,10 +5,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The example `overhead`, optimised as a release is.
+/// The example `probe_cost`, optimised as a release is.
 fn program() -> PathBuf {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--example", "overhead"])
+        .args(["build", "--release", "--example", "probe_cost"])
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -20,7 +20,7 @@ fn program() -> PathBuf {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
     let program = messages
-        .filter(|message: &Value| message["target"]["name"] == "overhead")
+        .filter(|message: &Value| message["target"]["name"] == "probe_cost")
         .find_map(|message| message["executable"].as_str().map(PathBuf::from));
     program.expect(&told)
 }

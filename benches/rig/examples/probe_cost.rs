@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             // Nothing is left to tell it to if this fails.
-            writeln!(io::stderr(), "overhead: {error}").ok();
+            writeln!(io::stderr(), "probe_cost: {error}").ok();
             ExitCode::FAILURE
         }
     }
