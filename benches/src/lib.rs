@@ -14,7 +14,7 @@ pub mod soak;
 
 use baler_rig::{failure, output};
 
-pub use baler_rig::failure::Failure;
+pub use baler_rig::failure::{Failure, exit_code};
 pub use baler_rig::output::Format;
 pub use medium::Medium;
 pub use role::child;

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use baler_rig::failure::Failure;
+use baler_rig::failure::{Failure, exit_code};
 use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs};
 use clap::Parser;
@@ -20,15 +20,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            // Nothing is left to tell it to if this fails.
-            writeln!(io::stderr(), "probe_cost: {error}").ok();
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("probe_cost", run())
 }
 
 fn run() -> Result<bool, Failure> {

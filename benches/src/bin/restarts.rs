@@ -1,10 +1,10 @@
 //! How soon chunks arrive again behind a restarted broker; see the README.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
-use baler_benches::child;
 use baler_benches::restarts::{Args, run};
+use baler_benches::{child, exit_code};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
@@ -12,13 +12,5 @@ fn main() -> ExitCode {
         Some(done) => done.map(|()| true),
         None => run(&Args::parse(), &mut io::stdout().lock()),
     };
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            // Nothing is left to tell it to if this fails.
-            writeln!(io::stderr(), "restarts: {error}").ok();
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("restarts", result)
 }
