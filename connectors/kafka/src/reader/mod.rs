@@ -81,6 +81,9 @@ impl KafkaReader {
             .map_err(|failure| failure.at(&config.endpoint))?;
         let reset = settings.get("auto.offset.reset");
         callbacks.from_the_end = reset.is_some_and(|reset| !STARTS.contains(&reset));
+        if settings.get("statistics.interval.ms") != Some("0") {
+            shared.expect_connection();
+        }
         let client = Client::from_config_and_context(&settings, callbacks)
             .map_err(|error| failed(&error))?;
         client

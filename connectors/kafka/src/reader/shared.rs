@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{
     ChunkMeta, Damaged, Delivery, Failure, LaneLag, LaneName, Origin, ReaderStats, Received,
-    Settled, Token, Verdict,
+    RetryClass, Settled, Token, Verdict,
 };
 use bytes::Bytes;
 
@@ -51,6 +51,8 @@ struct State {
     reconnects: u64,
     /// Whether any broker is reached, once the client said so.
     connected: Option<bool>,
+    /// Whether the client will say so.
+    says_connected: bool,
 }
 
 /// A chunk from the topic.
@@ -88,6 +90,11 @@ impl Shared {
             state: Mutex::default(),
             changed: Condvar::new(),
         }
+    }
+
+    /// The client will say whether any broker is reached.
+    pub(super) fn expect_connection(&self) {
+        self.lock().says_connected = true;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -195,7 +202,9 @@ impl Shared {
         stats.lag = lag.collect();
         stats.rebalances = state.rebalances;
         stats.reconnects = state.reconnects;
-        stats.connected = state.connected;
+        // Until the client says it, only a group that dealt partitions was surely reached.
+        let assumed = state.says_connected.then_some(state.was_assigned);
+        stats.connected = state.connected.or(assumed);
         stats
     }
 
@@ -271,9 +280,15 @@ impl Shared {
         });
     }
 
-    /// Something failed. The last one is told.
+    /// Something failed. The last one is told, but the first one that failed for good: what follows
+    /// is that no broker is reached, or the same without a reason.
     pub(super) fn fail(&self, failure: Failure) {
-        self.update(|state| state.failure = Some(failure));
+        self.update(|state| {
+            let known = state.failure.as_ref();
+            if known.is_none_or(|known| known.class != RetryClass::Final) {
+                state.failure = Some(failure);
+            }
+        });
     }
 
     /// Something failed that is made up for later: what failed for good is told before it.

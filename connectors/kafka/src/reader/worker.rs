@@ -84,10 +84,12 @@ impl ClientContext for Callbacks {
         }
     }
 
-    fn error(&self, _: KafkaError, reason: &str) {
-        // Everything else is handed out by poll as well.
+    fn error(&self, error: KafkaError, reason: &str) {
+        // Poll hands out everything but alerts as well, without saying why.
         if is_alert(reason) {
             self.shared.fail(Failure::last("connect to", reason));
+        } else if code_of(&error).is_some_and(is_refusal) {
+            self.shared.fail(Failure::last("read from", reason));
         }
     }
 }
