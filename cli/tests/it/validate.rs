@@ -230,3 +230,76 @@ fn what_rabbitmq_refuses_is_named() {
         }
     }
 }
+
+#[cfg(feature = "kafka")]
+#[test]
+fn credentials_that_kafka_refuses_are_named_and_not_shown() {
+    use baler_connector_kafka::EmbeddedCluster;
+    use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity, SaslMechanism};
+
+    let cluster = EmbeddedCluster::start("records", 1).unwrap();
+    let sasl = KafkaSasl::new(&[SaslMechanism::Plain, SaslMechanism::ScramSha256]);
+    sasl.set_password("shipper", "open-sesame");
+    let security = KafkaSecurity {
+        tls: None,
+        sasl: Some(sasl.clone()),
+    };
+    let proxy = KafkaProxy::start_secure(cluster.bootstrap_servers(), &security).unwrap();
+    let uri = |who: &str, mechanism: &str| {
+        format!(
+            "kafka://{who}@{}/records?security.protocol=sasl_plaintext&sasl.mechanism={mechanism}",
+            proxy.bootstrap_servers()
+        )
+    };
+    for (who, mechanism, culprit) in [
+        (
+            "shipper:close-sesame",
+            "PLAIN",
+            "Invalid username or password",
+        ),
+        ("nobody:open-sesame", "SCRAM-SHA-256", "invalid credentials"),
+        (
+            "shipper:open-sesame",
+            "SCRAM-SHA-512",
+            "supported mechanisms",
+        ),
+    ] {
+        for end in ["--to", "--from"] {
+            let (code, document) = validate(&["--connect", end, &uri(who, mechanism)]);
+            let failed = messages(&document, "failed");
+            assert!(failed.contains(culprit), "{mechanism}: {document:#}");
+            assert!(failed.contains("trying again cannot help"), "{failed}");
+            assert!(!document.to_string().contains("sesame"), "{document:#}");
+            assert_eq!(code, 69);
+        }
+    }
+    for mechanism in ["PLAIN", "SCRAM-SHA-256"] {
+        for end in ["--to", "--from"] {
+            let uri = uri("shipper:open-sesame", mechanism);
+            let (code, document) = validate(&["--connect", end, &uri]);
+            assert_eq!(code, 0, "{document:#}");
+            assert!(!document.to_string().contains("sesame"), "{document:#}");
+        }
+    }
+    assert!(sasl.admitted(SaslMechanism::ScramSha256) >= 2);
+
+    // What is sent and received is refused in the same way.
+    let uri = uri("shipper:close-sesame", "PLAIN");
+    for args in [
+        &["generate", "--records", "10", "--to", &uri][..],
+        &["receive", "--from", &uri],
+    ] {
+        let run = baler(args).code(69);
+        let output = run.get_output();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            told.contains("Invalid username or password"),
+            "{args:?}: {told}"
+        );
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            !told.contains("sesame") && !said.contains("sesame"),
+            "{told} {said}"
+        );
+    }
+}

@@ -9,8 +9,8 @@ mod wait;
 
 pub use error::FaultError;
 pub use kafka::KafkaProxy;
-#[cfg(feature = "tls")]
-pub use kafka::KafkaTls;
+#[cfg(feature = "security")]
+pub use kafka::{KafkaSasl, KafkaSecurity, KafkaTls, SaslMechanism};
 pub use leash::Leash;
 pub use proxy::TcpProxy;
 pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqCluster, RabbitMqNode};

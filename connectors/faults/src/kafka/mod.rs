@@ -1,8 +1,12 @@
 //! A proxy before a Kafka cluster.
 
+mod frame;
 mod protocol;
 mod relay;
-#[cfg(feature = "tls")]
+#[cfg(feature = "security")]
+mod sasl;
+mod splice;
+#[cfg(feature = "security")]
 mod tls;
 
 use std::collections::BTreeMap;
@@ -13,7 +17,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::{FaultError, TcpProxy};
-#[cfg(feature = "tls")]
+#[cfg(feature = "security")]
+pub use sasl::{KafkaSasl, SaslMechanism};
+#[cfg(feature = "security")]
 pub use tls::KafkaTls;
 
 /// Stands before a Kafka cluster: has a [`TcpProxy`] before each broker, and names those instead of
@@ -28,11 +34,24 @@ pub struct KafkaProxy {
     shared: Arc<Shared>,
 }
 
+/// What clients must do before a proxy hears them; by default nothing. Brokers are asked for none of
+/// it.
+#[cfg(feature = "security")]
+#[derive(Debug, Clone, Default)]
+pub struct KafkaSecurity {
+    /// Speak TLS to it.
+    pub tls: Option<KafkaTls>,
+    /// Authenticate.
+    pub sasl: Option<KafkaSasl>,
+}
+
 /// What the threads share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
-    #[cfg(feature = "tls")]
+    #[cfg(feature = "security")]
     tls: Option<Arc<rustls::ServerConfig>>,
+    #[cfg(feature = "security")]
+    sasl: Option<KafkaSasl>,
     state: Mutex<State>,
 }
 
@@ -69,31 +88,26 @@ impl KafkaProxy {
     ///
     /// A broker is malformed, or no port of the loopback can be listened on.
     pub fn start(bootstrap_servers: &str) -> Result<Self, FaultError> {
-        Self::before(
-            bootstrap_servers,
-            Shared {
-                #[cfg(feature = "tls")]
-                tls: None,
-                state: Mutex::default(),
-            },
-        )
+        Self::before(bootstrap_servers, Shared::default())
     }
 
-    /// Starts before the brokers at `host:port,host:port`; clients must speak TLS to it, it speaks
-    /// plain text to brokers.
+    /// Starts before the brokers at `host:port,host:port`, to which it speaks plain text.
     ///
     /// # Errors
     ///
     /// As [`start`](Self::start), or the certificates cannot be used.
-    #[cfg(feature = "tls")]
-    pub fn start_tls(bootstrap_servers: &str, tls: &KafkaTls) -> Result<Self, FaultError> {
-        Self::before(
-            bootstrap_servers,
-            Shared {
-                tls: Some(tls.server()?),
-                state: Mutex::default(),
-            },
-        )
+    #[cfg(feature = "security")]
+    pub fn start_secure(
+        bootstrap_servers: &str,
+        security: &KafkaSecurity,
+    ) -> Result<Self, FaultError> {
+        let tls = security.tls.as_ref().map(KafkaTls::server).transpose()?;
+        let shared = Shared {
+            tls,
+            sasl: security.sasl.clone(),
+            state: Mutex::default(),
+        };
+        Self::before(bootstrap_servers, shared)
     }
 
     fn before(bootstrap_servers: &str, shared: Shared) -> Result<Self, FaultError> {
@@ -223,9 +237,41 @@ impl Shared {
         Some((address.ip().to_string(), address.port()))
     }
 
+    /// Whether clients authenticate to the proxy.
+    fn has_sasl(&self) -> bool {
+        #[cfg(feature = "security")]
+        return self.sasl.is_some();
+        #[cfg(not(feature = "security"))]
+        false
+    }
+
+    /// Has a client authenticate, if it must.
+    #[cfg_attr(
+        not(feature = "security"),
+        expect(
+            clippy::needless_pass_by_ref_mut,
+            clippy::unnecessary_wraps,
+            clippy::unused_self,
+            reason = "nobody must"
+        )
+    )]
+    fn admit(
+        &self,
+        from: &mut impl Read,
+        to: &mut impl Write,
+        ask: impl FnMut(&[u8]) -> io::Result<Vec<u8>>,
+    ) -> io::Result<()> {
+        #[cfg(feature = "security")]
+        if let Some(sasl) = &self.sasl {
+            return sasl.admit(from, to, ask);
+        }
+        let _ = (from, to, ask);
+        Ok(())
+    }
+
     /// The two ways of a client's connection, in plain text.
     fn split(&self, client: TcpStream) -> io::Result<Ways> {
-        #[cfg(feature = "tls")]
+        #[cfg(feature = "security")]
         if let Some(tls) = &self.tls {
             let (from, to) = tls::split(client, Arc::clone(tls))?;
             return Ok((Box::new(from), Box::new(to)));

@@ -2,21 +2,31 @@
 //!
 //! After the message definitions of Kafka's protocol guide and KIP-482 (flexible versions).
 
+use super::splice::Splice;
+
 /// `Produce`: from version 10 on an answer may name brokers (KIP-951).
 const PRODUCE: i16 = 0;
 /// `Fetch`: from version 16 on an answer may name brokers (KIP-951).
 const FETCH: i16 = 1;
 const METADATA: i16 = 3;
 const FIND_COORDINATOR: i16 = 10;
-const API_VERSIONS: i16 = 18;
+pub(super) const API_VERSIONS: i16 = 18;
+pub(super) const SASL_HANDSHAKE: i16 = 17;
+pub(super) const SASL_AUTHENTICATE: i16 = 36;
 
 /// The newest versions whose answers are understood, or do not name brokers.
-const NEWEST: [(i16, i16); 4] = [
+const NEWEST: [(i16, i16); 6] = [
     (PRODUCE, 9),
     (FETCH, 15),
     (METADATA, 12),
     (FIND_COORDINATOR, 4),
+    (SASL_HANDSHAKE, 1),
+    (SASL_AUTHENTICATE, 1),
 ];
+
+/// What a proxy that has clients authenticate answers itself: the key, the oldest and the newest
+/// version.
+const SASL: [(i16, i16, i16); 2] = [(SASL_HANDSHAKE, 1, 1), (SASL_AUTHENTICATE, 0, 1)];
 
 /// `UNSUPPORTED_VERSION`.
 const UNSUPPORTED_VERSION: i16 = 35;
@@ -49,30 +59,54 @@ pub(super) type Other<'a> = &'a mut dyn FnMut(&str, i32) -> Option<Name>;
 /// A host and a port.
 type Name = (String, u16);
 
-/// The answer with other brokers in it; nothing if it is malformed.
-pub(super) fn rewrite(asked: Asked, response: &[u8], other: Other<'_>) -> Option<Vec<u8>> {
+/// The answer with other brokers in it, and with `sasl` what a proxy answers itself; nothing if it
+/// is malformed.
+pub(super) fn rewrite(
+    asked: Asked,
+    response: &[u8],
+    sasl: bool,
+    other: Other<'_>,
+) -> Option<Vec<u8>> {
     let mut splice = Splice::new(response);
     splice.i32()?;
     match asked.key {
-        API_VERSIONS => versions(&mut splice, asked.version)?,
+        API_VERSIONS => versions(&mut splice, asked.version, sasl)?,
         METADATA => metadata(&mut splice, asked.version, other)?,
         _ => coordinator(&mut splice, asked.version, other)?,
     }
     Some(splice.rest())
 }
 
-fn versions(splice: &mut Splice<'_>, version: i16) -> Option<()> {
+fn versions(splice: &mut Splice<'_>, version: i16, sasl: bool) -> Option<()> {
     // An answer that says only that the question was too new comes in any shape.
     if splice.i16()? == UNSUPPORTED_VERSION {
         return Some(());
     }
     let flexible = version >= 3;
-    for _ in 0..splice.count(flexible)? {
+    let count = splice.take_count(flexible)?;
+    let mut told = splice.clone();
+    let mut missing = if sasl { SASL.to_vec() } else { Vec::new() };
+    for _ in 0..count {
+        let key = told.i16()?;
+        told.i32()?;
+        told.tags(flexible)?;
+        missing.retain(|(known, ..)| *known != key);
+    }
+    splice.put_count(flexible, count.checked_add(missing.len())?)?;
+    for _ in 0..count {
         let key = splice.i16()?;
         splice.i16()?;
         let newest = NEWEST.iter().find(|(known, _)| *known == key);
         splice.i16_at_most(newest.map_or(i16::MAX, |(_, newest)| *newest))?;
         splice.tags(flexible)?;
+    }
+    for (key, oldest, newest) in missing {
+        for number in [key, oldest, newest] {
+            splice.put(&number.to_be_bytes());
+        }
+        if flexible {
+            splice.put(&[0]);
+        }
     }
     Some(())
 }
@@ -119,149 +153,6 @@ fn coordinator(splice: &mut Splice<'_>, version: i16, other: Other<'_>) -> Optio
     Some(())
 }
 
-/// Goes through a message and copies it, but for what is replaced.
-struct Splice<'a> {
-    left: &'a [u8],
-    out: Vec<u8>,
-}
-
-impl<'a> Splice<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            left: bytes,
-            out: Vec::with_capacity(bytes.len()),
-        }
-    }
-
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, left) = self.left.split_at_checked(bytes)?;
-        self.left = left;
-        Some(taken)
-    }
-
-    fn copy(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let taken = self.take(bytes)?;
-        self.out.extend_from_slice(taken);
-        Some(taken)
-    }
-
-    fn i16(&mut self) -> Option<i16> {
-        Some(i16::from_be_bytes(self.copy(2)?.try_into().ok()?))
-    }
-
-    fn i32(&mut self) -> Option<i32> {
-        Some(i32::from_be_bytes(self.copy(4)?.try_into().ok()?))
-    }
-
-    fn i16_at_most(&mut self, most: i16) -> Option<()> {
-        let found = i16::from_be_bytes(self.take(2)?.try_into().ok()?);
-        self.out.extend_from_slice(&found.min(most).to_be_bytes());
-        Some(())
-    }
-
-    fn take_varint(&mut self) -> Option<usize> {
-        let mut value = 0_usize;
-        for shift in (0..35).step_by(7) {
-            let byte = *self.take(1)?.first()?;
-            value |= usize::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn put_varint(&mut self, mut value: usize) {
-        loop {
-            let [low, ..] = value.to_le_bytes();
-            value >>= 7;
-            if value == 0 {
-                return self.out.push(low & 0x7f);
-            }
-            self.out.push(low | 0x80);
-        }
-    }
-
-    fn varint(&mut self) -> Option<usize> {
-        let value = self.take_varint()?;
-        self.put_varint(value);
-        Some(value)
-    }
-
-    /// How many elements an array has; none if it is null.
-    fn count(&mut self, flexible: bool) -> Option<usize> {
-        if flexible {
-            return Some(self.varint()?.saturating_sub(1));
-        }
-        Some(usize::try_from(self.i32()?).unwrap_or(0))
-    }
-
-    fn take_string(&mut self, flexible: bool) -> Option<Option<&'a [u8]>> {
-        let bytes = if flexible {
-            self.take_varint()?.checked_sub(1)
-        } else {
-            let bytes = i16::from_be_bytes(self.take(2)?.try_into().ok()?);
-            usize::try_from(bytes).ok()
-        };
-        match bytes {
-            None => Some(None),
-            Some(bytes) => self.take(bytes).map(Some),
-        }
-    }
-
-    fn put_string(&mut self, flexible: bool, text: Option<&[u8]>) -> Option<()> {
-        if flexible {
-            self.put_varint(text.map_or(0, |text| text.len() + 1));
-        } else {
-            let bytes = text.map_or(Ok(-1), |text| i16::try_from(text.len())).ok()?;
-            self.out.extend_from_slice(&bytes.to_be_bytes());
-        }
-        self.out.extend_from_slice(text.unwrap_or_default());
-        Some(())
-    }
-
-    fn string(&mut self, flexible: bool) -> Option<()> {
-        let text = self.take_string(flexible)?;
-        self.put_string(flexible, text)
-    }
-
-    /// A host and a port.
-    fn broker(&mut self, flexible: bool, other: Other<'_>) -> Option<()> {
-        let host = self.take_string(flexible)?;
-        let port = i32::from_be_bytes(self.take(4)?.try_into().ok()?);
-        let name = host.and_then(|host| std::str::from_utf8(host).ok());
-        // An answer that knows no broker names none.
-        let name = name.filter(|name| !name.is_empty() && port > 0);
-        match name.and_then(|name| other(name, port)) {
-            Some((host, port)) => {
-                self.put_string(flexible, Some(host.as_bytes()))?;
-                self.out.extend_from_slice(&i32::from(port).to_be_bytes());
-            }
-            None => {
-                self.put_string(flexible, host)?;
-                self.out.extend_from_slice(&port.to_be_bytes());
-            }
-        }
-        Some(())
-    }
-
-    fn tags(&mut self, flexible: bool) -> Option<()> {
-        if flexible {
-            for _ in 0..self.varint()? {
-                self.varint()?;
-                let bytes = self.varint()?;
-                self.copy(bytes)?;
-            }
-        }
-        Some(())
-    }
-
-    fn rest(mut self) -> Vec<u8> {
-        self.out.extend_from_slice(self.left);
-        self.out
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,7 +162,7 @@ mod tests {
             assert_eq!((host, port), ("a", 9092));
             Some(("proxy".to_owned(), 7))
         };
-        rewrite(Asked { key, version }, response, &mut other)
+        rewrite(Asked { key, version }, response, false, &mut other)
     }
 
     #[test]
@@ -325,6 +216,22 @@ mod tests {
         ] {
             assert_eq!(rewritten(API_VERSIONS, 4, refused).unwrap(), refused);
         }
+    }
+
+    #[test]
+    fn what_authenticates_is_offered_beside_what_brokers_offer() {
+        let with_sasl = |version, answer: &[u8]| {
+            let key = API_VERSIONS;
+            rewrite(Asked { key, version }, answer, true, &mut |_, _| None)
+        };
+        // A broker that knows the handshake, up to a version that the proxy does not.
+        let old = b"\0\0\0\x01\0\0\0\0\0\x01\0\x11\0\0\0\x02";
+        let new = b"\0\0\0\x01\0\0\0\0\0\x02\0\x11\0\0\0\x01\0\x24\0\0\0\x01";
+        assert_eq!(with_sasl(0, old).unwrap(), new);
+        // One that knows neither; flexible.
+        let old = b"\0\0\0\x01\0\0\x01\0\0\0\x05\0";
+        let new = b"\0\0\0\x01\0\0\x03\0\x11\0\x01\0\x01\0\0\x24\0\0\0\x01\0\0\0\0\x05\0";
+        assert_eq!(with_sasl(3, old).unwrap(), new);
     }
 
     #[test]

@@ -9,5 +9,7 @@ mod group;
 mod network;
 mod real;
 mod requests;
+mod sasl;
 mod stats;
 mod support;
+mod tls;

@@ -109,6 +109,7 @@ fn rebalances_and_connections_are_counted() {
         stats.lag.len() == 4
     });
     let mut second: Box<dyn ChunkReader> = kafka.reader_with(kafka.config());
+    assert_eq!(second.stats().connected, Some(false), "nothing was reached");
     second.set_demand(8);
     within_patience("some of them go", || {
         first.poll(Duration::from_millis(5));
