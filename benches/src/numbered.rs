@@ -49,6 +49,7 @@ const fn unreachable_call() -> Call {
     Call {
         operation: 0,
         session: 0,
+        host: 0,
         trace_id: 0,
         tin: 0,
         tout: 0,

@@ -6,6 +6,7 @@
 //!
 //! - [`workload`]: synthetic calls of operations and their records, the same for every rival and every
 //!   machine.
+//! - [`recording`]: calls that exist before they are encoded, generated or real, and how much they say.
 //! - [`schedule`]: in which order to measure.
 //! - [`cpu`]: wall-clock and CPU time.
 //! - [`checksum`]: whether what came out is what went in.
@@ -25,6 +26,7 @@ pub mod machine;
 pub mod output;
 pub mod overhead;
 mod random;
+pub mod recording;
 pub mod regression;
 pub mod report;
 pub mod schedule;

@@ -35,14 +35,17 @@ const SIGMA: f64 = 0.8;
 /// Keeps the seeds of emitters far apart: an odd number with many bits.
 const EMITTER_STRIDE: u64 = 0xd134_2543_de82_ef95;
 
-/// One finished call; the strings are given by their position in [`Workload::operations`] and
-/// [`Workload::sessions`].
+/// One finished call; the strings are given by their position in [`Workload::operations`],
+/// [`Workload::sessions`] and [`Workload::hosts`], or in the lists of a
+/// [`Recording`](crate::recording::Recording).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
     /// Which operation was called.
     pub operation: usize,
     /// In which session.
     pub session: usize,
+    /// On which host.
+    pub host: usize,
     /// In which trace.
     pub trace_id: i64,
     /// When it began, in nanoseconds since the Unix epoch.
@@ -129,6 +132,11 @@ impl Workload {
         &self.sessions
     }
 
+    /// The names of the hosts: one.
+    pub fn hosts(&self) -> &[&'static str] {
+        &[HOSTNAME]
+    }
+
     /// A trace: a random tree, its times, and its calls in order of their end.
     fn trace(&mut self, start: i64) -> (VecDeque<Call>, i64) {
         let trace_id = self.next_trace;
@@ -185,6 +193,7 @@ impl Workload {
         let call = Call {
             operation,
             session,
+            host: 0,
             trace_id,
             tin,
             tout: walk.now,

@@ -2,7 +2,7 @@
 
 use baler_common::record::{Interned, Record};
 
-use super::{Call, HOSTNAME, Workload};
+use super::{Call, Workload};
 
 /// The record of a [`Call`]: Kieker's `OperationExecutionRecord`, in the form in which a service
 /// would emit it.
@@ -37,6 +37,7 @@ pub struct Execution {
 pub struct Executions {
     operations: Vec<Interned>,
     sessions: Vec<String>,
+    hosts: Vec<Interned>,
     record: Execution,
 }
 
@@ -45,26 +46,36 @@ impl Executions {
     ///
     /// Interns the signatures, for the rest of the program.
     pub fn new(workload: &Workload) -> Self {
-        let operations = workload.operations().iter();
-        let operations: Vec<_> = operations.map(|text| Interned::leaked(text)).collect();
+        Self::of_names(workload.operations(), workload.sessions(), workload.hosts())
+    }
+
+    /// For calls whose strings stand in these lists.
+    ///
+    /// Interns signatures and hosts, for the rest of the program.
+    pub fn of_names(
+        operations: &[impl AsRef<str>],
+        sessions: &[impl AsRef<str>],
+        hosts: &[impl AsRef<str>],
+    ) -> Self {
         let unknown = Interned::new("");
         Self {
-            operations,
-            sessions: workload.sessions().to_vec(),
+            operations: interned(operations),
+            sessions: sessions.iter().map(|text| text.as_ref().into()).collect(),
+            hosts: interned(hosts),
             record: Execution {
                 operation_signature: unknown,
                 session_id: String::new(),
                 trace_id: -1,
                 tin: -1,
                 tout: -1,
-                hostname: Interned::new(HOSTNAME),
+                hostname: unknown,
                 eoi: -1,
                 ess: -1,
             },
         }
     }
 
-    /// The record of a call; an operation or session that the workload does not have is left as it
+    /// The record of a call; an operation, session or host that the lists do not have is left as it
     /// was in the record before.
     pub fn of(&mut self, call: &Call) -> &Execution {
         let record = &mut self.record;
@@ -74,6 +85,9 @@ impl Executions {
         if let Some(session) = self.sessions.get(call.session) {
             record.session_id.clone_from(session);
         }
+        if let Some(host) = self.hosts.get(call.host) {
+            record.hostname = *host;
+        }
         record.trace_id = call.trace_id;
         record.tin = call.tin;
         record.tout = call.tout;
@@ -81,6 +95,11 @@ impl Executions {
         record.ess = call.ess;
         record
     }
+}
+
+fn interned(texts: &[impl AsRef<str>]) -> Vec<Interned> {
+    let texts = texts.iter();
+    texts.map(|text| Interned::leaked(text.as_ref())).collect()
 }
 
 #[cfg(test)]
@@ -112,7 +131,7 @@ mod tests {
             trace_id: call.trace_id,
             tin: call.tin,
             tout: call.tout,
-            hostname: HOSTNAME.to_owned(),
+            hostname: workload.hosts()[call.host].to_owned(),
             eoi: call.eoi,
             ess: call.ess,
         });
