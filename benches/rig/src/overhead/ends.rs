@@ -1,12 +1,13 @@
 //! What stands behind the queue in place of an encoder and a medium.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkHeader, ChunkSerializer, EncodeError};
-use baler_common::record::RecordBatch;
+use baler_common::container::{ChunkHeader, ChunkSerializer, EncodeError, NativeSerializer};
+use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
+use baler_common::record::{Column, Record as _, RecordBatch};
 use baler_common::transport::{
     Capability, Chunk, ChunkReader as _, ChunkWriter, CloseReport, Confirmation, ContainerKind,
     Durability, Notify, Order, Received, RejectReason, Rejected, TransportError, Verdict,
@@ -32,6 +33,51 @@ impl ChunkSerializer for Discarding {
     ) -> Result<usize, EncodeError> {
         out.push(0);
         Ok(1)
+    }
+}
+
+/// Encodes as ever, and adds up of how many calls durations and aggregations are.
+pub(super) struct Adding {
+    serializer: NativeSerializer,
+    calls: Arc<AtomicU64>,
+}
+
+impl Adding {
+    pub(super) fn new(calls: Arc<AtomicU64>) -> Self {
+        Self {
+            serializer: NativeSerializer::default(),
+            calls,
+        }
+    }
+}
+
+impl ChunkSerializer for Adding {
+    fn container(&self) -> ContainerKind {
+        self.serializer.container()
+    }
+
+    fn serialize(
+        &mut self,
+        batch: &RecordBatch,
+        header: &ChunkHeader,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, EncodeError> {
+        let written = self.serializer.serialize(batch, header, out)?;
+        for table in batch.tables() {
+            let calls = if Arc::ptr_eq(table.schema(), DurationRecord::schema()) {
+                u64::try_from(table.len()).unwrap_or(u64::MAX)
+            } else if Arc::ptr_eq(table.schema(), AggregatedDurationRecord::schema()) {
+                match table.column("count") {
+                    Some(Column::Unsigned(counts)) => counts.iter().sum(),
+                    _ => 0,
+                }
+            } else {
+                // An operation's record beside a duration is of the same call.
+                0
+            };
+            self.calls.fetch_add(calls, Ordering::AcqRel);
+        }
+        Ok(written)
     }
 }
 

@@ -16,9 +16,11 @@ mod bypass;
 mod case;
 mod chart;
 mod command;
+mod controlled;
 mod count;
 mod ends;
 mod experiment;
+mod kinds;
 mod measure;
 mod plain;
 mod probed;
@@ -41,5 +43,11 @@ pub use variant::{Alone, End, Running, Variant, find};
 
 /// The variants without rivals.
 pub fn variants() -> Vec<Variant> {
-    [plain::VARIANTS, probed::VARIANTS, bypass::VARIANTS].concat()
+    [
+        plain::VARIANTS,
+        probed::VARIANTS,
+        kinds::VARIANTS,
+        bypass::VARIANTS,
+    ]
+    .concat()
 }

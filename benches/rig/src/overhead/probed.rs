@@ -3,17 +3,13 @@
 use std::time::Duration;
 
 use baler_connector_file::{FileWriter, FileWriterConfig};
-use baler_connector_null::{NullConfig, NullWriter};
 use baler_monitoring::{Clock, Controller, ControllerBuilder, Overflow, probe};
 
-use super::application::Outer;
+use super::controlled::{Controlled, Other, Taken, null};
 use super::ends::{Discarding, Receiver, Refusing};
-use super::variant::{End, Running, Variant};
+use super::variant::{Running, Variant};
 use crate::failure::Failure;
 use crate::monitored;
-
-/// How long what is in the queues may take to be delivered at the end.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a thread waits with `block-timeout` before its record is dropped.
 const BLOCK_TIMEOUT: Duration = Duration::from_millis(1);
@@ -23,12 +19,12 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "deactivated",
         about: "the probe of an operation, while monitoring is switched off",
-        set_up: |_| Baler::start(null().enabled(false), Taken::Nothing),
+        set_up: |_| start(null().enabled(false), Taken::Nothing),
     },
     Variant {
         name: "deactivated-pattern",
         about: "the probe of an operation that a pattern deactivates, while monitoring is on",
-        set_up: |_| Baler::start(null(), Taken::Deactivated),
+        set_up: |_| start(null(), Taken::Deactivated),
     },
     Variant {
         name: "collection",
@@ -36,7 +32,7 @@ pub(super) const VARIANTS: &[Variant] = &[
                 overwritten",
         set_up: |_| {
             let stalled = Controller::builder(Box::new(Refusing::default())).unconfirmed_chunks(1);
-            Baler::start(stalled.overflow(Overflow::DropOldest), Taken::Stalled)
+            start(stalled.overflow(Overflow::DropOldest), Taken::Stalled)
         },
     },
     Variant {
@@ -58,19 +54,19 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "operation-drop-newest",
         about: "as operation, but what finds the queue full is dropped",
-        set_up: |_| Baler::start(null().overflow(Overflow::DropNewest), Taken::All),
+        set_up: |_| start(null().overflow(Overflow::DropNewest), Taken::All),
     },
     Variant {
         name: "operation-drop-oldest",
         about: "as operation, but a full queue is overwritten: the circular queue",
-        set_up: |_| Baler::start(null().overflow(Overflow::DropOldest), Taken::All),
+        set_up: |_| start(null().overflow(Overflow::DropOldest), Taken::All),
     },
     Variant {
         name: "operation-block-timeout",
         about: "as operation, but what waited for 1 ms is dropped",
         set_up: |_| {
             let overflow = Overflow::BlockTimeout(BLOCK_TIMEOUT);
-            Baler::start(null().overflow(overflow), Taken::All)
+            start(null().overflow(overflow), Taken::All)
         },
     },
     Variant {
@@ -100,7 +96,7 @@ pub(super) const VARIANTS: &[Variant] = &[
             let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
             let writer = FileWriter::new(FileWriterConfig::new(folder.path()));
             let builder = Controller::builder(Box::new(writer));
-            Baler::with_end(builder, Other::Folder(folder))
+            with_end(builder, Other::Folder(folder))
         },
     },
     Variant {
@@ -110,109 +106,22 @@ pub(super) const VARIANTS: &[Variant] = &[
         set_up: |_| {
             let receiver = Receiver::start()?;
             let builder = Controller::builder(receiver.writer());
-            Baler::with_end(builder, Other::Receiver(receiver))
+            with_end(builder, Other::Receiver(receiver))
         },
     },
 ];
 
 monitored! { #[probe] fn operation {} }
 
-fn null() -> ControllerBuilder {
-    Controller::builder(Box::new(NullWriter::new(NullConfig::default())))
+fn start(builder: ControllerBuilder, taken: Taken) -> Result<Box<dyn Running>, Failure> {
+    Controlled::start(builder, operation, taken, Other::Nothing)
 }
 
 fn lossless(builder: ControllerBuilder) -> Result<Box<dyn Running>, Failure> {
-    Baler::start(builder.overflow(Overflow::Block), Taken::All)
+    start(builder.overflow(Overflow::Block), Taken::All)
 }
 
-/// Which records the controller is to have taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    /// That of every call; every one of them is delivered or counted as lost.
-    All,
-    /// None: a pattern deactivates all probes.
-    Deactivated,
-    /// None: monitoring is off.
-    Nothing,
-    /// That of every call, but its writer takes nothing, so that there is nothing to wait for.
-    Stalled,
-}
-
-/// What is at the other end of the writer, and ends after it.
-enum Other {
-    Folder(tempfile::TempDir),
-    Nothing,
-    Receiver(Receiver),
-}
-
-/// A controller that probes use.
-struct Baler {
-    controller: Controller,
-    outer: Outer,
-    taken: Taken,
-    end: Other,
-}
-
-impl Baler {
-    fn start(builder: ControllerBuilder, taken: Taken) -> Result<Box<dyn Running>, Failure> {
-        Self::build(builder, taken, Other::Nothing)
-    }
-
-    fn with_end(builder: ControllerBuilder, end: Other) -> Result<Box<dyn Running>, Failure> {
-        Self::build(builder.overflow(Overflow::Block), Taken::All, end)
-    }
-
-    fn build(
-        builder: ControllerBuilder,
-        taken: Taken,
-        end: Other,
-    ) -> Result<Box<dyn Running>, Failure> {
-        // The only records are those of the calls.
-        let builder = builder.metadata_record(false).application("overhead");
-        let controller = builder
-            .start()
-            .map_err(Failure::cannot("start a controller"))?;
-        controller.install();
-        if taken == Taken::Deactivated {
-            controller
-                .deactivate("*")
-                .map_err(Failure::cannot("deactivate probes"))?;
-        }
-        Ok(Box::new(Self {
-            controller,
-            outer: operation,
-            taken,
-            end,
-        }))
-    }
-}
-
-impl Running for Baler {
-    fn outer(&self) -> Outer {
-        self.outer
-    }
-
-    fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
-        let patience = match self.taken {
-            Taken::Stalled => Duration::ZERO,
-            Taken::All | Taken::Deactivated | Taken::Nothing => PATIENCE,
-        };
-        let report = self.controller.shutdown(patience);
-        match self.end {
-            Other::Folder(folder) => drop(folder),
-            Other::Nothing => {}
-            Other::Receiver(receiver) => receiver.end()?,
-        }
-        let emitted = match self.taken {
-            Taken::Deactivated | Taken::Nothing => 0,
-            Taken::All | Taken::Stalled => calls,
-        };
-        if !report.adds_up() || report.emitted() != emitted {
-            let reason = format!("{emitted} records were to be emitted: {report}");
-            return Err(Failure::new(reason));
-        }
-        Ok(End {
-            lost: report.dropped().total(),
-        })
-    }
+fn with_end(builder: ControllerBuilder, end: Other) -> Result<Box<dyn Running>, Failure> {
+    let builder = builder.overflow(Overflow::Block);
+    Controlled::start(builder, operation, Taken::All, end)
 }
