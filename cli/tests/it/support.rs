@@ -155,15 +155,6 @@ impl Background {
     }
 }
 
-/// Whether a receiver ended as it should: with code 0, or saying that its last acknowledgements were
-/// refused and that what they were for comes again.
-///
-/// librdkafka's mock cluster refuses commits while it waits for a member of the group, and of members
-/// that leave together each makes the others wait; Apache Kafka takes such commits.
-pub(crate) fn is_orderly(status: ExitStatus, stderr: &str) -> bool {
-    status.success() || status.code() == Some(69) && stderr.contains("comes again")
-}
-
 impl Drop for Background {
     fn drop(&mut self) {
         // It may have ended by itself.

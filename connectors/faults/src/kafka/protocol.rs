@@ -2,6 +2,7 @@
 //!
 //! After the message definitions of Kafka's protocol guide and KIP-482 (flexible versions).
 
+use super::group;
 use super::splice::Splice;
 
 /// `Produce`: from version 10 on an answer may name brokers (KIP-951).
@@ -59,25 +60,33 @@ pub(super) type Other<'a> = &'a mut dyn FnMut(&str, i32) -> Option<Name>;
 /// A host and a port.
 type Name = (String, u16);
 
-/// The answer with other brokers in it, and with `sasl` what a proxy answers itself; nothing if it
-/// is malformed.
+/// What a proxy does beside naming other brokers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Offer {
+    /// It answers requests of SASL itself.
+    pub(super) sasl: bool,
+    /// It looks at what members of groups say.
+    pub(super) groups: bool,
+}
+
+/// The answer with other brokers in it, and with what the proxy offers; nothing if it is malformed.
 pub(super) fn rewrite(
     asked: Asked,
     response: &[u8],
-    sasl: bool,
+    offer: Offer,
     other: Other<'_>,
 ) -> Option<Vec<u8>> {
     let mut splice = Splice::new(response);
     splice.i32()?;
     match asked.key {
-        API_VERSIONS => versions(&mut splice, asked.version, sasl)?,
+        API_VERSIONS => versions(&mut splice, asked.version, offer)?,
         METADATA => metadata(&mut splice, asked.version, other)?,
         _ => coordinator(&mut splice, asked.version, other)?,
     }
     Some(splice.rest())
 }
 
-fn versions(splice: &mut Splice<'_>, version: i16, sasl: bool) -> Option<()> {
+fn versions(splice: &mut Splice<'_>, version: i16, offer: Offer) -> Option<()> {
     // An answer that says only that the question was too new comes in any shape.
     if splice.i16()? == UNSUPPORTED_VERSION {
         return Some(());
@@ -85,7 +94,11 @@ fn versions(splice: &mut Splice<'_>, version: i16, sasl: bool) -> Option<()> {
     let flexible = version >= 3;
     let count = splice.take_count(flexible)?;
     let mut told = splice.clone();
-    let mut missing = if sasl { SASL.to_vec() } else { Vec::new() };
+    let mut missing = if offer.sasl {
+        SASL.to_vec()
+    } else {
+        Vec::new()
+    };
     for _ in 0..count {
         let key = told.i16()?;
         told.i32()?;
@@ -96,7 +109,9 @@ fn versions(splice: &mut Splice<'_>, version: i16, sasl: bool) -> Option<()> {
     for _ in 0..count {
         let key = splice.i16()?;
         splice.i16()?;
-        let newest = NEWEST.iter().find(|(known, _)| *known == key);
+        let groups: &[_] = if offer.groups { &group::NEWEST } else { &[] };
+        let mut newest = NEWEST.iter().chain(groups);
+        let newest = newest.find(|(known, _)| *known == key);
         splice.i16_at_most(newest.map_or(i16::MAX, |(_, newest)| *newest))?;
         splice.tags(flexible)?;
     }
@@ -162,7 +177,12 @@ mod tests {
             assert_eq!((host, port), ("a", 9092));
             Some(("proxy".to_owned(), 7))
         };
-        rewrite(Asked { key, version }, response, false, &mut other)
+        rewrite(
+            Asked { key, version },
+            response,
+            Offer::default(),
+            &mut other,
+        )
     }
 
     #[test]
@@ -222,7 +242,11 @@ mod tests {
     fn what_authenticates_is_offered_beside_what_brokers_offer() {
         let with_sasl = |version, answer: &[u8]| {
             let key = API_VERSIONS;
-            rewrite(Asked { key, version }, answer, true, &mut |_, _| None)
+            let sasl = Offer {
+                sasl: true,
+                groups: false,
+            };
+            rewrite(Asked { key, version }, answer, sasl, &mut |_, _| None)
         };
         // A broker that knows the handshake, up to a version that the proxy does not.
         let old = b"\0\0\0\x01\0\0\0\0\0\x01\0\x11\0\0\0\x02";

@@ -8,10 +8,17 @@ use std::thread;
 
 use super::Shared;
 use super::frame;
+use super::group;
 use super::protocol::{self, Asked};
 
 /// Requests whose answers are to be rewritten, by number.
-type Open = Arc<Mutex<HashMap<i32, Asked>>>;
+type Open = Arc<Mutex<HashMap<i32, Question>>>;
+
+/// A request whose answer is to be rewritten.
+enum Question {
+    Names(Asked),
+    Group(group::Question),
+}
 
 /// Relays between a client and its broker in threads of their own.
 pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
@@ -28,12 +35,13 @@ pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) 
         if shared.admit(&mut from_client, &mut to_client, ask).is_ok() {
             let open = Open::default();
             let asked = Arc::clone(&open);
+            let answering = Arc::clone(&shared);
             thread::spawn(move || {
-                responses(from_broker, to_client, &open, &shared).ok();
+                responses(from_broker, to_client, &open, &answering).ok();
                 end(&[client, broker]);
             });
             // However it ends, the connection is over.
-            requests(from_client, to_broker, &asked).ok();
+            requests(from_client, to_broker, &asked, &shared).ok();
         }
         end(&over);
     });
@@ -57,7 +65,7 @@ fn ask(
 
 fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<Shared>) -> io::Result<Vec<u8>> {
     let mut other = |host: &str, port: i32| shared.instead_of(host, port);
-    let rewritten = protocol::rewrite(asked, answer, shared.has_sasl(), &mut other);
+    let rewritten = protocol::rewrite(asked, answer, shared.offer(), &mut other);
     rewritten.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
@@ -68,14 +76,28 @@ fn end(streams: &[TcpStream]) {
     }
 }
 
-fn requests(mut from: impl Read, mut to: impl Write, open: &Open) -> io::Result<()> {
+fn requests(
+    mut from: impl Read,
+    mut to: impl Write,
+    open: &Open,
+    shared: &Shared,
+) -> io::Result<()> {
     loop {
         let frame = frame::read(&mut from)?;
-        if let Some((number, asked)) = protocol::asked(&frame) {
+        let groups = shared.groups();
+        let names = protocol::asked(&frame).map(|(number, it)| (number, Question::Names(it)));
+        let question = names.or_else(|| {
+            let (number, it) = groups?.asked(&frame)?;
+            Some((number, Question::Group(it)))
+        });
+        if let Some((number, question)) = question {
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.insert(number, asked);
+            open.insert(number, question);
         }
         frame::write(&mut to, &frame)?;
+        if let Some(groups) = groups {
+            groups.passed_on(&frame);
+        }
     }
 }
 
@@ -87,12 +109,18 @@ fn responses(
 ) -> io::Result<()> {
     loop {
         let mut frame = frame::read(&mut from)?;
-        let asked = protocol::answered(&frame).and_then(|number| {
+        let question = protocol::answered(&frame).and_then(|number| {
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             open.remove(&number)
         });
-        if let Some(asked) = asked {
-            frame = rewrite(asked, &frame, shared)?;
+        match question {
+            None => {}
+            Some(Question::Names(asked)) => frame = rewrite(asked, &frame, shared)?,
+            Some(Question::Group(question)) => {
+                let groups = shared.groups();
+                let answer = groups.and_then(|groups| groups.answered(&question, &frame));
+                frame = answer.ok_or(io::ErrorKind::InvalidData)?;
+            }
         }
         frame::write(&mut to, &frame)?;
     }
