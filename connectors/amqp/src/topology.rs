@@ -72,18 +72,29 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
         .await
         .map_err(failed)?;
     if let Some(exchange) = &names.exchange {
-        channel
-            .queue_bind(
-                (**queue).into(),
-                (**exchange).into(),
-                (*names.routing_key).into(),
-                QueueBindOptions::default(),
-                FieldTable::default(),
-            )
+        bind(channel, queue, exchange, &names.routing_key)
             .await
             .map_err(failed)?;
     }
     Ok(())
+}
+
+/// Lets a queue have what comes to an exchange with this key.
+async fn bind(
+    channel: &Channel,
+    queue: &str,
+    exchange: &str,
+    routing_key: &str,
+) -> lapin::Result<()> {
+    channel
+        .queue_bind(
+            queue.into(),
+            exchange.into(),
+            routing_key.into(),
+            QueueBindOptions::default(),
+            FieldTable::default(),
+        )
+        .await
 }
 
 /// The most chunks that wait for one who only looks; the oldest ones make room.
@@ -118,14 +129,7 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
         .queue_declare((**queue).into(), options, limits)
         .await
         .map_err(failed)?;
-    channel
-        .queue_bind(
-            (**queue).into(),
-            (**exchange).into(),
-            (*names.routing_key).into(),
-            QueueBindOptions::default(),
-            FieldTable::default(),
-        )
+    bind(channel, queue, exchange, &names.routing_key)
         .await
         .map_err(failed)
 }
