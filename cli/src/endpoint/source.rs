@@ -65,7 +65,7 @@ fn log_settings(mut uri: Uri) -> Result<(PathBuf, LogSettings), UriError> {
     }
     let folder = PathBuf::from(uri.path());
     if folder.as_os_str().is_empty() {
-        return Err(UriError::missing("the folder of the log"));
+        return Err(uri.missing_in_path("the folder of the log"));
     }
     uri.finish()?;
     Ok((folder, settings))

@@ -115,7 +115,7 @@ impl AmqpConfig {
             Some("") => {
                 let what =
                     "the virtual host after the slash (leave the slash away for the default one)";
-                return Err(UriError::missing(what));
+                return Err(uri.missing_in_path(what));
             }
             Some(vhost) => vhost.into(),
         };
@@ -265,6 +265,10 @@ mod tests {
         assert_eq!(&*vhost("amqp://host/%2f?queue=q"), "/");
         assert_eq!(&*vhost("amqp://host/a/b?queue=q"), "a/b");
         let error = config("amqp://host/?queue=q").unwrap_err().to_string();
+        assert!(
+            error.starts_with("byte 12 of the URI: the virtual host"),
+            "{error}"
+        );
         assert!(error.contains("leave the slash away"), "{error}");
     }
 

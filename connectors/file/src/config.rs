@@ -150,7 +150,7 @@ const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(500);
 fn path(uri: &Uri) -> Result<PathBuf, UriError> {
     uri.no_host()?;
     match uri.path() {
-        "" => Err(UriError::missing("a folder")),
+        "" => Err(uri.missing_in_path("a folder")),
         path => Ok(path.into()),
     }
 }

@@ -53,7 +53,9 @@ impl TcpConfig {
     /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
         let host = uri.host()?.clone();
-        let port = host.port.ok_or_else(|| UriError::missing("the port"))?;
+        let port = host
+            .port
+            .ok_or_else(|| uri.missing_after_hosts("the port"))?;
         uri.no_path()?;
         let mut config = Self::new(host.name, port);
         set(&mut config.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
@@ -190,7 +192,7 @@ mod tests {
         let error = |text| config(text).unwrap_err().to_string();
         assert_eq!(
             error("tcp://host"),
-            "byte 0 of the URI: the port is missing"
+            "byte 10 of the URI: the port is missing"
         );
         assert_eq!(
             error("tcp://host:1?windw=1MB"),

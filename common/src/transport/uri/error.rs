@@ -4,10 +4,10 @@ use std::fmt;
 
 /// A URI is wrong. Its text never holds credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("byte {offset} of the URI: {kind}")]
+#[error("{}{kind}", Place(*.offset))]
 pub struct UriError {
-    /// How many bytes into the text.
-    pub offset: usize,
+    /// How many bytes into the text; nothing where it is in no one place.
+    pub offset: Option<usize>,
     /// What is wrong.
     pub kind: UriErrorKind,
 }
@@ -105,10 +105,10 @@ pub enum UriErrorKind {
 }
 
 impl UriError {
-    /// A connector misses something that its URI must have.
+    /// A connector misses something that its URI must have, wherever it stands.
     pub fn missing(what: impl Into<Box<str>>) -> Self {
         Self {
-            offset: 0,
+            offset: None,
             kind: UriErrorKind::Missing { what: what.into() },
         }
     }
@@ -120,13 +120,23 @@ impl UriError {
         why: impl Into<Box<str>>,
     ) -> Self {
         Self {
-            offset: 0,
+            offset: None,
             kind: UriErrorKind::Conflict {
                 first: first.into(),
                 second: second.into(),
                 why: why.into(),
             },
         }
+    }
+}
+
+/// The beginning of a message, if it is about one place.
+struct Place(Option<usize>);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .map_or(Ok(()), |offset| write!(f, "byte {offset} of the URI: "))
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Uri {
     hosts: Vec<Host>,
     path: Box<str>,
     path_offset: usize,
+    /// Where what follows the path begins.
+    path_end: usize,
     settings: Settings,
 }
 
@@ -131,7 +133,7 @@ impl Uri {
     }
 
     fn hosts_error(&self, kind: UriErrorKind) -> UriError {
-        let offset = self.scheme.len().saturating_add(1);
+        let offset = Some(self.scheme.len().saturating_add(1));
         UriError { offset, kind }
     }
 
@@ -150,9 +152,25 @@ impl Uri {
             return Ok(());
         }
         Err(UriError {
-            offset: self.path_offset,
+            offset: Some(self.path_offset),
             kind: UriErrorKind::Path,
         })
+    }
+
+    /// Something that should stand behind the hosts is missing.
+    pub fn missing_after_hosts(&self, what: impl Into<Box<str>>) -> UriError {
+        UriError {
+            offset: Some(self.path_offset),
+            ..UriError::missing(what)
+        }
+    }
+
+    /// Something that should stand in the path, or at its end, is missing.
+    pub fn missing_in_path(&self, what: impl Into<Box<str>>) -> UriError {
+        UriError {
+            offset: Some(self.path_end),
+            ..UriError::missing(what)
+        }
     }
 
     /// Takes a setting as text.

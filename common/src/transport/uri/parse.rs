@@ -53,7 +53,7 @@ impl<'a> Piece<'a> {
 
     fn error(self, kind: UriErrorKind) -> UriError {
         UriError {
-            offset: self.offset,
+            offset: Some(self.offset),
             kind,
         }
     }
@@ -68,7 +68,7 @@ impl<'a> Piece<'a> {
                 .is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
             if !followed {
                 return Err(UriError {
-                    offset: self.offset + at,
+                    offset: Some(self.offset + at),
                     kind: UriErrorKind::Percent,
                 });
             }
@@ -93,7 +93,7 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
             .map(|byte| format!("%{byte:02X}"))
             .collect();
         return Err(UriError {
-            offset: at,
+            offset: Some(at),
             kind: UriErrorKind::Character { found, encoded },
         });
     }
@@ -113,6 +113,7 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
         hosts: Vec::new(),
         path: "".into(),
         path_offset: rest.offset,
+        path_end: rest.offset + rest.text.len(),
         settings: query.map_or_else(|| Ok(Settings::default()), parse_settings)?,
     };
     let path = match rest.text.strip_prefix("//") {
@@ -136,6 +137,7 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
         None => rest,
     };
     uri.path_offset = path.offset;
+    uri.path_end = path.offset + path.text.len();
     uri.path = path.decode()?;
     Ok(uri)
 }

@@ -33,7 +33,7 @@ impl Settings {
     pub(super) fn push(&mut self, setting: Setting) -> Result<(), UriError> {
         if let Some(first) = self.left.iter().find(|first| first.name == setting.name) {
             return Err(UriError {
-                offset: setting.offset,
+                offset: Some(setting.offset),
                 kind: UriErrorKind::Duplicate {
                     name: setting.name,
                     first_offset: first.offset,
@@ -62,7 +62,7 @@ impl Settings {
         match parse(&setting.value) {
             Some(value) => Ok(Some(value)),
             None => Err(UriError {
-                offset: setting.value_offset,
+                offset: Some(setting.value_offset),
                 kind: UriErrorKind::Value {
                     found: setting.shown().into(),
                     name: setting.name,
@@ -84,7 +84,7 @@ impl Settings {
         match choices.iter().find(|(word, _)| **word == *setting.value) {
             Some((_, choice)) => Ok(Some(choice.clone())),
             None => Err(UriError {
-                offset: setting.value_offset,
+                offset: Some(setting.value_offset),
                 kind: UriErrorKind::Choice {
                     nearest: nearest(&setting.value, words()),
                     choices: words().map(Into::into).collect(),
@@ -107,7 +107,7 @@ impl Settings {
             return Ok(());
         };
         Err(UriError {
-            offset: unknown.offset,
+            offset: Some(unknown.offset),
             kind: UriErrorKind::Unknown {
                 nearest: nearest(&unknown.name, self.known.iter().map(|known| &**known)),
                 name: unknown.name,

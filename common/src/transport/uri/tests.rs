@@ -164,6 +164,7 @@ fn malformed_texts_say_where() {
     ];
     for (text, offset, kind) in table {
         let error = Uri::parse(text).unwrap_err();
+        let offset = Some(offset);
         assert_eq!(error, UriError { offset, kind }, "{text}");
     }
     let error = Uri::parse("file:///a#b").unwrap_err();
@@ -174,7 +175,17 @@ fn malformed_texts_say_where() {
     let error = parsed("tcp://a,b").host().unwrap_err();
     assert_eq!(error.kind, UriErrorKind::Hosts { found: 2 });
     let error = parsed("tcp://a:1/topic").no_path().unwrap_err();
-    assert_eq!((error.offset, error.kind), (9, UriErrorKind::Path));
+    assert_eq!((error.offset, error.kind), (Some(9), UriErrorKind::Path));
+}
+
+#[test]
+fn what_is_missing_is_told_with_the_place_where_it_should_stand() {
+    let uri = parsed("x://user:%40@host/p%20/?a=1");
+    assert_eq!(uri.missing_after_hosts("it").offset, Some(17));
+    let error = uri.missing_in_path("it");
+    assert_eq!(error.to_string(), "byte 23 of the URI: it is missing");
+    assert_eq!(parsed("x:").missing_in_path("it").offset, Some(2));
+    assert_eq!(UriError::missing("it").to_string(), "it is missing");
 }
 
 #[test]
@@ -195,7 +206,7 @@ proptest! {
     #[test]
     fn any_text_is_parsed_or_refused_inside_it(text in ".{0,80}") {
         if let Err(error) = Uri::parse(&text) {
-            prop_assert!(error.offset <= text.len());
+            prop_assert!(error.offset.is_some_and(|offset| offset <= text.len()));
         }
     }
 
@@ -204,7 +215,7 @@ proptest! {
         let whole = format!("x:?{text}");
         if let Ok(mut uri) = Uri::parse(&whole) {
             if let Err(error) = uri.take_duration("a") {
-                prop_assert!(error.offset <= whole.len());
+                prop_assert!(error.offset.is_some_and(|offset| offset <= whole.len()));
             }
             uri.take_rest();
             prop_assert!(uri.finish().is_ok());

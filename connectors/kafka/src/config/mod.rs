@@ -128,7 +128,7 @@ impl KafkaConfig {
     pub fn from_uri(mut uri: Uri) -> Result<Self, KafkaConfigError> {
         let topic: Box<str> = uri.path().trim_matches('/').into();
         if topic.is_empty() {
-            return Err(UriError::missing("the topic").into());
+            return Err(uri.missing_in_path("the topic").into());
         }
         let create_topic = uri.take_with("create_topic", "PARTITIONS,REPLICATION", |text| {
             text.parse::<NewTopicShape>().ok()
