@@ -19,7 +19,7 @@ pub(crate) struct QueueArguments {
     message_ttl: Option<Duration>,
     max_age: Option<Duration>,
     replicas: Option<NonZeroU8>,
-    single_active: bool,
+    pub(crate) single_active: bool,
 }
 
 /// What becomes of a chunk when a queue is full.

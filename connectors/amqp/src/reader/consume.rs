@@ -135,6 +135,7 @@ async fn consume(
 ) -> Result<Instant, Failure> {
     let lost = |error: lapin::Error| error::of_use("read from", &error);
     let is_stream = config.queue_type == QueueType::Stream;
+    let takes_all = is_stream || config.arguments.single_active;
     let mut events = connected.connection.events_listener();
     let mut consumer: Option<Consumer> = None;
     let mut prefetch = 0;
@@ -180,8 +181,9 @@ async fn consume(
             return Ok(by);
         }
         let mut wanted = u16::try_from(orders.demand).unwrap_or(u16::MAX);
-        if is_stream {
-            // Nobody else waits for what is taken ahead.
+        if takes_all && prefetch == 0 {
+            // Nobody else waits for what is taken ahead; and one active consumer that subscribes
+            // once more would lose its place to the next one in line.
             wanted = wanted.min(1).saturating_mul(config.prefetch.get());
         } else if orders.starved && orders.owed == 0 {
             // Else an owner that gathers more than that before it settles would wait for ever.

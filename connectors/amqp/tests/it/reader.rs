@@ -171,6 +171,37 @@ fn demand_that_grows_takes_more_ahead_and_loses_nothing() {
 }
 
 #[test]
+fn one_active_reader_keeps_its_place_when_its_demand_grows() {
+    let node = RabbitMq::shared();
+    for queue_type in ["classic", "quorum"] {
+        let queue = fresh_name("place");
+        let uri = node.uri(&format!(
+            "?queue={queue}&single_active=yes&queue_type={queue_type}"
+        ));
+        fill(&uri, 100);
+        let mut active = Tap::holding(reader(&uri), 2);
+        drive(
+            "the first one has the place",
+            &mut [],
+            slice::from_mut(&mut active),
+            |_, taps| taps[0].distinct() == 2,
+        );
+        let waiting = Tap::new(reader(&uri));
+        within_patience("the other one is in line", || {
+            let listed = node.control(&["list_consumers", "--silent", "queue_name"]);
+            (listed.lines().filter(|line| *line == queue).count() == 2).then_some(())
+        });
+        active.set_demand(100);
+        let mut taps = [active, waiting];
+        drive("it gets everything", &mut [], &mut taps, |_, taps| {
+            taps[0].distinct() == 100
+        });
+        assert_eq!(taps[1].distinct(), 0);
+        taps[0].assert_ordered();
+    }
+}
+
+#[test]
 fn owner_may_hold_more_than_is_taken_ahead() {
     let node = RabbitMq::shared();
     for settings in ["", "&queue_type=classic", "&queue_type=stream"] {
