@@ -20,6 +20,8 @@ pub struct Tap {
     demand: usize,
     acknowledges: bool,
     received: Vec<Label>,
+    /// Which of them were flagged as redelivered.
+    redelivered: Vec<bool>,
     unsettled: Vec<(Label, Delivery)>,
     damaged: Vec<Damaged>,
     errors: Vec<TransportError>,
@@ -53,6 +55,7 @@ impl Tap {
             demand,
             acknowledges,
             received: Vec::new(),
+            redelivered: Vec::new(),
             unsettled: Vec::new(),
             damaged: Vec::new(),
             errors: Vec::new(),
@@ -196,6 +199,7 @@ impl Tap {
             "{token:?} names two deliveries"
         );
         self.received.push(label);
+        self.redelivered.push(delivery.redelivered);
         self.unsettled.push((label, delivery));
         assert!(
             self.unsettled.len() <= self.demand,
@@ -214,18 +218,43 @@ impl Tap {
     ///
     /// It did not.
     pub fn assert_ordered(&self) {
+        let late: Vec<_> = self.late().collect();
+        assert!(
+            late.is_empty(),
+            "came when another was due, and whether they had come before: {late:?}"
+        );
+    }
+
+    /// Checks that the first delivery of each chunk came in the order of its lane, but for those
+    /// that the medium had handed out before, over a connection that was lost.
+    ///
+    /// # Panics
+    ///
+    /// It did not.
+    pub fn assert_only_redelivered_are_late(&self) {
+        for (label, due, redelivered) in self.late() {
+            assert!(
+                redelivered,
+                "{label:?} came when {due} was due, as a new one"
+            );
+        }
+    }
+
+    /// The chunks whose first delivery came after that of a later chunk of their lane: what was due,
+    /// and whether they were flagged as redelivered.
+    fn late(&self) -> impl Iterator<Item = (Label, u64, bool)> {
         let mut seen = HashSet::new();
         let mut next: HashMap<(u64, u32), u64> = HashMap::new();
-        for label in &self.received {
-            if seen.insert(*label) {
-                let next = next.entry((label.producer, label.lane)).or_default();
-                assert!(
-                    *next <= label.sequence,
-                    "{label:?} came when {next} was due"
-                );
-                *next = label.sequence + 1;
+        let received = self.received.iter().zip(&self.redelivered);
+        received.filter_map(move |(label, redelivered)| {
+            if !seen.insert(*label) {
+                return None;
             }
-        }
+            let next = next.entry((label.producer, label.lane)).or_default();
+            let due = *next;
+            *next = due.max(label.sequence + 1);
+            (label.sequence < due).then_some((*label, due, *redelivered))
+        })
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) enum Answer {
     Confirmed,
     Nacked,
     Returned(Box<str>),
+    /// It was not published, since the one before it was refused.
+    Behind,
 }
 
 #[derive(Debug)]
@@ -45,6 +47,8 @@ struct State {
     /// Answers that the owner has not fetched.
     answers: Vec<(u64, Answer)>,
     counts: AmqpWriterCounts,
+    /// Whether the broker took a chunk on this connection.
+    proven: bool,
     /// Since when the broker refuses everything on this connection.
     refused_since: Option<Instant>,
     /// How many connections in a row were given up for that.
@@ -63,6 +67,7 @@ impl Default for Link {
                 window: Window::default(),
                 answers: Vec::new(),
                 counts: AmqpWriterCounts::default(),
+                proven: false,
                 refused_since: None,
                 fruitless: 0,
                 stop: None,
@@ -87,6 +92,7 @@ impl Link {
         state.answers.clear();
         state.stop = None;
         state.counts.is_blocked = false;
+        state.proven = false;
         state.refused_since = None;
         state.failure = Some(Failure::retry("publish to", "it is being opened"));
     }
@@ -120,11 +126,19 @@ impl Link {
         Ok(())
     }
 
-    /// Takes what was offered into `chunks`; yields until when to say good-bye once the thread is
-    /// to end.
+    /// Takes what is to be published into `chunks`, which is empty; yields until when to say
+    /// good-bye once the thread is to end.
+    ///
+    /// The first chunk of a connection goes alone. A queue may have no leader yet, after a restart
+    /// or while somebody else declares it: the broker then refuses some chunks and takes those that
+    /// follow, which would have overtaken them.
     pub(super) fn take(&self, chunks: &mut VecDeque<Chunk>) -> Option<Instant> {
         let mut state = self.lock();
-        std::mem::swap(chunks, &mut state.queue);
+        if state.proven {
+            std::mem::swap(chunks, &mut state.queue);
+        } else if state.queue.len() == state.window.len() {
+            chunks.extend(state.queue.pop_front());
+        }
         let taken = u64::try_from(chunks.len()).unwrap_or(u64::MAX);
         state.counts.published = state.counts.published.saturating_add(taken);
         state.stop
@@ -133,10 +147,12 @@ impl Link {
     /// The oldest chunks are answered, in order. [`Link::tell`] follows.
     pub(super) fn answer(&self, answers: &mut Vec<Answer>) {
         let mut state = self.lock();
+        let was_proven = state.proven;
         for answer in answers.drain(..) {
             let Some(ticket) = state.window.remove_oldest() else {
                 break;
             };
+            let refused = matches!(answer, Answer::Nacked);
             match answer {
                 Answer::Confirmed => {
                     state.counts.confirmed += 1;
@@ -148,10 +164,23 @@ impl Link {
                     state.refused_since.get_or_insert_with(Instant::now);
                 }
                 Answer::Returned(_) => state.counts.returned += 1,
+                Answer::Behind => {}
             }
             state.answers.push((ticket, answer));
+            if !state.proven && refused {
+                // Else what waits behind it would go first.
+                state.queue.clear();
+                while let Some(ticket) = state.window.remove_oldest() {
+                    state.answers.push((ticket, Answer::Behind));
+                }
+            }
+            state.proven |= !refused;
         }
+        let others_wait = !was_proven && state.proven;
         drop(state);
+        if others_wait {
+            self.work.notify_one();
+        }
         self.answered.notify_all();
     }
 
@@ -272,8 +301,70 @@ impl Answer {
         let refusal = match self {
             Self::Confirmed => return Outcome::Confirmed,
             Self::Nacked => Failure::retry("publish to", "the broker refused it (basic.nack)"),
+            Self::Behind => Failure::retry(
+                "publish to",
+                "the broker refused one before it (basic.nack)",
+            ),
             Self::Returned(why) => Failure::last("publish to", format!("no queue takes it: {why}")),
         };
         Outcome::Refused(refusal.at(endpoint))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::transport::{Durability, Order};
+    use baler_connector_testkit::ChunkSource;
+
+    use super::*;
+
+    #[test]
+    fn first_chunk_of_a_connection_goes_alone_and_nothing_overtakes_it() {
+        let capability = Capability::new("amqp", Order::PerLane, Durability::Disk);
+        let link = Link::default();
+        link.reset();
+        link.open();
+        let offer = || {
+            for chunk in ChunkSource::new(1).take(3) {
+                link.offer(chunk, &capability).unwrap();
+            }
+        };
+        let take = || {
+            let mut chunks = VecDeque::new();
+            link.take(&mut chunks);
+            let tickets = chunks.iter().map(|chunk| chunk.ticket);
+            tickets.collect::<Vec<_>>()
+        };
+        let told = || {
+            let mut told = Vec::new();
+            assert!(link.confirmations(&mut told, "there").is_none());
+            told
+        };
+        offer();
+        assert_eq!(take(), [0]);
+        assert!(take().is_empty(), "the others wait for its answer");
+        link.answer(&mut vec![Answer::Nacked]);
+        let refused = told();
+        let tickets: Vec<_> = refused.iter().map(|it| it.ticket).collect();
+        assert_eq!(tickets, [0, 1, 2]);
+        for Confirmation { outcome, .. } in refused {
+            assert!(matches!(outcome, Outcome::Refused(error) if error.is_retryable()));
+        }
+        assert!(take().is_empty());
+        offer();
+        assert_eq!(take(), [0]);
+        link.answer(&mut vec![Answer::Confirmed]);
+        assert_eq!(take(), [1, 2]);
+        assert_eq!(told().len(), 1);
+        let counts = link.counts();
+        assert_eq!(
+            (counts.published, counts.nacked, counts.confirmed),
+            (4, 1, 1)
+        );
+        // The next connection begins anew.
+        link.reset();
+        link.open();
+        offer();
+        assert_eq!(take(), [0]);
     }
 }

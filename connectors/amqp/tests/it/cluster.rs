@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baler_faults::RabbitMqCluster;
 
-use crate::traffic::Traffic;
+use crate::traffic::{Order, Traffic};
 
 #[test]
 fn loss_of_the_leader_loses_nothing_confirmed() {
@@ -39,7 +39,6 @@ fn loss_of_the_leader_loses_nothing_confirmed() {
     next.stop().unwrap();
     traffic.pass();
     traffic.confirm(300);
-    // A new leader may refuse what the old one had not replicated; it is offered again.
-    traffic.may_overtake = true;
+    traffic.order = Order::AllButRedelivered;
     traffic.end();
 }

@@ -6,14 +6,14 @@ use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_testkit::{PATIENCE, RabbitMq};
 
 use crate::support::{reader, writer};
-use crate::traffic::Traffic;
+use crate::traffic::{Order, Traffic};
 
 /// How soon after the broker's return chunks pass again.
 const SOON: Duration = Duration::from_secs(5);
 
-fn survives(down: impl Fn(&RabbitMq), queue_type: &str) {
+fn survives(down: impl Fn(&RabbitMq), settings: &str, order: Order) {
     let node = RabbitMq::start();
-    let mut traffic = Traffic::new(&node.uri(&format!("?queue=q&queue_type={queue_type}")));
+    let mut traffic = Traffic::new(&node.uri(&format!("?queue=q&{settings}")));
     traffic.confirm(1);
     node.sync_declarations();
     for _ in 0..2 {
@@ -28,35 +28,56 @@ fn survives(down: impl Fn(&RabbitMq), queue_type: &str) {
     }
     traffic.confirm(300);
     assert!(traffic.reconnects() >= 2);
-    // A quorum queue that comes back may refuse chunks until it has a leader, and may notice late that
-    // the reader's old connection is gone.
-    traffic.may_overtake = queue_type == "quorum";
+    traffic.order = order;
     traffic.end();
 }
 
+/// A quorum queue that comes back may take the reader's new connection into its log before it has
+/// noted the end of the old one, and hands out what nobody had until then. What the old one had
+/// comes behind that, flagged.
+const COMPETING: Order = Order::AllButRedelivered;
+
 #[test]
 fn clean_restart_of_the_broker_loses_nothing_confirmed() {
-    survives(RabbitMq::stop, "quorum");
+    survives(RabbitMq::stop, "queue_type=quorum", COMPETING);
+}
+
+#[test]
+fn clean_restart_of_the_broker_keeps_the_order_of_one_active_reader() {
+    survives(
+        RabbitMq::stop,
+        "queue_type=quorum&single_active=yes",
+        Order::All,
+    );
 }
 
 #[test]
 fn clean_restart_of_the_broker_loses_nothing_confirmed_of_a_classic_queue() {
-    survives(RabbitMq::stop, "classic");
+    survives(RabbitMq::stop, "queue_type=classic", Order::All);
 }
 
 #[test]
 fn clean_restart_of_the_broker_loses_nothing_confirmed_of_a_stream() {
-    survives(RabbitMq::stop, "stream");
+    survives(RabbitMq::stop, "queue_type=stream", Order::All);
 }
 
 #[test]
 fn killed_broker_loses_nothing_confirmed() {
-    survives(RabbitMq::kill, "quorum");
+    survives(RabbitMq::kill, "queue_type=quorum", COMPETING);
+}
+
+#[test]
+fn killed_broker_keeps_the_order_of_one_active_reader() {
+    survives(
+        RabbitMq::kill,
+        "queue_type=quorum&single_active=yes",
+        Order::All,
+    );
 }
 
 #[test]
 fn killed_broker_loses_nothing_confirmed_of_a_classic_queue() {
-    survives(RabbitMq::kill, "classic");
+    survives(RabbitMq::kill, "queue_type=classic", Order::All);
 }
 
 #[test]

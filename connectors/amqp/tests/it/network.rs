@@ -7,7 +7,7 @@ use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_testkit::{PATIENCE, RabbitMq, TcpProxy, within_patience};
 
 use crate::support::{declared, fresh_name, reader, writer};
-use crate::traffic::Traffic;
+use crate::traffic::{Order, Traffic};
 
 /// A proxy to the shared node, and a queue's URI through it.
 fn through_a_proxy(name: &str, settings: &str) -> (RabbitMq, TcpProxy, String) {
@@ -88,7 +88,7 @@ fn reset_in_the_middle_of_a_chunk_loses_nothing_confirmed() {
 }
 
 /// Resets the reader's connection again and again under load.
-fn reader_is_reset(name: &str, settings: &str, may_overtake: bool) {
+fn reader_is_reset(name: &str, settings: &str, order: Order) {
     let settings = format!("{settings}&reconnect_max=200ms");
     let (node, proxy, uri) = through_a_proxy(name, &settings);
     let rest = uri.split_once('?').unwrap().1;
@@ -99,21 +99,21 @@ fn reader_is_reset(name: &str, settings: &str, may_overtake: bool) {
         traffic.until("it connects again", |traffic| traffic.reconnects() >= round);
     }
     traffic.confirm(100);
-    traffic.may_overtake = may_overtake;
+    traffic.order = order;
     traffic.end();
 }
 
 #[test]
 fn reader_whose_connection_is_reset_gets_everything() {
     // The broker may notice the loss after the new connection, which then gets what follows first.
-    reader_is_reset("reset-reader", "", true);
+    reader_is_reset("reset-reader", "", Order::AllButRedelivered);
 }
 
 #[test]
 fn single_active_reader_gets_everything_in_order_over_its_connections() {
     for queue_type in ["classic", "quorum"] {
         let settings = format!("&single_active=yes&queue_type={queue_type}");
-        reader_is_reset("single", &settings, false);
+        reader_is_reset("single", &settings, Order::All);
     }
 }
 

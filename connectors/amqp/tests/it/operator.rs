@@ -7,7 +7,7 @@ use baler_common::transport::{ChunkReader, ChunkWriter, OutboxSettings, RetryCla
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, within_patience};
 
 use crate::support::{declared, fresh_name, reader, writer};
-use crate::traffic::Traffic;
+use crate::traffic::{Order, Traffic};
 
 /// One node for what concerns all of its connections.
 #[test]
@@ -36,9 +36,6 @@ fn operator_closes_connections_and_memory_runs_short_under_load() {
     traffic.until("it is not blocked", |traffic| !traffic.is_blocked());
     traffic.confirm(200);
     assert_eq!(traffic.broken(), broken, "being blocked breaks nothing");
-    // RabbitMQ 3.10 was seen, once in some dozens of runs, to hand out what followed before what the
-    // closed connection had held.
-    traffic.may_overtake = true;
     traffic.end();
     slow_consumer_loses_its_channel(&node);
 }
@@ -130,7 +127,7 @@ fn full_queue_refuses_and_loses_nothing() {
         settings.max_chunks = 64;
         settings.retry.max_delay = Duration::from_millis(50);
         let mut traffic = Traffic::with(settings, &uri, &uri);
-        traffic.may_overtake = true;
+        traffic.order = Order::None;
         traffic.tap.set_demand(0);
         let mut publish_for = |time| {
             let start = Instant::now();
