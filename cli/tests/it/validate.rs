@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use baler_faults::RabbitMqNode;
 use predicates::str::contains;
 use serde_json::Value;
 
@@ -200,7 +199,7 @@ fn ends_that_answer_are_connected_to_and_nothing_is_sent() {
 #[cfg(feature = "amqp")]
 #[test]
 fn what_rabbitmq_refuses_is_named() {
-    let node = RabbitMqNode::start().unwrap();
+    let node = baler_faults::RabbitMqNode::start().unwrap();
     let good = node.uri("?queue=validated");
     for end in ["--to", "--from"] {
         let (code, document) = validate(&["--connect", end, &good]);
