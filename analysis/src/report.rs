@@ -78,6 +78,8 @@ impl SourceReport {
         for (sum, more) in counters {
             *sum = sum.saturating_add(more);
         }
+        let throttled = &mut self.reader.throttled;
+        *throttled = throttled.saturating_add(other.reader.throttled);
         self.in_work = self.in_work.saturating_add(other.in_work);
     }
 

@@ -86,6 +86,8 @@ metrics! {
         "1 for the state of the connection, 0 for the others.";
     WRITER_BLOCKED = Gauge "baler_writer_blocked" []
         "1 while the medium asks to wait.";
+    WRITER_THROTTLED = Counter "baler_writer_throttled_seconds_total" []
+        "How long brokers held the writer back because of a quota, those that did so at a time added up.";
     WRITER_RECONNECTS = Counter "baler_writer_reconnects_total" []
         "Times that the writer was opened again after the first time.";
     WRITER_FAILURES = Counter "baler_writer_failures_total" []
@@ -146,6 +148,8 @@ metrics! {
         "Failures of the medium from which the reader recovers by itself.";
     READER_RECONNECTS = Counter "baler_reader_reconnects_total" ["worker"]
         "Times that the reader connected again after the first time.";
+    READER_THROTTLED = Counter "baler_reader_throttled_seconds_total" ["worker"]
+        "How long brokers held the reader back because of a quota, those that did so at a time added up.";
     READER_REBALANCES = Counter "baler_reader_rebalances_total" ["worker"]
         "Times that lanes were assigned or taken away after the first assignment.";
     LANES_ASSIGNED = Gauge "baler_lanes_assigned" ["worker"]

@@ -73,6 +73,7 @@ pub(crate) fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Inst
         exposition.set(&metric::WRITER_STATE, &[state.name()], is);
     }
     exposition.set(&metric::WRITER_BLOCKED, &[], stats.writer.blocked);
+    exposition.set(&metric::WRITER_THROTTLED, &[], stats.writer.throttled);
     exposition.set(&metric::WRITER_RECONNECTS, &[], stats.reopened);
     exposition.set(&metric::WRITER_FAILURES, &[], stats.broken);
     let spool = &stats.writer.spool;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -104,6 +104,8 @@ pub struct ReaderStats {
     pub reconnects: u64,
     /// Whether the medium can be reached now, where the reader knows.
     pub connected: Option<bool>,
+    /// For how long the medium held the reader back because of a quota, all in all; as with writers.
+    pub throttled: Duration,
 }
 
 impl ReaderStats {

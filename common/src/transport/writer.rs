@@ -1,7 +1,7 @@
 //! The sending end of a connector.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::capability::Capability;
 use super::chunk::Chunk;
@@ -79,6 +79,9 @@ pub trait ChunkWriter: Send {
 pub struct WriterStats {
     /// Whether the medium asks to wait, as RabbitMQ does with `connection.blocked`.
     pub blocked: bool,
+    /// For how long the medium held the writer back because of a quota, all in all (Kafka's
+    /// `throttle_time_ms`, KIP-219); several brokers that do so at a time all count.
+    pub throttled: Duration,
     /// What waits on local disk, if a spool is in between.
     pub spool: SpoolStats,
 }

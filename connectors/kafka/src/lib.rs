@@ -8,6 +8,7 @@ mod headers;
 mod reader;
 mod secrets;
 mod settings;
+mod stats;
 mod token;
 mod topic;
 mod writer;

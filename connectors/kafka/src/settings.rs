@@ -33,6 +33,8 @@ const PRODUCER: &[(&str, &str)] = &[
     ("message.timeout.ms", "30000"),
     // The partition that Kafka's Java client would choose for the key.
     ("partitioner", "murmur2_random"),
+    // For how long brokers hold the writer back is in the client's statistics.
+    ("statistics.interval.ms", "1000"),
 ];
 
 const CONSUMER: &[(&str, &str)] = &[

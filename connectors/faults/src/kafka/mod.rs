@@ -73,6 +73,7 @@ struct Switches {
     frozen: bool,
     delay: Duration,
     bytes_per_second: Option<u64>,
+    throttle: Duration,
 }
 
 /// What stands before a broker: the proxy that misbehaves, and behind it the relay that renames.
@@ -173,6 +174,13 @@ impl KafkaProxy {
             .switch(|switches| switches.bytes_per_second = rate);
     }
 
+    /// Holds clients back as brokers do whose quota they exceed (KIP-219): answers to requests that
+    /// bring or fetch messages come at once and say for how long (`throttle_time_ms`), and the
+    /// connection is not read from for that time, in whole milliseconds. Zero ends it.
+    pub fn set_throttle(&self, time: Duration) {
+        self.shared.lock().switches.throttle = time;
+    }
+
     /// Has the groups of librdkafka's mock keep two rules of Apache Kafka, from the connections on that
     /// are made afterwards:
     ///
@@ -252,6 +260,11 @@ impl Shared {
     fn instead_of(self: &Arc<Self>, host: &str, port: i32) -> Option<(String, u16)> {
         let address = self.front(host, u16::try_from(port).ok()?).ok()?;
         Some((address.ip().to_string(), address.port()))
+    }
+
+    /// For how long clients are held back after each answer.
+    fn throttle(&self) -> Duration {
+        self.lock().switches.throttle
     }
 
     /// The groups whose members are to be looked at.

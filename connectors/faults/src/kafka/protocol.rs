@@ -49,6 +49,33 @@ pub(super) fn asked(request: &[u8]) -> Option<(i32, Asked)> {
     names.then_some((number, Asked { key, version }))
 }
 
+/// A request that quotas count, and its number: one that brings or fetches messages, of a version
+/// whose answer says for how long the client is held back.
+pub(super) fn counted(request: &[u8]) -> Option<(i32, Asked)> {
+    let mut request = Splice::new(request);
+    let key = request.i16()?;
+    let version = request.i16()?;
+    let number = request.i32()?;
+    let counts = matches!(key, PRODUCE | FETCH) && version >= 1;
+    counts.then_some((number, Asked { key, version }))
+}
+
+/// The answer to such a request that says for how many milliseconds the client is held back.
+pub(super) fn throttled(asked: Asked, answer: &[u8], millis: i32) -> Option<Vec<u8>> {
+    let place = match asked.key {
+        // The number, and tags: none.
+        FETCH if asked.version >= 12 => 5,
+        FETCH => 4,
+        // At the end, but for tags: none, since there are some only from version 10 on.
+        _ if asked.version >= 9 => answer.len().checked_sub(5)?,
+        _ => answer.len().checked_sub(4)?,
+    };
+    let mut answer = answer.to_vec();
+    let told = answer.get_mut(place..)?.first_chunk_mut::<4>()?;
+    *told = millis.to_be_bytes();
+    Some(answer)
+}
+
 /// The number of the request that a frame answers.
 pub(super) fn answered(response: &[u8]) -> Option<i32> {
     Splice::new(response).i32()
@@ -256,6 +283,33 @@ mod tests {
         let old = b"\0\0\0\x01\0\0\x01\0\0\0\x05\0";
         let new = b"\0\0\0\x01\0\0\x03\0\x11\0\x01\0\x01\0\0\x24\0\0\0\x01\0\0\0\0\x05\0";
         assert_eq!(with_sasl(3, old).unwrap(), new);
+    }
+
+    #[test]
+    fn answer_says_for_how_long_the_client_is_held_back() {
+        let throttled =
+            |key, version, answer: &[u8]| throttled(Asked { key, version }, answer, 258);
+        let cases: [(i16, i16, &[u8], &[u8]); 4] = [
+            (PRODUCE, 8, b"numb rest\0\0\0\0", b"numb rest\0\0\x01\x02"),
+            (
+                PRODUCE,
+                9,
+                b"numb rest\0\0\0\0\0",
+                b"numb rest\0\0\x01\x02\0",
+            ),
+            (FETCH, 11, b"numb\0\0\0\0rest", b"numb\0\0\x01\x02rest"),
+            (FETCH, 12, b"numb\0\0\0\0\0rest", b"numb\0\0\0\x01\x02rest"),
+        ];
+        for (key, version, old, new) in cases {
+            assert_eq!(
+                throttled(key, version, old).unwrap(),
+                new,
+                "{key} {version}"
+            );
+            assert_eq!(throttled(key, version, &old[..3]), None);
+        }
+        assert!(counted(b"\0\0\0\x09\0\0\0\x01").is_some());
+        assert_eq!(counted(b"\0\x03\0\x09\0\0\0\x01"), None);
     }
 
     #[test]

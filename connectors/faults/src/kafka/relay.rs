@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use super::Shared;
 use super::frame;
@@ -18,7 +19,11 @@ type Open = Arc<Mutex<HashMap<i32, Question>>>;
 enum Question {
     Names(Asked),
     Group(group::Question),
+    Counted(Asked),
 }
+
+/// Until when a connection is not read from.
+type Muted = Arc<Mutex<Option<Instant>>>;
 
 /// Relays between a client and its broker in threads of their own.
 pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
@@ -35,13 +40,15 @@ pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) 
         if shared.admit(&mut from_client, &mut to_client, ask).is_ok() {
             let open = Open::default();
             let asked = Arc::clone(&open);
+            let muted = Muted::default();
+            let muting = Arc::clone(&muted);
             let answering = Arc::clone(&shared);
             thread::spawn(move || {
-                responses(from_broker, to_client, &open, &answering).ok();
+                responses(from_broker, to_client, &open, &muting, &answering).ok();
                 end(&[client, broker]);
             });
             // However it ends, the connection is over.
-            requests(from_client, to_broker, &asked, &shared).ok();
+            requests(from_client, to_broker, &asked, &muted, &shared).ok();
         }
         end(&over);
     });
@@ -80,16 +87,21 @@ fn requests(
     mut from: impl Read,
     mut to: impl Write,
     open: &Open,
+    muted: &Muted,
     shared: &Shared,
 ) -> io::Result<()> {
     loop {
         let frame = frame::read(&mut from)?;
         let groups = shared.groups();
         let names = protocol::asked(&frame).map(|(number, it)| (number, Question::Names(it)));
-        let question = names.or_else(|| {
+        let of_groups = || {
             let (number, it) = groups?.asked(&frame)?;
             Some((number, Question::Group(it)))
-        });
+        };
+        let counted =
+            || protocol::counted(&frame).map(|(number, it)| (number, Question::Counted(it)));
+        let question = names.or_else(of_groups).or_else(counted);
+        rest_until(muted);
         if let Some((number, question)) = question {
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             open.insert(number, question);
@@ -101,10 +113,22 @@ fn requests(
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "to be held back is what was asked for"
+)]
+fn rest_until(muted: &Muted) {
+    let until = muted.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(until) = until {
+        thread::sleep(until.saturating_duration_since(Instant::now()));
+    }
+}
+
 fn responses(
     mut from: impl Read,
     mut to: impl Write,
     open: &Open,
+    muted: &Muted,
     shared: &Arc<Shared>,
 ) -> io::Result<()> {
     loop {
@@ -120,6 +144,16 @@ fn responses(
                 let groups = shared.groups();
                 let answer = groups.and_then(|groups| groups.answered(&question, &frame));
                 frame = answer.ok_or(io::ErrorKind::InvalidData)?;
+            }
+            Some(Question::Counted(asked)) => {
+                let time = shared.throttle();
+                let millis = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+                if millis > 0 {
+                    let answer = protocol::throttled(asked, &frame, millis);
+                    frame = answer.ok_or(io::ErrorKind::InvalidData)?;
+                    let mut muted = muted.lock().unwrap_or_else(PoisonError::into_inner);
+                    *muted = Some(Instant::now() + time);
+                }
             }
         }
         frame::write(&mut to, &frame)?;

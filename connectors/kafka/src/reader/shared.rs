@@ -49,6 +49,7 @@ struct State {
     was_assigned: bool,
     rebalances: u64,
     reconnects: u64,
+    throttled: Duration,
     /// Whether any broker is reached, once the client said so.
     connected: Option<bool>,
     /// Whether the client will say so.
@@ -202,6 +203,7 @@ impl Shared {
         stats.lag = lag.collect();
         stats.rebalances = state.rebalances;
         stats.reconnects = state.reconnects;
+        stats.throttled = state.throttled;
         // Until the client says it, only a group that dealt partitions was surely reached.
         let assumed = state.says_connected.then_some(state.was_assigned);
         stats.connected = state.connected.or(assumed);
@@ -220,6 +222,12 @@ impl Shared {
         let mut state = self.lock();
         state.reconnects = times;
         state.connected = Some(connected);
+    }
+
+    /// Brokers held the client back for so long since it was last told.
+    pub(super) fn throttled(&self, more: Duration) {
+        let mut state = self.lock();
+        state.throttled = state.throttled.saturating_add(more);
     }
 
     /// The partitions that this reader owns.

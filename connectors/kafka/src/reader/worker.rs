@@ -18,6 +18,7 @@ use super::commit::commit_stored;
 use super::shared::{Fetched, Next, Shared};
 use crate::error::{code_of, is_alert, is_refusal};
 use crate::headers;
+use crate::stats;
 use crate::token::TokenSource;
 
 /// How long one call of poll lasts when nothing comes; it spins for its last fraction of a
@@ -71,6 +72,7 @@ impl ClientContext for Callbacks {
         let up = |broker: &Broker| broker.state == "UP";
         let connected = statistics.brokers.values().any(up);
         self.shared.reconnected(reconnects, connected);
+        self.shared.throttled(stats::throttled(&statistics));
         let Some(topic) = statistics.topics.get(&*self.topic) else {
             return;
         };

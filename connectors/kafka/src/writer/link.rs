@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,11 @@ use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
+use rdkafka::statistics::Statistics;
 
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{Concern, code_of, concern, is_alert, is_refusal};
+use crate::stats;
 use crate::token::TokenSource;
 
 /// What the owner's thread and the callbacks of one producer share.
@@ -26,7 +29,11 @@ pub(super) struct Link {
     state: Mutex<State>,
     changed: Condvar,
     notify: Arc<NotifyCell>,
+    throttled: Arc<Throttled>,
 }
+
+/// For how long brokers held the writer back, in milliseconds.
+type Throttled = AtomicU64;
 
 #[derive(Default)]
 struct State {
@@ -72,6 +79,12 @@ impl ClientContext for Callbacks {
         self.tokens.next(config)
     }
 
+    fn stats(&self, statistics: Statistics) {
+        let more = stats::throttled(&statistics).as_millis();
+        let more = u64::try_from(more).unwrap_or(u64::MAX);
+        self.link.throttled.fetch_add(more, Ordering::Relaxed);
+    }
+
     fn error(&self, error: KafkaError, reason: &str) {
         match code_of(&error) {
             // The next delivery report or offer meets it as well; this one says why.
@@ -102,22 +115,35 @@ impl ProducerContext for Callbacks {
 }
 
 impl Link {
-    /// `notify` is whom the link before told.
-    pub(super) fn new(endpoint: &str, alone: bool, notify: Arc<NotifyCell>) -> Arc<Self> {
-        Arc::new(Self {
+    /// A link that was never opened.
+    pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
+        let link = Arc::new(Self {
             endpoint: endpoint.into(),
+            alone: false,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            notify: Arc::default(),
+            throttled: Arc::default(),
+        });
+        link.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
+        link
+    }
+
+    /// The link of the next producer, which tells whom this one told and goes on counting.
+    pub(super) fn next(&self, alone: bool) -> Arc<Self> {
+        Arc::new(Self {
+            endpoint: self.endpoint.clone(),
             alone,
             state: Mutex::default(),
             changed: Condvar::new(),
-            notify,
+            notify: Arc::clone(&self.notify),
+            throttled: Arc::clone(&self.throttled),
         })
     }
 
-    /// A link that was never opened.
-    pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
-        let link = Self::new(endpoint, false, Arc::default());
-        link.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
-        link
+    /// For how long brokers held the writer back.
+    pub(super) fn throttled(&self) -> Duration {
+        Duration::from_millis(self.throttled.load(Ordering::Relaxed))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -135,11 +161,6 @@ impl Link {
 
     pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
         self.notify.set(notify);
-    }
-
-    /// Whom it tells.
-    pub(super) fn notify(&self) -> Arc<NotifyCell> {
-        Arc::clone(&self.notify)
     }
 
     pub(super) fn failure(&self) -> Option<Failure> {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
-    RejectReason, Rejected, TransportError,
+    RejectReason, Rejected, TransportError, WriterStats,
 };
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::BaseRecord;
@@ -195,6 +195,12 @@ impl ChunkWriter for KafkaWriter {
         self.link.set_notify(notify);
     }
 
+    fn stats(&self) -> WriterStats {
+        let mut stats = WriterStats::default();
+        stats.throttled = self.link.throttled();
+        stats
+    }
+
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         let too_large = match self.link.chunk_too_large() {
             Some(bytes) => Some(TooLarge::Chunk { bytes }),
@@ -202,7 +208,7 @@ impl ChunkWriter for KafkaWriter {
         };
         self.alone |= too_large == Some(TooLarge::Batch);
         self.producer = None;
-        self.link = Link::new(&self.config.endpoint, self.alone, self.link.notify());
+        self.link = self.link.next(self.alone);
         self.open(by, too_large).map_err(|failure| {
             self.link.fail(failure.clone());
             failure.at(&self.config.endpoint)

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair};
+use baler_connector_testkit::{ChunkSource, Medium, PATIENCE, Pump, Tap, drive_pair};
 use baler_faults::KafkaProxy;
 
 use crate::support::{Kafka, config};
@@ -103,4 +103,49 @@ fn slow_network_loses_nothing() {
         proxy.set_delay(Duration::from_millis(u64::from(round % 3) * 20));
         proxy.set_bytes_per_second((round % 2 == 0).then_some(200_000));
     });
+}
+
+#[test]
+fn quota_holds_both_ends_back_and_is_told_and_loses_nothing() {
+    const THROTTLE: Duration = Duration::from_millis(200);
+    let kafka = Kafka::fresh();
+    let proxy = KafkaProxy::start(kafka.cluster.bootstrap_servers()).unwrap();
+    let config = config(proxy.bootstrap_servers());
+    let mut pump = Pump::open(kafka.writer_with(config.clone()));
+    let mut tap = Tap::new(kafka.reader_with(config));
+    let mut source = ChunkSource::new(1);
+    pump.push((0..8).map(|at| source.next(at % 8, 500)));
+    drive_pair("the group has formed", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 8
+    });
+    assert_eq!(pump.writer().stats().throttled, Duration::ZERO);
+    assert_eq!(tap.reader().stats().throttled, Duration::ZERO);
+
+    proxy.set_throttle(THROTTLE);
+    let mut sent = 8;
+    let by = Instant::now() + PATIENCE;
+    let mut held_back = Duration::ZERO;
+    while pump.writer().stats().throttled < THROTTLE || tap.reader().stats().throttled < THROTTLE {
+        assert!(Instant::now() < by, "nobody says that it is held back");
+        let start = Instant::now();
+        for _ in 0..3 {
+            pump.push((0..8).map(|at| source.next(at % 8, 500)));
+            sent += 8;
+            drive_pair("it arrives", &mut pump, &mut tap, |pump, tap| {
+                pump.is_done() && tap.distinct() == sent
+            });
+        }
+        held_back = held_back.max(start.elapsed());
+    }
+    // The second and the third could not be asked for before.
+    assert!(held_back >= THROTTLE * 2, "{held_back:?}");
+
+    proxy.set_throttle(Duration::ZERO);
+    pump.push((0..80).map(|at| source.next(at % 8, 500)));
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == sent + 80
+    });
+    assert_eq!((pump.confirmed(), pump.breaks()), (sent + 80, 0));
+    assert_eq!(tap.received().len(), sent + 80);
+    tap.assert_ordered();
 }

@@ -102,6 +102,13 @@ impl Kafka {
         self.turn
     }
 
+    /// As brokers do with clients that exceed their quotas.
+    fn hold_back(&self, time: Duration) {
+        for proxy in [&self.proxy, &self.calm] {
+            proxy.set_throttle(time);
+        }
+    }
+
     fn fail(&self, kind: RequestKind, fault: RequestFault, times: usize) -> Result<(), Failure> {
         let faults = vec![fault; times];
         self.cluster.fail_requests(kind, &faults).map_err(broken)
@@ -212,10 +219,12 @@ impl Stand for Kafka {
             }
             FaultChoice::Throttle => {
                 let millis = random.between(50, 300);
-                self.cluster
-                    .round_trip(Duration::from_millis(millis))
-                    .map_err(broken)?;
-                Ok(format!("each answer takes {millis} ms"))
+                let time = Duration::from_millis(millis);
+                self.cluster.round_trip(time).map_err(broken)?;
+                self.hold_back(time);
+                Ok(format!(
+                    "each answer takes {millis} ms, and clients are held back for as long"
+                ))
             }
             other => Err(broken(format_args!("{} is not known here", other.name()))),
         }
@@ -224,6 +233,7 @@ impl Stand for Kafka {
     fn heal(&mut self, fault: FaultChoice) -> Result<(), Failure> {
         if fault == FaultChoice::Throttle {
             self.cluster.round_trip(Duration::ZERO).map_err(broken)?;
+            self.hold_back(Duration::ZERO);
         }
         Ok(())
     }
