@@ -1,10 +1,12 @@
 //! The last commit before partitions leave.
 
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{CommitMode, Consumer};
-use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
 use super::worker::Client;
 use crate::error::code_of;
@@ -12,15 +14,21 @@ use crate::error::code_of;
 /// How long a commit that was refused rests before it is tried again.
 const BETWEEN: Duration = Duration::from_millis(50);
 
+/// How long a reader that leaves waits for an answer that it gave up.
+const GIVEN_UP: Duration = Duration::from_secs(1);
+
+/// How often it is asked how long an answer is still waited for.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Commits what is stored, and tries again until `by` says so while the group is between two
 /// assignments. `by` is asked each time, since a reader may be told to close meanwhile.
 ///
 /// Brokers refuse commits from the moment at which all members have joined until their leader has
 /// dealt the partitions (`REBALANCE_IN_PROGRESS`). librdkafka commits once when partitions leave or
 /// the reader closes, and does not try again; what was refused would come twice.
-pub(super) fn commit_stored(client: &Client, by: impl Fn() -> Instant) -> KafkaResult<()> {
+pub(super) fn commit_stored(client: &Arc<Client>, by: impl Fn() -> Instant) -> KafkaResult<()> {
     loop {
-        let Err(error) = client.commit_consumer_state(CommitMode::Sync) else {
+        let Err(error) = commit_once(client, &by) else {
             return Ok(());
         };
         match code_of(&error) {
@@ -29,6 +37,47 @@ pub(super) fn commit_stored(client: &Client, by: impl Fn() -> Instant) -> KafkaR
             Some(code) if passes(code) && Instant::now() + BETWEEN < by() => rest(),
             _ => return Err(error),
         }
+    }
+}
+
+/// Commits in a thread of its own: without a coordinator librdkafka waits for one for as long as the
+/// session lasts, and takes no deadline. What is given up may still be committed by then, while
+/// nobody else has the partitions.
+fn commit_once(client: &Arc<Client>, by: impl Fn() -> Instant) -> KafkaResult<()> {
+    let failed = |code| Err(KafkaError::ConsumerCommit(code));
+    let (told, answer) = channel();
+    let client = Arc::clone(client);
+    let thread = thread::Builder::new().name("baler-kafka-commit".into());
+    let started = thread.spawn(move || {
+        let result = client.commit_consumer_state(CommitMode::Sync);
+        // Before it is told: whoever drops the client last leaves the group, and that is the thread
+        // that polls, unless this one was given up.
+        drop(client);
+        // Nobody may listen any more.
+        told.send(result).ok();
+    });
+    if started.is_err() {
+        return failed(RDKafkaErrorCode::CriticalSystemResource);
+    }
+    loop {
+        let left = by().saturating_duration_since(Instant::now());
+        match answer.recv_timeout(left.min(LOOK)) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => return failed(RDKafkaErrorCode::Fail),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                return failed(RDKafkaErrorCode::OperationTimedOut);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Waits a moment for a commit that was given up, which holds the client as well: whoever drops it
+/// last leaves the group.
+pub(super) fn wait_for_commits(client: &Arc<Client>) {
+    let by = Instant::now() + GIVEN_UP;
+    while Arc::strong_count(client) > 1 && Instant::now() < by {
+        rest();
     }
 }
 

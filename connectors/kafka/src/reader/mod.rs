@@ -9,8 +9,8 @@ mod worker;
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
 
@@ -75,6 +75,7 @@ impl KafkaReader {
             from_the_end: false,
             topic: config.topic.clone(),
             tokens: config.client.tokens(),
+            client: OnceLock::new(),
         };
         let settings = config
             .consumer()
@@ -90,6 +91,10 @@ impl KafkaReader {
             .subscribe(&[&config.topic])
             .map_err(|error| failed(&error))?;
         let client = Arc::new(client);
+        client
+            .context()
+            .client
+            .get_or_init(|| Arc::downgrade(&client));
         let polled = Arc::clone(&client);
         let polling = Arc::clone(&shared);
         let (running, ended) = channel::<()>();

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Failure;
@@ -14,7 +14,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::commit::commit_stored;
+use super::commit::{commit_stored, wait_for_commits};
 use super::shared::{Fetched, Next, Shared};
 use crate::error::{code_of, is_alert, is_refusal};
 use crate::headers;
@@ -46,6 +46,8 @@ pub(super) struct Callbacks {
     pub(super) from_the_end: bool,
     pub(super) topic: Box<str>,
     pub(super) tokens: TokenSource,
+    /// The client whose callbacks these are, once it is there.
+    pub(super) client: OnceLock<Weak<Client>>,
 }
 
 impl fmt::Debug for Callbacks {
@@ -119,7 +121,7 @@ impl ConsumerContext for Callbacks {
             self.shared.revoked(&partitions, by);
             // A reader that ends has committed before it left.
             if !lost && !self.shared.is_stopped() {
-                self.commit(client, &partitions, by);
+                self.commit(&partitions, by);
             }
         }
     }
@@ -156,12 +158,15 @@ impl ConsumerContext for Callbacks {
 
 impl Callbacks {
     /// Commits what is settled of partitions that leave.
-    fn commit(&self, client: &Client, partitions: &[i32], by: Instant) {
+    fn commit(&self, partitions: &[i32], by: Instant) {
         // Without a broker it would only wait: then the client's own commit does, behind it.
         if !self.commits || partitions.is_empty() || self.shared.is_cut_off() {
             return;
         }
-        if let Err(error) = commit_stored(client, || self.shared.commit_by(by)) {
+        let Some(client) = self.client.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        if let Err(error) = commit_stored(&client, || self.shared.commit_by(by)) {
             let message = format!(
                 "{error}; what was settled of {partitions:?} since the last commit comes again"
             );
@@ -222,8 +227,9 @@ pub(super) fn run(client: Arc<Client>, shared: &Shared) {
     // commit then.
     if !client.assignment_lost() {
         let by = Instant::now() + client.context().revoke_timeout;
-        client.context().commit(&client, &shared.partitions(), by);
+        client.context().commit(&shared.partitions(), by);
     }
+    wait_for_commits(&client);
     // The last one to hold it: this leaves the group.
     drop(client);
 }

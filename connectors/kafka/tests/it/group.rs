@@ -221,7 +221,7 @@ fn commit_that_stays_refused_is_told_and_what_it_held_comes_again() {
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
         pump.is_done() && tap.distinct() == 16
     });
-    let refused = [RequestFault::RebalanceInProgress; 12];
+    let refused = [RequestFault::RebalanceInProgress; 30];
     let commit = RequestKind::OffsetCommit;
     kafka.cluster.fail_requests(commit, &refused).unwrap();
     let (_, report) = tap.close(Instant::now() + Duration::from_secs(10));
@@ -234,6 +234,32 @@ fn commit_that_stays_refused_is_told_and_what_it_held_comes_again() {
         next.poll(Duration::from_millis(10));
         (next.distinct() == 16).then_some(())
     });
+}
+
+#[test]
+fn commit_without_a_coordinator_is_given_up_in_time_and_told() {
+    let kafka = Kafka::with_brokers(2);
+    kafka.cluster.move_coordinator("baler", 2).unwrap();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    // Without a coordinator librdkafka waits for the session's time.
+    let settings = [
+        ("auto.commit.interval.ms", "60000"),
+        ("session.timeout.ms", "20000"),
+    ];
+    let config = kafka.config_with(&settings);
+    let config = config.revoke_timeout(Duration::from_secs(1));
+    let mut tap = Tap::new(kafka.reader_with(config));
+    pump.push(chunks(&mut ChunkSource::new(1), 16));
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 16
+    });
+    kafka.cluster.broker_down(2).unwrap();
+    let start = Instant::now();
+    let (_, report) = tap.close(start + Duration::from_secs(8));
+    let took = start.elapsed();
+    let error = report.error.expect("it is told").to_string();
+    assert!(error.contains("comes again"), "{error} after {took:?}");
+    assert!(took < Duration::from_secs(4), "{took:?}");
 }
 
 #[test]
