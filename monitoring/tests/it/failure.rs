@@ -10,7 +10,7 @@ use baler_common::container::{
 };
 use baler_common::record::{FieldSource, ReadError, Record, RecordBatch, RowWriter, Schema};
 use baler_common::transport::{Connection, ContainerKind, RetryPolicy};
-use baler_monitoring::{Event, Overflow};
+use baler_monitoring::{Event, Overflow, ShutdownReport};
 
 use super::support::{Medium, Mode, PATIENCE, await_that, beat, plain};
 
@@ -322,8 +322,9 @@ fn records_that_the_queues_dropped_are_told() {
     await_that("the event", || *told.lock().unwrap() == dropped);
 }
 
-#[test]
-fn what_is_lost_by_the_shutdown_is_told_before_its_report() {
+/// What a shutdown reports while nothing is confirmed, and how many records were told as lost and as
+/// dropped when it returned.
+fn told_by_a_shutdown() -> (ShutdownReport, u64, u64) {
     let medium = Medium::new(Mode::Held);
     let (lost, dropped) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
     let controller = plain(medium.writer(4))
@@ -349,12 +350,28 @@ fn what_is_lost_by_the_shutdown_is_told_before_its_report() {
         controller.emit(&beat(0, number));
     }
     let report = controller.shutdown(Duration::from_millis(300));
-    assert!(!report.on_time && report.adds_up(), "{report}");
-    let full = report.dropped().get(LossReason::QueueFullNewest);
-    assert!(full > 0);
-    assert_eq!(*dropped.lock().unwrap(), full);
-    // Two chunks were unconfirmed; the rest was still queued.
-    assert_eq!(*lost.lock().unwrap(), 20);
+    let (lost, dropped) = (*lost.lock().unwrap(), *dropped.lock().unwrap());
+    (report, lost, dropped)
+}
+
+#[test]
+fn what_is_lost_by_the_shutdown_is_told_before_its_report() {
+    let by = Instant::now() + PATIENCE;
+    loop {
+        let (report, lost, dropped) = told_by_a_shutdown();
+        assert!(!report.on_time && report.adds_up(), "{report}");
+        let full = report.dropped().get(LossReason::QueueFullNewest);
+        assert!(full > 0);
+        if report.error.is_none() {
+            assert_eq!(dropped, full);
+            // Two chunks were unconfirmed; the rest was still queued.
+            assert_eq!(lost, 20);
+            return;
+        }
+        // The collector ends a moment before the deadline, tells, and reports. Where its thread did
+        // not run in that moment the deadline came first, and the report with it.
+        assert!(Instant::now() < by, "it never ends in time: {report}");
+    }
 }
 
 /// Panics while it is written.
