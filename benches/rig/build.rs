@@ -1,11 +1,18 @@
-//! Finds valgrind, without which the test of instruction bounds is shown as ignored.
+//! Finds valgrind, without which the test of instruction bounds is shown as ignored, and the commit
+//! that is built, which results name.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    valgrind();
+    commit();
+}
+
+fn valgrind() {
     println!("cargo::rustc-check-cfg=cfg(valgrind)");
     println!("cargo::rerun-if-env-changed=PATH");
-    println!("cargo::rerun-if-changed=build.rs");
     let version = Command::new("valgrind")
         .arg("--version")
         .stdin(Stdio::null())
@@ -15,4 +22,78 @@ fn main() {
     if version.is_ok_and(|status| status.success()) {
         println!("cargo::rustc-cfg=valgrind");
     }
+}
+
+/// Hands the commit to the compiler as `BALER_COMMIT`, with `-dirty` behind it where files differ
+/// from it. Whoever builds without git may set the variable; else nothing is known.
+fn commit() {
+    println!("cargo::rerun-if-env-changed=BALER_COMMIT");
+    if std::env::var_os("BALER_COMMIT").is_some() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let Some(root) = root.canonicalize().ok().filter(|root| is_checkout(root)) else {
+        return;
+    };
+    let describe = ["describe", "--always", "--abbrev=12", "--dirty"];
+    if let Some(commit) = git(&root, &describe) {
+        println!("cargo::rustc-env=BALER_COMMIT={commit}");
+    }
+    // The log grows with every commit and checkout; where none is kept, the other tells of branches.
+    for file in ["logs/HEAD", "HEAD"] {
+        let file = git(&root, &["rev-parse", "--git-path", file]);
+        // What does not exist would have this run at every build.
+        if let Some(file) = file.map(|it| root.join(it)).filter(|it| it.is_file()) {
+            watch(&file);
+        }
+    }
+    // What makes a clean tree dirty; tests and documents are not in the program.
+    watch(&root.join("Cargo.lock"));
+    for sources in sources(&root, 3) {
+        watch(&sources);
+    }
+}
+
+/// Whether this folder is the root of a work tree: the sources may lie, without their history, in
+/// somebody else's.
+fn is_checkout(root: &Path) -> bool {
+    let top = git(root, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
+    top.and_then(|top| top.canonicalize().ok()).as_deref() == Some(root)
+}
+
+/// The folders `src` of the packages at most so many levels below.
+fn sources(folder: &Path, levels: u32) -> Vec<PathBuf> {
+    let own = folder.join("src");
+    let mut found = Vec::new();
+    if folder.join("Cargo.toml").is_file() && own.is_dir() {
+        found.push(own);
+    }
+    let Some(levels) = levels.checked_sub(1) else {
+        return found;
+    };
+    let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in inner {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let name = entry.file_name();
+        if is_folder && name != "target" && !name.to_string_lossy().starts_with('.') {
+            found.extend(sources(&entry.path(), levels));
+        }
+    }
+    found
+}
+
+fn watch(path: &Path) {
+    println!("cargo::rerun-if-changed={}", path.display());
+}
+
+/// What git prints, if it is there and succeeds.
+fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(arguments)
+        .current_dir(folder)
+        .env("GIT_OPTIONAL_LOCKS", "0");
+    let run = git.output().ok()?;
+    let text = String::from_utf8(run.stdout).ok()?;
+    let text = text.trim();
+    (run.status.success() && !text.is_empty()).then(|| text.to_owned())
 }

@@ -1,7 +1,6 @@
 //! `baler overhead` without the program around it: it builds in a fraction of the time.
 
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::process::ExitCode;
 
 use baler_rig::failure::{Failure, exit_code};
@@ -36,7 +35,7 @@ fn run() -> Result<bool, Failure> {
         variants: &variants,
         words: &[CHILD],
     };
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     overhead::command(
         &Args::parse().overhead,
         &origin,

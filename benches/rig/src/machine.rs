@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,7 +53,8 @@ pub struct Provenance {
     pub machine: Machine,
     /// The command, the program without its folder.
     pub command: String,
-    /// The commit of the sources, with `-dirty` behind it where files were changed since.
+    /// The commit that the program was built from, with `-dirty` behind it where files differed.
+    /// Nothing where it was built without git.
     pub commit: Option<String>,
     /// Whether the program was optimised.
     pub optimised: bool,
@@ -63,8 +63,8 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of this process, made of the sources in this folder.
-    pub fn of_this_process(sources: &Path) -> Self {
+    /// Of this process.
+    pub fn this() -> Self {
         let mut words = std::env::args();
         let program = words.next().unwrap_or_default();
         let program = Path::new(&program).file_name().unwrap_or_default();
@@ -77,21 +77,11 @@ impl Provenance {
         Self {
             machine: Machine::this(),
             command,
-            commit: commit(sources),
+            commit: option_env!("BALER_COMMIT").map(str::to_owned),
             optimised: !cfg!(debug_assertions),
             unix_seconds: now.map_or(0, |since| since.as_secs()),
         }
     }
-}
-
-fn commit(sources: &Path) -> Option<String> {
-    let described = Command::new("git")
-        .args(["describe", "--always", "--abbrev=12", "--dirty"])
-        .current_dir(sources)
-        .output()
-        .ok()?;
-    let text = String::from_utf8(described.stdout).ok()?;
-    (described.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }
 
 /// The value behind the first `name:` of a file of `/proc`.

@@ -32,6 +32,26 @@ pub struct Results<'a, R> {
 }
 
 impl<R: Serialize> Results<'_, R> {
+    /// Prints the rows to `out`, as JSON or as `table`, and keeps them with both in `folder`, if one
+    /// is named.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be written.
+    pub fn print_and_keep(
+        &self,
+        format: Format,
+        folder: Option<&Path>,
+        table: &dyn Fn() -> String,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        self.print(format, table, out)?;
+        match folder {
+            Some(folder) => self.keep(folder, Some(&table())),
+            None => Ok(()),
+        }
+    }
+
     /// Prints the rows to `out`, as JSON or as `table`.
     ///
     /// # Errors

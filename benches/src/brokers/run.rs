@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 
 use baler_rig::machine::Provenance;
 use baler_rig::schedule::interleaved;
@@ -27,7 +26,7 @@ const READ_BACK: u64 = 2_000;
 /// A broker does not start, or the rows cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     // Before anything loads the machine.
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let mut rows = Vec::new();
     let mut cases: BTreeMap<Broker, Vec<Case>> = BTreeMap::new();
     for case in Case::all(args) {
@@ -43,10 +42,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         provenance: &provenance,
         rows: &rows,
     };
-    results.print(args.format, &|| table(&rows), out)?;
-    if let Some(folder) = &args.results {
-        results.keep(folder, Some(&table(&rows)))?;
-    }
+    let folder = args.results.as_deref();
+    results.print_and_keep(args.format, folder, &|| table(&rows), out)?;
     Ok(rows.iter().all(|row| row.verified))
 }
 

@@ -5,7 +5,6 @@
 mod peers;
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::Path;
 
 use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs, Variant};
@@ -35,7 +34,7 @@ fn variants() -> Vec<Variant> {
 /// A variant was asked for that there is not, or the rows cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     // Before anything loads the machine.
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let variants = variants();
     let origin = Origin {
         variants: &variants,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, IsTerminal as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use baler_rig::machine::Provenance;
 use baler_rig::schedule::interleaved;
@@ -25,7 +25,7 @@ use crate::output::Results;
 /// The load cannot be made, or the rows cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     // Before anything loads the machine.
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let rows = measure(args)?;
     let results = Results {
         name: "pipeline",

@@ -21,7 +21,7 @@ use crate::output::Results;
 ///
 /// A broker does not start, or nothing arrives any more.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let mut all = Vec::new();
     for medium in args.media() {
         all.extend(measure(medium, args)?);
@@ -31,10 +31,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         provenance: &provenance,
         rows: &all,
     };
-    results.print(args.format, &|| table(&all), out)?;
-    if let Some(folder) = &args.results {
-        results.keep(folder, Some(&table(&all)))?;
-    }
+    let folder = args.results.as_deref();
+    results.print_and_keep(args.format, folder, &|| table(&all), out)?;
     Ok(all.iter().all(|row| row.missing == 0))
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use baler_faults::RabbitMqNode;
@@ -36,7 +35,7 @@ const NAME: &str = "scaling";
 ///
 /// A broker does not start, or the rows cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let cases = args.cases();
     let node = match cases.iter().any(|case| case.medium == Medium::Amqp) {
         true => Some(RabbitMqNode::start().map_err(Failure::cannot("start RabbitMQ"))?),
@@ -65,10 +64,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         provenance: &provenance,
         rows: &rows,
     };
-    results.print(args.format, &|| table(&rows), out)?;
-    if let Some(folder) = &args.results {
-        results.keep(folder, Some(&table(&rows)))?;
-    }
+    let folder = args.results.as_deref();
+    results.print_and_keep(args.format, folder, &|| table(&rows), out)?;
     Ok(rows.iter().all(|row| row.verified))
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::thread;
 
 use baler_rig::machine::Provenance;
@@ -20,7 +19,7 @@ use crate::output::Results;
 ///
 /// A medium does not start, or fails for good.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let folder = &args.folder.clone().unwrap_or_else(std::env::temp_dir);
     let mut media = Vec::new();
     thread::scope(|scope| {
@@ -46,9 +45,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         provenance: &provenance,
         rows: &rows,
     };
-    results.print(args.format, &|| table(&rows), out)?;
-    if let Some(folder) = &args.results {
-        results.keep(folder, Some(&table(&rows)))?;
+    let folder = args.results.as_deref();
+    results.print_and_keep(args.format, folder, &|| table(&rows), out)?;
+    if let Some(folder) = folder {
         fs::write(folder.join("soak.csv"), csv(&media))
             .map_err(Failure::cannot("write the samples"))?;
     }

@@ -2,8 +2,6 @@
 //!
 //! The measurement is `baler_rig::overhead`; the benches measure the same beside rival libraries.
 
-use std::path::Path;
-
 use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs};
 
@@ -17,7 +15,7 @@ const ORDER: &str = "overhead-order";
 /// Measures what was asked for and prints it.
 pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     // Before anything loads the machine. A folder that is in no repository tells no commit.
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let variants = overhead::variants();
     let origin = Origin {
         variants: &variants,
