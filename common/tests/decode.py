@@ -19,6 +19,7 @@ NAMES = {
     "f32": 10, "f64": 11, "char": 12, "string": 13, "bytes": 14,
 }
 BOOL, F32, F64, CHAR, STRING, BYTES, ENUM, OPTIONAL, LIST, RECORD = 1, 10, 11, 12, 13, 14, 15, 16, 17, 18
+CALL = "kieker.common.record.controlflow.OperationExecutionRecord"
 TICKS, SIMPLE, REFERENCE = 0x80, {0, 1, 2, 5, 6, 7}, 8
 
 
@@ -49,6 +50,10 @@ def crc32c(data):
 
 def as_signed(lane):
     return lane - (1 << 64) if lane >> 63 else lane
+
+
+def wrapped(number):
+    return as_signed(number & MASK)
 
 
 class Cursor:
@@ -195,6 +200,14 @@ def well_known(document):
     return types
 
 
+def well_known_words(document):
+    """The words by number, out of FORMAT.md."""
+    block = document.split("### Well-known words")[1].split("```")[1]
+    words = re.findall(r"(\d+)`([^`]*)`", block)
+    check([int(number) for number, _ in words] == list(range(len(words))), "numbers of words")
+    return [word.encode() for _, word in words]
+
+
 def known_field(text):
     name, kind, *_role = text.split(" ")
     if kind.endswith("[]"):
@@ -205,6 +218,7 @@ def known_field(text):
 class Body:
     def __init__(self, header, data, known):
         self.header, self.src = header, Cursor(data)
+        known, self.tokens = known
         self.schemas = [self.type(known) for _ in range(header.types)]
         self.strings = self.string_table()
         order = [0] * header.records
@@ -223,19 +237,57 @@ class Body:
     def string_table(self):
         if not self.header.strings:
             return []
-        check(self.src.number("B") == 0, "encoding of strings")
+        encoding = self.src.number("B")
+        check(encoding <= 1, "encoding of strings")
+        if encoding == 1:
+            return self.strings_of_words()
         lengths = self.integers(self.src, self.header.strings, False)
         return [self.src.take(length).decode("utf-8") for length in lengths]
+
+    def strings_of_words(self):
+        total, strings, words = self.src.varint(), [], []
+        for _ in range(self.header.strings):
+            head = self.src.varint()
+            if head == 0:
+                string = self.src.take(self.src.varint()).hex().encode()
+            elif head == 1:
+                string = self.src.take(self.src.varint())
+            else:
+                string = b""
+                if head > 2:
+                    distance = self.src.varint()
+                    check(1 <= distance <= len(strings), "distance")
+                    string = strings[-distance][:head - 2]
+                    check(len(string) == head - 2, "beginning")
+                for _ in range(self.src.varint()):
+                    string += self.word(words)
+            strings.append(string)
+        check(sum(map(len, strings)) == total, "length of all strings")
+        return [string.decode("utf-8") for string in strings]
+
+    def word(self, words):
+        code = self.src.varint()
+        if code > 32:
+            check(code - 33 < len(words), "word")
+            return words[code - 33]
+        word = self.tokens[self.src.number("B")] if code == 32 else self.src.take(code + 1)
+        words.append(word)
+        return word
 
     def table(self, schema):
         name, fields = schema
         src = Cursor(self.src.take(self.src.varint()))
         rows = src.varint()
+        if rows == 0:
+            check((src.number("B"), name) == (1, CALL), "layout")
+            rows = src.varint()
+            columns = self.calls(src, rows)
+        else:
+            self.earlier = []
+            columns = []
+            for _, kind, _ in fields:
+                columns.append(self.column(src, kind, rows, top=True))
         check(rows >= 1, "no rows")
-        self.earlier = []
-        columns = []
-        for _, kind, _ in fields:
-            columns.append(self.column(src, kind, rows, top=True))
         times = self.integers(src, rows, True, ticks=True, reference=True)
         src.end("a table")
         names = [field for field, _, _ in fields]
@@ -243,6 +295,53 @@ class Body:
             {"type": name, "timestamp": time, "fields": [list(pair) for pair in zip(names, values)]}
             for time, values in zip(times, zip(*columns) if columns else [()] * rows)
         ]
+
+    def calls(self, src, rows):
+        """The columns of a table in the layout 1."""
+        count = src.varint()
+        check(count <= rows, "traces")
+        numbers = lambda many, signed: self.integers(src, many, signed) if many else []
+        operations, hosts = numbers(rows, False), numbers(rows, False)
+        traces = iter(numbers(count, True))
+        session_of_row = src.number("B")
+        check(session_of_row <= 1, "kind of sessions")
+        sessions = iter(numbers(rows if session_of_row else count, False))
+        places, steps, orders = numbers(rows, False), numbers(rows, True), numbers(rows, True)
+        ends, gaps = numbers(rows, True), numbers(rows, True)
+        state, table = [], []
+        for row in range(rows):
+            at, step, end, gap = places[row], steps[row], ends[row], gaps[row]
+            check(at <= len(state) and at < 256, "place")
+            if at == len(state):
+                state.append({"open": False, "used": False, "last": end})
+            place = state[at]
+            if not place["open"]:
+                place.update(open=True, begun=False, depth=1, order=0, first={}, trace=next(traces))
+                place["session"] = None if session_of_row else next(sessions)
+            order = place["order"] + step
+            if step == 0 and place["begun"]:
+                begin = place["last"] - gap
+                if place["depth"] in place["first"]:
+                    begin, order = place["first"].pop(place["depth"])
+                    begin, order = begin - gap, order - 1
+            else:
+                begin = place["last"] + (gap if place["used"] else -gap)
+            begin, order = wrapped(begin), wrapped(order + orders[row])
+            depth = wrapped(place["depth"] + step - 1)
+            if 0 <= depth < 32 and depth not in place["first"]:
+                place["first"][depth] = begin, order
+            place.update(depth=depth, order=max(order, place["order"]), last=end, open=depth != 0,
+                         used=True, begun=True)
+            session = next(sessions) if session_of_row else place["session"]
+            table.append((operations[row], session, place["trace"], begin, end, hosts[row], order, depth))
+        check(next(traces, None) is None, "traces")
+        columns = [list(column) for column in zip(*table)]
+        self.earlier = [None if at in (0, 1, 5) else column for at, column in enumerate(columns)]
+        for at in (0, 1, 5):
+            columns[at] = [self.strings[lane] for lane in columns[at]]
+        for at in (6, 7):
+            check(all(-(1 << 31) <= lane < 1 << 31 for lane in columns[at]), "range")
+        return columns
 
     def column(self, src, kind, count, top=False):
         lanes = None
@@ -337,6 +436,25 @@ class Body:
                 steps = (least + more for more in self.packed(src, width, count - 1))
             for step in steps:
                 lanes.append(wrap(lanes[-1] + step))
+        elif code in (9, 10):
+            lanes, least = [number()], None
+            if code == 10:
+                least = src.signed()
+            width, many = src.number("B"), count - (code == 10)
+            numbers = self.packed(src, width, many)
+            large = src.varint()
+            check(1 <= large <= many, "patches")
+            gaps = self.integers(src, large, False, simple=True)
+            above = self.integers(src, large, False, simple=True)
+            at = -1
+            for gap, high in zip(gaps, above):
+                at += gap + 1
+                numbers[at] += high << width
+            if code == 9:
+                lanes = [wrap(lanes[0] + more) for more in numbers]
+            else:
+                for more in numbers:
+                    lanes.append(wrap(lanes[-1] + least + more))
         elif code == 7:
             width = src.number("B")
             check(width in (1, 2, 4, 8), "width")
@@ -386,7 +504,8 @@ def decode(chunk, known):
 
 def main(document, *paths):
     with open(document, encoding="utf-8") as file:
-        known = well_known(file.read())
+        text = file.read()
+    known = well_known(text), well_known_words(text)
     for path in paths:
         with open(path, "rb") as file:
             header, records = decode(file.read(), known)

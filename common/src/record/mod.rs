@@ -25,6 +25,7 @@ mod value;
 use std::sync::Arc;
 
 pub use baler_derive::Record;
+pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
     RecordColumn, Records, StringTable, Table, TypedRecords,

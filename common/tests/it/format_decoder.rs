@@ -9,12 +9,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use baler_common::container::{ChunkDecoder, DecodedChunk};
+use baler_common::container::{ChunkDecoder, Compression, DecodedChunk};
 use baler_common::record::{DynamicRecord, FieldType, Schema, Value};
 use serde_json::{Value as Json, json};
 
 use crate::arbitrary;
-use crate::native_chunks::varied;
+use crate::native_calls;
+use crate::native_chunks::{encode, header, varied};
 
 /// The header as the other decoder prints it.
 fn header_json(chunk: &DecodedChunk) -> Json {
@@ -148,4 +149,23 @@ fn varied_chunks_are_read_by_the_document() {
     chunks.retain(|chunk| can_be_read(chunk));
     assert!(chunks.len() >= 50, "{}", chunks.len());
     same_by_document(&chunks);
+}
+
+#[test]
+fn calls_are_read_by_the_document() {
+    let mut calls = native_calls::nested(3, 9, 3);
+    let whole: Vec<_> = calls.iter().map(native_calls::record).collect();
+    // Sessions that change within a trace, and calls that do not nest.
+    for (number, call) in (0..).zip(&mut calls) {
+        call.session = number % 3;
+        call.ess = i64::from(number * 7 % 5) - 1;
+        call.logged -= 1;
+    }
+    let wild: Vec<_> = calls.iter().map(native_calls::record).collect();
+    let chunks = whole.chunks(100).chain(wild.chunks(50));
+    let chunks = chunks.map(|records| {
+        let batch = arbitrary::batch(records);
+        encode(&batch, &header(1, 0), Compression::None)
+    });
+    same_by_document(&chunks.collect::<Vec<_>>());
 }

@@ -6,7 +6,8 @@ use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, Limits, NativeSerializer,
 };
 use baler_common::record::{
-    BatchBuilder, DynamicRecord, EnumType, Field, FieldType, RecordBatch, Role, Schema, Value,
+    BatchBuilder, Catalog, DynamicRecord, EnumType, Field, FieldType, RecordBatch, Role, Schema,
+    Value,
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
@@ -62,10 +63,13 @@ pub(crate) fn roundtrip(bytes: &[u8]) {
         1 => Compression::Lz4,
         _ => Compression::Zstd { level: 1 },
     };
-    let types = 1 + source.byte() % 3;
-    let schemas: Vec<_> = (0..types)
+    let types = source.byte();
+    let mut schemas: Vec<_> = (0..1 + types % 3)
         .map(|number| Arc::new(source.schema(&format!("t{number}"), 0)))
         .collect();
+    if types >= 128 {
+        schemas.extend(Catalog::kieker().get(CALL).cloned());
+    }
     let mut builder = BatchBuilder::new();
     let mut records = Vec::new();
     while !source.0.is_empty() && records.len() < 200 {
@@ -108,6 +112,21 @@ fn plain_header() -> ChunkHeader {
         sequence: 5,
     })
 }
+
+/// A type whose rows follow from one another.
+const CALL: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
+
+/// What some strings are made of.
+const WORDS: [&str; 8] = [
+    "public ",
+    "org.",
+    "shop.",
+    "Order17",
+    "find",
+    "(java.lang.String, int)",
+    "0123456789abcdef",
+    "\u{6f22}",
+];
 
 /// Takes schemas and values out of bytes; zeros when they end.
 struct Source<'a>(&'a [u8]);
@@ -208,8 +227,15 @@ impl Source<'_> {
                 Value::Char(char::from_u32(code).unwrap_or('?'))
             }
             FieldType::String => {
-                let bytes: Vec<u8> = (0..self.byte() % 12).map(|_| self.byte()).collect();
-                Value::from(String::from_utf8_lossy(&bytes).into_owned())
+                let kind = self.byte();
+                let bytes = (0..kind % 12).map(|_| self.byte());
+                if kind >= 128 {
+                    let word = |byte| WORDS.get(usize::from(byte) % WORDS.len());
+                    Value::from(bytes.filter_map(word).copied().collect::<String>())
+                } else {
+                    let bytes: Vec<u8> = bytes.collect();
+                    Value::from(String::from_utf8_lossy(&bytes).into_owned())
+                }
             }
             FieldType::Bytes => {
                 let bytes: Vec<u8> = (0..self.byte() % 12).map(|_| self.byte()).collect();

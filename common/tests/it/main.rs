@@ -17,6 +17,7 @@ mod format_document;
 mod fuzz_bodies;
 mod kieker_container;
 mod kieker_types;
+mod native_calls;
 mod native_chunks;
 mod native_corruption;
 #[cfg(all(feature = "lz4", feature = "zstd"))]

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 pub use builder::{BatchBuilder, PushError};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
+pub(crate) use string_index::StringKeys;
 pub use strings::StringTable;
 pub use typed::TypedRecords;
 

@@ -16,8 +16,7 @@ pub(super) struct StringIndex {
     /// A power of two of them, or none; at most half are in use.
     slots: Vec<Slot>,
     used: usize,
-    /// What no one who chooses strings knows: else some could be made that all have one hash.
-    secret: [u64; 2],
+    keys: StringKeys,
     /// By number of the interned string: the batch that has it, and its id there.
     interned: Vec<(u32, u32)>,
     /// By number of the interned string: what is known of it from any batch.
@@ -35,6 +34,30 @@ struct Known {
     hash: u64,
 }
 
+/// Makes keys of strings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StringKeys {
+    /// What no one who chooses strings knows: else some could be made that all have one key.
+    secret: [u64; 2],
+}
+
+impl Default for StringKeys {
+    fn default() -> Self {
+        // The standard library's keys are random for each process.
+        let state = RandomState::new();
+        Self {
+            secret: [0_u8, 1].map(|number| state.hash_one(number)),
+        }
+    }
+}
+
+impl StringKeys {
+    /// The key of a string.
+    pub(crate) fn of(&self, bytes: &[u8]) -> u64 {
+        hash(bytes, self.secret)
+    }
+}
+
 /// A place for a string.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
@@ -49,12 +72,10 @@ const FIRST_SLOTS: usize = 256;
 
 impl Default for StringIndex {
     fn default() -> Self {
-        // The standard library's keys are random for each process.
-        let state = RandomState::new();
         Self {
             slots: Vec::new(),
             used: 0,
-            secret: [0_u8, 1].map(|number| state.hash_one(number)),
+            keys: StringKeys::default(),
             interned: Vec::new(),
             texts: Vec::new(),
             batch: 1,
@@ -71,7 +92,7 @@ impl StringIndex {
     /// See [`PushError`].
     #[inline(never)]
     pub(super) fn id(&mut self, bytes: &[u8], table: &mut StringTable) -> Result<u32, PushError> {
-        let hash = hash(bytes, self.secret);
+        let hash = self.keys.of(bytes);
         match self.find(bytes, hash, table) {
             Ok(id) => Ok(id),
             Err(place) => {
@@ -112,7 +133,7 @@ impl StringIndex {
             Some(text) => (text, known.hash),
             None => {
                 let text = handle.text().ok_or(PushError::Malformed)?;
-                (text, hash(text.as_bytes(), self.secret))
+                (text, self.keys.of(text.as_bytes()))
             }
         };
         let id = match self.find(text.as_bytes(), hash, table) {
@@ -170,7 +191,7 @@ impl StringIndex {
         place: usize,
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
-        let id = table.push(string).ok_or(PushError::Full)?;
+        let id = table.push_with_key(string, hash).ok_or(PushError::Full)?;
         self.text_bytes = table.text_bytes();
         if let Some(slot) = self.slots.get_mut(place) {
             let next_id = id.checked_add(1).ok_or(PushError::Full)?;
@@ -209,7 +230,7 @@ impl StringIndex {
             let Some(string) = table.get(slot.next_id.wrapping_sub(1)) else {
                 continue;
             };
-            let mut place = lower_bits(hash(string.as_bytes(), self.secret), mask);
+            let mut place = lower_bits(self.keys.of(string.as_bytes()), mask);
             while let Some(at) = self.slots.get_mut(place) {
                 if at.next_id == 0 {
                     *at = slot;
@@ -350,7 +371,7 @@ mod tests {
 
     #[test]
     fn strings_that_differ_in_length_or_one_byte_differ_in_their_hash() {
-        let secret = StringIndex::default().secret;
+        let secret = StringKeys::default().secret;
         let strings: [&[u8]; 9] = [
             b"",
             &[0],

@@ -3,11 +3,21 @@
 use std::ops::Range;
 
 /// The strings of one batch; a string's id is its position.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct StringTable {
     text: String,
     ends: Vec<u32>,
+    /// What the strings are found by, as far as somebody knows it: one a string, or too few.
+    keys: Vec<u64>,
 }
+
+impl PartialEq for StringTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.ends == other.ends && self.text == other.text
+    }
+}
+
+impl Eq for StringTable {}
 
 impl StringTable {
     /// An empty table.
@@ -20,7 +30,25 @@ impl StringTable {
         Self {
             text: String::with_capacity(text_bytes),
             ends: Vec::with_capacity(strings),
+            keys: Vec::new(),
         }
+    }
+
+    /// The strings that end there in the text; `None` where a cut would split a character.
+    pub(crate) fn from_parts(text: String, ends: Vec<u32>) -> Option<Self> {
+        let mut before = 0;
+        for end in &ends {
+            let end = usize::try_from(*end).ok()?;
+            if end < before || !text.is_char_boundary(end) {
+                return None;
+            }
+            before = end;
+        }
+        (before == text.len()).then_some(Self {
+            text,
+            ends,
+            keys: Vec::new(),
+        })
     }
 
     /// How many strings it has.
@@ -73,6 +101,19 @@ impl StringTable {
         &self.ends
     }
 
+    /// What each string is found by: equal strings of one builder have equal keys, in all its
+    /// batches. `None` where nobody knows it.
+    pub(crate) fn keys(&self) -> Option<&[u64]> {
+        (self.keys.len() == self.ends.len()).then_some(self.keys.as_slice())
+    }
+
+    /// As [`Self::push`], of a string whose key is known.
+    pub(super) fn push_with_key(&mut self, string: &str, key: u64) -> Option<u32> {
+        let id = self.push(string)?;
+        self.keys.push(key);
+        Some(id)
+    }
+
     /// Appends a string without looking whether it is there; `None` beyond 4 GiB of text.
     pub fn push(&mut self, string: &str) -> Option<u32> {
         let id = u32::try_from(self.ends.len()).ok()?;
@@ -86,5 +127,6 @@ impl StringTable {
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+        self.keys.clear();
     }
 }

@@ -60,19 +60,7 @@ impl ColumnDecoder<'_> {
                 Column::F64(lanes.to_vec())
             }
             FieldType::Char => self.chars(cursor, count)?,
-            FieldType::String => {
-                let reading = "a column of strings";
-                let Some(largest) = to_u64(self.strings).checked_sub(1) else {
-                    return if count == 0 {
-                        Ok(Column::String(Vec::new()))
-                    } else {
-                        // No string can be named where there is none.
-                        let kind = DecodeErrorKind::Invalid { found: 0 };
-                        Err(cursor.error(reading, kind))
-                    };
-                };
-                Column::String(self.narrow(cursor, count, largest, reading)?)
-            }
+            FieldType::String => Column::String(self.string_ids(cursor, count)?),
             FieldType::Enum(enum_type) => {
                 let largest = to_u64(enum_type.variants().len()).saturating_sub(1);
                 Column::Enum(self.narrow(cursor, count, largest, "a column of variants")?)
@@ -92,6 +80,24 @@ impl ColumnDecoder<'_> {
                 Column::Record(RecordColumn { len: count, fields })
             }
         })
+    }
+
+    /// Positions in the string table.
+    pub(super) fn string_ids(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+    ) -> Result<Vec<u32>, DecodeError> {
+        let reading = "a column of strings";
+        match to_u64(self.strings).checked_sub(1) {
+            Some(largest) => self.narrow(cursor, count, largest, reading),
+            None if count == 0 => Ok(Vec::new()),
+            None => {
+                // No string can be named where there is none.
+                let kind = DecodeErrorKind::Invalid { found: 0 };
+                Err(cursor.error(reading, kind))
+            }
+        }
     }
 
     /// Values from 0 to `largest`, for a column whose values take `each` bytes in memory.

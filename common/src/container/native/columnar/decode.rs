@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::columns::ColumnDecoder;
 use super::ints::{IntDecoder, Scope, Sign};
-use super::{strings, types};
+use super::{calls, strings, types};
 use crate::container::cursor::Cursor;
 use crate::container::decoder::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
 use crate::container::native::formats::BodyContext;
 use crate::container::num::{to_u64, to_usize};
-use crate::record::{RecordBatch, Schema, Table};
+use crate::record::{Field, RecordBatch, Schema, Table};
 
 /// Decodes a body; nothing may follow it.
 pub(in crate::container::native) fn decode(
@@ -127,19 +127,38 @@ fn table(
     layout: &mut Layout,
 ) -> Result<Table, DecodeError> {
     let at = cursor.clone();
-    let rows = cursor.count(records, "the number of rows")?;
+    let mut rows = cursor.count(records, "the number of rows")?;
+    let calls = rows == 0 && types::is_well_known(&schema, calls::TYPE);
+    if calls {
+        let at = cursor.clone();
+        let number = cursor.u8("the layout")?;
+        if number != calls::LAYOUT {
+            let number = number.into();
+            let what = "layout";
+            return Err(at.error("the layout", DecodeErrorKind::Unknown { what, number }));
+        }
+        rows = cursor.count(records, "the number of rows")?;
+    }
     if rows == 0 {
         let kind = DecodeErrorKind::Invalid { found: 0 };
         return Err(at.error("the number of rows", kind));
     }
-    let mut columns = Vec::with_capacity(schema.fields().len());
-    for field in schema.fields() {
-        let start = cursor.offset();
-        let column = decoder.column(cursor, field.field_type(), rows, &columns)?;
-        columns.push(column);
-        let bytes = cursor.offset() - start;
-        note(decoder, layout, &schema, field.name(), bytes);
-    }
+    let columns = if calls {
+        calls::read(decoder, cursor, rows, |decoder, field, bytes| {
+            let field = schema.fields().get(field).map_or("", Field::name);
+            note(decoder, layout, &schema, field, bytes);
+        })?
+    } else {
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            let start = cursor.offset();
+            let column = decoder.column(cursor, field.field_type(), rows, &columns)?;
+            columns.push(column);
+            let bytes = cursor.offset() - start;
+            note(decoder, layout, &schema, field.name(), bytes);
+        }
+        columns
+    };
     let start = cursor.offset();
     let reading = "the timestamps";
     decoder

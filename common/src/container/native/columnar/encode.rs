@@ -1,7 +1,9 @@
 //! Batches to columnar bodies.
 
+use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
-use super::{BYTES_PLAIN, strings, types};
+use super::strings::StringEncoder;
+use super::{BYTES_PLAIN, types};
 use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
 use crate::container::varint;
@@ -12,6 +14,8 @@ use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 pub(in crate::container::native) struct Encoder {
     ints: IntEncoder,
     schemas: types::Written,
+    strings: StringEncoder,
+    calls: CallEncoder,
     /// The tables' positions once empty ones are left out.
     positions: Vec<u64>,
 }
@@ -30,7 +34,9 @@ impl Encoder {
         for (_, table) in types_of(batch) {
             self.schemas.write(table.schema(), out);
         }
-        strings::write(batch.strings(), &mut self.ints, out);
+        let strings = batch.strings();
+        self.strings
+            .write(strings, batch.len(), &mut self.ints, out);
         self.order(batch, out);
         for (_, table) in types_of(batch) {
             prefixed_by_length(out, |out| self.table(table, out));
@@ -67,6 +73,11 @@ impl Encoder {
     }
 
     fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
+        if self.schemas.number(table.schema()) == Some(calls::TYPE)
+            && self.calls.write(table, &mut self.ints, out)
+        {
+            return;
+        }
         varint::write(out, to_u64(table.len()));
         for column in table.columns() {
             self.column(column, out);

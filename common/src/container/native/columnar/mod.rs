@@ -7,8 +7,10 @@
 //! - `types`: schemas, in full or by the numbers of `well_known`.
 //! - `strings`: the string table.
 //! - `encode`, `decode`: bodies and their tables; `columns`: the columns of any type, read.
+//! - `calls`: tables of executions, whose rows follow from one another.
 //! - `ints`: how a column of integers is written; everything but text and bytes becomes one.
 
+mod calls;
 mod columns;
 mod decode;
 mod encode;

@@ -33,6 +33,8 @@ pub(super) struct Written {
     /// The bytes of all schemas, end to end, and where each ends.
     bytes: Vec<u8>,
     schemas: Vec<(Arc<Schema>, usize)>,
+    /// The number of each, if it is well-known.
+    numbers: Vec<Option<u64>>,
 }
 
 impl Written {
@@ -43,8 +45,9 @@ impl Written {
             if self.schemas.len() >= MOST_WRITTEN {
                 self.schemas.clear();
                 self.bytes.clear();
+                self.numbers.clear();
             }
-            write(schema, &mut self.bytes);
+            self.numbers.push(write(schema, &mut self.bytes));
             self.schemas.push((Arc::clone(schema), self.bytes.len()));
             self.schemas.len() - 1
         });
@@ -53,17 +56,28 @@ impl Written {
         let bytes = end(position).and_then(|end| self.bytes.get(start..end));
         out.extend_from_slice(bytes.unwrap_or_default());
     }
+
+    /// The number of a well-known type that was written.
+    pub(super) fn number(&self, schema: &Arc<Schema>) -> Option<u64> {
+        let known = self.schemas.iter().zip(&self.numbers);
+        let mut known = known.filter(|((known, _), _)| Arc::ptr_eq(known, schema));
+        *known.next()?.1
+    }
 }
 
-/// Appends a schema: by number if it is well-known, in full otherwise.
-fn write(schema: &Schema, out: &mut Vec<u8>) {
-    match well_known::number(schema) {
-        Some(number) => varint::write(out, number),
-        None => {
-            varint::write(out, INLINE);
-            write_schema(schema, out);
-        }
+/// Whether a type that was read is the well-known one with this number.
+pub(super) fn is_well_known(schema: &Arc<Schema>, number: u64) -> bool {
+    well_known::schema(number).is_some_and(|known| Arc::ptr_eq(known, schema))
+}
+
+/// Appends a schema: by number if it is well-known, in full otherwise. Returns the number.
+fn write(schema: &Schema, out: &mut Vec<u8>) -> Option<u64> {
+    let number = well_known::number(schema);
+    varint::write(out, number.unwrap_or(INLINE));
+    if number.is_none() {
+        write_schema(schema, out);
     }
+    number
 }
 
 fn write_schema(schema: &Schema, out: &mut Vec<u8>) {

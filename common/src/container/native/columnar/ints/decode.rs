@@ -1,7 +1,10 @@
 //! Columns of integers, read from any encoding.
 
 use super::simple::Simple;
-use super::{DICTIONARY, REFERENCE, RUN_LENGTH, Sign, TICKS, dictionary, runs};
+use super::{
+    DELTA_PATCHED, DICTIONARY, PATCHED, REFERENCE, RUN_LENGTH, Sign, TICKS, dictionary, patched,
+    runs,
+};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::ClockMapping;
@@ -173,6 +176,11 @@ impl<'a> IntDecoder<'a> {
             DICTIONARY => {
                 note("dictionary");
                 dictionary::read(payload, count, sign, lanes, trace, reading, charge)
+            }
+            PATCHED | DELTA_PATCHED => {
+                let delta = code == DELTA_PATCHED;
+                note(if delta { "delta patched" } else { "patched" });
+                patched::read(delta, payload, count, sign, lanes, trace, reading, charge)
             }
             REFERENCE => {
                 note("reference");

@@ -1,6 +1,6 @@
 //! Dictionary: the distinct lanes in order of appearance, and the position of each value in them.
 
-use super::bits::{Packer, packed_bytes, unpack, width};
+use super::bits::{Packer, packed_bytes, unpack_into, width};
 use super::narrow::Lane;
 use super::simple::read_part;
 use super::stats::{Stats, column_bytes};
@@ -171,13 +171,16 @@ pub(super) fn read(
     let entries = read_part(payload, entries, sign, trace, reading)?;
     let bits = width(to_u64(entries.len() - 1));
     let packed = payload.take(packed_bytes(count, bits), reading)?;
+    // Positions first, then what stands there.
+    let start = lanes.len();
+    unpack_into(lanes, packed, count, bits, |position| position);
     let mut beyond = None;
-    unpack(packed, count, bits, |position| {
-        match entries.get(to_usize(position)) {
-            Some(lane) => lanes.push(*lane),
-            None => beyond = Some(position),
+    for lane in lanes.iter_mut().skip(start) {
+        match entries.get(to_usize(*lane)) {
+            Some(entry) => *lane = *entry,
+            None => beyond = Some(*lane),
         }
-    });
+    }
     match beyond {
         Some(position) => Err(invalid(position)),
         None => payload.finish(reading),

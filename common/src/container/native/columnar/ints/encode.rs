@@ -2,6 +2,7 @@
 
 use super::dictionary::Dictionary;
 use super::narrow::{Lane, Narrowed, narrow};
+use super::patched::Patched;
 use super::runs::Runs;
 use super::simple::write_constant;
 use super::stats::{Stats, column_bytes};
@@ -21,6 +22,7 @@ pub(in crate::container::native) struct IntEncoder {
 #[derive(Debug, Default)]
 struct Search {
     runs: Runs,
+    patched: Patched,
     dictionary: Dictionary,
 }
 
@@ -75,8 +77,12 @@ impl Search {
             .find(lanes, stats)
             .filter(|bytes| *bytes < simple_bytes);
         let best = run_bytes.unwrap_or(simple_bytes);
+        let patched_bytes = self.patched.find(lanes, stats, best);
+        let best = patched_bytes.unwrap_or(best);
         if self.dictionary.find(lanes, stats, best).is_some() {
             self.dictionary.write(stats.sign, out);
+        } else if patched_bytes.is_some() {
+            self.patched.write(lanes, stats, out);
         } else if run_bytes.is_some() {
             self.runs.write(stats.sign, out);
         } else {

@@ -7,7 +7,7 @@
 //! - `stats`: one pass over the lanes, which yields the cheapest simple encoding; `sizes` and
 //!   `distinct`: what is counted only where it can matter.
 //! - `simple`: the encodings that are one stream: constant, fixed, packed, varint, and deltas.
-//! - `runs`, `dictionary`: the encodings that are made of simple ones.
+//! - `runs`, `dictionary`, `patched`: the encodings that are made of simple ones.
 //! - `encode`: takes the cheapest; `decode`: reads any.
 
 mod bits;
@@ -16,6 +16,7 @@ mod dictionary;
 mod distinct;
 mod encode;
 mod narrow;
+mod patched;
 mod runs;
 mod simple;
 mod sizes;
@@ -31,7 +32,7 @@ use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;
 use crate::container::varint;
 
-/// The numbers of the encodings. 0x09 to 0x3f are free for later ones, 0x40 and above are those of
+/// The numbers of the encodings. 0x0b to 0x3f are free for later ones, 0x40 and above are those of
 /// bytes.
 const CONSTANT: u8 = 0x00;
 const VARINT: u8 = 0x01;
@@ -42,6 +43,8 @@ const DELTA_VARINT: u8 = 0x05;
 const DELTA_PACKED: u8 = 0x06;
 const FIXED: u8 = 0x07;
 const REFERENCE: u8 = 0x08;
+const PATCHED: u8 = 0x09;
+const DELTA_PATCHED: u8 = 0x0a;
 
 /// The flag of the encoding byte that says that the values are ticks.
 const TICKS: u8 = 0x80;

@@ -1,7 +1,9 @@
 //! Encodings that are one stream of numbers.
 
-use super::bits::{Packer, packed_bytes, unpack, width};
+pub(super) use super::bits::unpack_into;
+use super::bits::{Packer, packed_bytes, width};
 use super::narrow::Lane;
+use super::patched::sum_up;
 use super::stats::Stats;
 use super::{CONSTANT, DELTA_PACKED, DELTA_VARINT, FIXED, PACKED, Sign, VARINT};
 use crate::container::cursor::Cursor;
@@ -159,20 +161,19 @@ impl Simple {
             Self::Packed => {
                 let smallest = sign.read(payload, reading)?;
                 let (packed, bits) = take_packed(payload, count, reading)?;
-                unpack(packed, count, bits, |above| {
-                    lanes.push(smallest.wrapping_add(above));
+                unpack_into(lanes, packed, count, bits, |above| {
+                    smallest.wrapping_add(above)
                 });
             }
             Self::DeltaPacked => {
-                let mut lane = sign.read(payload, reading)?;
-                lanes.push(lane);
+                lanes.push(sign.read(payload, reading)?);
                 let smallest = payload.signed(reading)?.cast_unsigned();
                 let count = count.saturating_sub(1);
                 let (packed, bits) = take_packed(payload, count, reading)?;
-                unpack(packed, count, bits, |above| {
-                    lane = lane.wrapping_add(smallest).wrapping_add(above);
-                    lanes.push(lane);
+                unpack_into(lanes, packed, count, bits, |above| {
+                    smallest.wrapping_add(above)
                 });
+                sum_up(lanes);
             }
             Self::Fixed => read_fixed(payload, count, sign, lanes, reading)?,
         }
@@ -200,7 +201,7 @@ fn write_fixed<const BYTES: usize>(lanes: impl ExactSizeIterator<Item = u64>, ou
 }
 
 /// A width, then so many numbers of it.
-fn take_packed<'a>(
+pub(super) fn take_packed<'a>(
     payload: &mut Cursor<'a>,
     count: usize,
     reading: &'static str,

@@ -1,0 +1,239 @@
+//! Packed numbers of which a few are larger than the others: what those have above the width is
+//! told apart ("patched frame of reference": Zukowski, Heman, Nes, Boncz, "Super-Scalar RAM-CPU
+//! Cache Compression", section 4).
+
+use super::bits::{Packer, packed_bytes, width};
+use super::narrow::Lane;
+use super::simple::{read_part, take_packed, unpack_into};
+use super::stats::{Stats, column_bytes};
+use super::{DELTA_PATCHED, PATCHED, Sign};
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::num::{to_u64, to_usize};
+use crate::container::varint;
+
+/// Fewer lanes are not worth it, nor are narrow ones.
+const LEAST_LANES: usize = 16;
+const LEAST_BITS: u32 = 6;
+
+/// The large numbers of a column; keeps its memory from column to column.
+#[derive(Debug, Default)]
+pub(super) struct Patched {
+    /// Whether differences to the lane before are packed.
+    delta: bool,
+    bits: u32,
+    payload_bytes: usize,
+    /// How many numbers there are between a large one and the one before.
+    gaps: Vec<u64>,
+    /// What large numbers have above the width.
+    above: Vec<u64>,
+}
+
+impl Patched {
+    /// Finds the width, if it makes the column shorter than `best` bytes; returns how many bytes
+    /// the column would have.
+    pub(super) fn find<L: Lane>(
+        &mut self,
+        lanes: &[L],
+        stats: &Stats,
+        best: usize,
+    ) -> Option<usize> {
+        let (plain_bits, delta_bits) = (width(stats.range), width(stats.delta_range));
+        let widest = plain_bits.min(delta_bits);
+        if stats.count < LEAST_LANES || widest < LEAST_BITS {
+            return None;
+        }
+        self.delta = delta_bits < plain_bits;
+        let mut counts = [0_u32; 65];
+        self.each(lanes, stats, |number| {
+            if let Some(count) = counts.get_mut(to_usize(width(number).into())) {
+                *count = count.wrapping_add(1);
+            }
+        });
+        self.bits = cheapest(&counts, widest)?;
+        let bits = self.bits;
+        let (mut gaps, mut above) = (
+            std::mem::take(&mut self.gaps),
+            std::mem::take(&mut self.above),
+        );
+        gaps.clear();
+        above.clear();
+        let mut gap = 0;
+        self.each(lanes, stats, |number| {
+            let high = number >> bits;
+            if high == 0 {
+                gap += 1;
+            } else {
+                gaps.push(gap);
+                above.push(high);
+                gap = 0;
+            }
+        });
+        (self.gaps, self.above) = (gaps, above);
+        let numbers = stats.count - usize::from(self.delta);
+        let start = if self.delta {
+            stats.first
+        } else {
+            stats.smallest
+        };
+        let step = varint::size(varint::zigzag(stats.smallest_delta));
+        self.payload_bytes = varint::size(stats.sign.code(start))
+            + if self.delta { step } else { 0 }
+            + 1
+            + packed_bytes(numbers, bits)
+            + varint::size(to_u64(self.gaps.len()))
+            + Stats::of(&self.gaps, Sign::Unsigned).cheapest_column()
+            + Stats::of(&self.above, Sign::Unsigned).cheapest_column();
+        let bytes = column_bytes(self.payload_bytes);
+        (bytes < best).then_some(bytes)
+    }
+
+    /// Hands what is packed to `take`: how far lanes, or their differences, are above the least.
+    fn each<L: Lane>(&self, lanes: &[L], stats: &Stats, mut take: impl FnMut(u64)) {
+        let wide = |lane: &L| lane.wide(stats.first);
+        if self.delta {
+            let smallest = stats.smallest_delta.cast_unsigned();
+            for (before, lane) in lanes.iter().zip(lanes.iter().skip(1)) {
+                take(wide(lane).wrapping_sub(wide(before)).wrapping_sub(smallest));
+            }
+        } else {
+            lanes
+                .iter()
+                .for_each(|lane| take(wide(lane).wrapping_sub(stats.smallest)));
+        }
+    }
+
+    /// Appends the column that was found last.
+    pub(super) fn write<L: Lane>(&self, lanes: &[L], stats: &Stats, out: &mut Vec<u8>) {
+        out.push(if self.delta { DELTA_PATCHED } else { PATCHED });
+        varint::write(out, to_u64(self.payload_bytes));
+        let start = out.len();
+        let mask = u64::MAX >> (64 - self.bits);
+        let wide = |lane: &L| lane.wide(stats.first);
+        if self.delta {
+            stats.sign.write(stats.first, out);
+            varint::write_signed(out, stats.smallest_delta);
+        } else {
+            stats.sign.write(stats.smallest, out);
+        }
+        out.extend(u8::try_from(self.bits));
+        if self.delta {
+            let smallest = stats.smallest_delta.cast_unsigned();
+            let low = |(before, lane): (&L, &L)| {
+                wide(lane).wrapping_sub(wide(before)).wrapping_sub(smallest) & mask
+            };
+            let behind = lanes.get(1..).unwrap_or_default();
+            let before = lanes.get(..behind.len()).unwrap_or_default();
+            let (fours_before, rest_before) = before.as_chunks::<4>();
+            let (fours, rest) = behind.as_chunks::<4>();
+            let fours = fours_before.iter().zip(fours);
+            let fours =
+                fours.map(|([a, b, c, d], [e, f, g, h])| [(a, e), (b, f), (c, g), (d, h)].map(low));
+            let rest = rest_before.iter().zip(rest).map(low);
+            Packer::new(behind.len(), self.bits, out).add(fours, rest);
+        } else {
+            let low = |lane: &L| wide(lane).wrapping_sub(stats.smallest) & mask;
+            let (fours, rest) = lanes.as_chunks::<4>();
+            let fours = fours.iter().map(|four| four.each_ref().map(low));
+            Packer::new(lanes.len(), self.bits, out).add(fours, rest.iter().map(low));
+        }
+        varint::write(out, to_u64(self.gaps.len()));
+        for part in [&self.gaps, &self.above] {
+            let stats = Stats::of(part, Sign::Unsigned);
+            stats.cheapest().0.write(part, &stats, out);
+        }
+        debug_assert_eq!(
+            out.len() - start,
+            self.payload_bytes,
+            "the length was foretold"
+        );
+    }
+}
+
+/// The width at which numbers of so many bits take the fewest, if it leaves some above it.
+fn cheapest(counts: &[u32; 65], widest: u32) -> Option<u32> {
+    let total: u64 = counts.iter().copied().map(u64::from).sum();
+    let mut best = (total * u64::from(widest), widest);
+    let mut above = 0_u64;
+    // From the widest down; those that are counted are above the width.
+    for bits in (1..widest).rev() {
+        let count = counts.get(to_usize(u64::from(bits) + 1));
+        above += u64::from(count.copied().unwrap_or(0));
+        if above * 4 > total {
+            break;
+        }
+        let gap_bits = u64::from(width(total.checked_div(above).unwrap_or(0))) + 2;
+        let patch_bits = above * (u64::from(widest - bits) + gap_bits);
+        // Both columns of what is above have their own beginnings.
+        let cost = total * u64::from(bits) + patch_bits + 8 * 9;
+        if above > 0 && cost < best.0 {
+            best = (cost, bits);
+        }
+    }
+    (best.1 < widest).then_some(best.1)
+}
+
+/// Reads the payload; `charge` is told how many lanes it needs beside those of the column.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "as the other encodings, and whether it is of differences"
+)]
+pub(super) fn read(
+    delta: bool,
+    payload: &mut Cursor<'_>,
+    count: usize,
+    sign: Sign,
+    lanes: &mut Vec<u64>,
+    trace: &mut Option<Vec<&'static str>>,
+    reading: &'static str,
+    charge: impl FnOnce(usize) -> Result<(), DecodeErrorKind>,
+) -> Result<(), DecodeError> {
+    let start = sign.read(payload, reading)?;
+    let smallest = if delta {
+        payload.signed(reading)?.cast_unsigned()
+    } else {
+        start
+    };
+    let numbers = if delta {
+        count.saturating_sub(1)
+    } else {
+        count
+    };
+    let (packed, bits) = take_packed(payload, numbers, reading)?;
+    if delta {
+        lanes.push(start);
+    }
+    unpack_into(lanes, packed, numbers, bits, |above| {
+        smallest.wrapping_add(above)
+    });
+    let at = payload.clone();
+    let large = payload.count(numbers, reading)?;
+    charge(large.saturating_mul(2)).map_err(|kind| at.error(reading, kind))?;
+    if large == 0 {
+        let kind = DecodeErrorKind::Invalid { found: 0 };
+        return Err(at.error(reading, kind));
+    }
+    let gaps = read_part(payload, large, Sign::Unsigned, trace, reading)?;
+    let above = read_part(payload, large, Sign::Unsigned, trace, reading)?;
+    let mut next = lanes.iter_mut().skip(usize::from(delta));
+    for (gap, above) in gaps.into_iter().zip(above) {
+        let lane = next.nth(to_usize(gap)).ok_or_else(|| {
+            let kind = DecodeErrorKind::Invalid { found: gap };
+            at.error(reading, kind)
+        })?;
+        *lane = lane.wrapping_add(above.checked_shl(bits).unwrap_or(0));
+    }
+    if delta {
+        sum_up(lanes);
+    }
+    payload.finish(reading)
+}
+
+/// Turns differences into what they add up to.
+pub(super) fn sum_up(lanes: &mut [u64]) {
+    let mut sum = 0_u64;
+    for lane in lanes {
+        sum = sum.wrapping_add(*lane);
+        *lane = sum;
+    }
+}
