@@ -19,7 +19,8 @@ fn large(number: u64, bytes: usize) -> Beat {
         noise = noise
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        record.text.push_str(&format!("{noise:016x}"));
+        // Digits in lower case would be packed.
+        record.text.push_str(&format!("{noise:016X}"));
     }
     record
 }
