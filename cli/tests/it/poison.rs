@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,24 +22,26 @@ use bytes::Bytes;
 
 use crate::support::{Background, Receiver, file_uri, read_json};
 
-const CHUNKS: u64 = 4_000;
 const RECORDS: u32 = 50;
+
+/// A figure of the measurement that these tests are with `BALER_POISON_CHUNKS` (a round; default
+/// 4,000) and `BALER_POISON_PAIRS` (of rounds without and with poison; default 1).
+fn figure(name: &str, default: u64) -> u64 {
+    let told = std::env::var(name).ok();
+    told.map_or(default, |text| text.parse().unwrap())
+}
 
 /// Every thousandth chunk is poison, in the middle of its thousand.
 fn is_poison(sequence: u64) -> bool {
     sequence % 1_000 == 500
 }
 
-fn good_records(poisoned: bool) -> u64 {
-    let poison = (0..CHUNKS).filter(|it| poisoned && is_poison(*it)).count() as u64;
-    (CHUNKS - poison) * u64::from(RECORDS)
-}
-
-/// The kinds in turn: random bytes, a torn chunk, one with a flipped bit, a foreign message.
-fn poison(kind: u64, good: &[u8]) -> Vec<u8> {
-    match kind {
+/// The kinds in turn: random bytes, a torn chunk, one with a flipped bit, a foreign message. No two
+/// are alike.
+fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
+    match sequence / 1_000 % 4 {
         0 => {
-            let mut state = 0x2545_f491_4f6c_dd1d_u64;
+            let mut state = 0x2545_f491_4f6c_dd1d_u64 ^ sequence;
             let random = |_| {
                 state ^= state << 13;
                 state ^= state >> 7;
@@ -54,59 +57,100 @@ fn poison(kind: u64, good: &[u8]) -> Vec<u8> {
             flipped[middle] ^= 0x10;
             flipped
         }
-        _ => br#"{"event": "of somebody else", "level": "info"}"#.to_vec(),
+        _ => format!(r#"{{"event": "{sequence} of somebody else", "level": "info"}}"#).into_bytes(),
     }
 }
 
-/// All chunks, and the poison among them.
-fn chunks(poisoned: bool) -> (Vec<Chunk>, BTreeSet<Vec<u8>>) {
-    let schema = Schema::new("t", vec![Field::new("number", FieldType::I64)]).unwrap();
-    let schema = std::sync::Arc::new(schema);
-    let mut serializer = NativeSerializer::new(Compression::None).unwrap();
-    let mut put_aside = BTreeSet::new();
-    let chunk = |sequence: u64| {
-        let identity = ChunkIdentity {
-            producer: ProducerId::new(9),
-            epoch: Epoch {
-                start_unix_ns: 1,
-                random: 1,
-            },
-            lane: 0,
-            sequence,
+/// What a round sends.
+struct Load {
+    chunks: Vec<Chunk>,
+    poison: BTreeSet<Vec<u8>>,
+}
+
+impl Load {
+    /// All chunks, none of them poison.
+    fn good() -> Self {
+        let schema = Schema::new("t", vec![Field::new("number", FieldType::I64)]).unwrap();
+        let schema = std::sync::Arc::new(schema);
+        let mut serializer = NativeSerializer::new(Compression::None).unwrap();
+        let chunk = |sequence: u64| {
+            let identity = ChunkIdentity {
+                producer: ProducerId::new(9),
+                epoch: Epoch {
+                    start_unix_ns: 1,
+                    random: 1,
+                },
+                lane: 0,
+                sequence,
+            };
+            let mut batch = BatchBuilder::new();
+            for record in 0..i64::from(RECORDS) {
+                let number = i64::try_from(sequence).unwrap() * 1_000 + record;
+                let value = vec![Value::Signed(number)];
+                let record = DynamicRecord::new(schema.clone(), Some(number), value).unwrap();
+                batch.push_dynamic(&record).unwrap();
+            }
+            let mut bytes = Vec::new();
+            serializer
+                .serialize(&batch.take(), &ChunkHeader::new(identity), &mut bytes)
+                .unwrap();
+            Chunk {
+                ticket: sequence,
+                meta: ChunkMeta {
+                    container: ContainerKind::Native,
+                    records: RECORDS,
+                    identity,
+                },
+                bytes: Bytes::from(bytes),
+            }
         };
-        let mut batch = BatchBuilder::new();
-        for record in 0..i64::from(RECORDS) {
-            let number = i64::try_from(sequence).unwrap() * 1_000 + record;
-            let value = vec![Value::Signed(number)];
-            let record = DynamicRecord::new(schema.clone(), Some(number), value).unwrap();
-            batch.push_dynamic(&record).unwrap();
+        let chunks = (0..figure("BALER_POISON_CHUNKS", 4_000)).map(chunk);
+        Self {
+            chunks: chunks.collect(),
+            poison: BTreeSet::new(),
         }
-        let mut bytes = Vec::new();
-        serializer
-            .serialize(&batch.take(), &ChunkHeader::new(identity), &mut bytes)
-            .unwrap();
-        if poisoned && is_poison(sequence) {
-            bytes = poison(sequence / 1_000, &bytes);
-            put_aside.insert(bytes.clone());
+    }
+
+    /// The same with one poison chunk in a thousand.
+    fn poisoned(&self) -> Self {
+        let mut chunks = self.chunks.clone();
+        let mut all = BTreeSet::new();
+        for chunk in chunks.iter_mut().filter(|it| is_poison(it.ticket)) {
+            let bytes = poison(chunk.ticket, &chunk.bytes);
+            chunk.bytes = Bytes::from(bytes.clone());
+            assert!(all.insert(bytes), "two poison chunks are alike");
         }
-        Chunk {
-            ticket: sequence,
-            meta: ChunkMeta {
-                container: ContainerKind::Native,
-                records: RECORDS,
-                identity,
-            },
-            bytes: Bytes::from(bytes),
+        Self {
+            chunks,
+            poison: all,
         }
-    };
-    let chunks = (0..CHUNKS).map(chunk).collect();
-    (chunks, put_aside)
+    }
+
+    /// The records in chunks that are well.
+    fn records(&self) -> u64 {
+        (self.chunks.len() - self.poison.len()) as u64 * u64::from(RECORDS)
+    }
+
+    /// What the receiver's exit code is: data was put into quarantine, or not.
+    fn exit_code(&self) -> i32 {
+        if self.poison.is_empty() { 0 } else { 65 }
+    }
+
+    /// Everything that is well was written, everything else put aside.
+    fn check(&self, output: &Path, quarantine: &Path, endpoint: &str) {
+        let lines = BufReader::new(fs::File::open(output).unwrap()).lines();
+        assert_eq!(lines.map(Result::unwrap).count() as u64, self.records());
+        if !self.poison.is_empty() {
+            check_quarantine(quarantine, &self.poison, endpoint);
+        }
+    }
 }
 
 fn send(writer: Box<dyn ChunkWriter>, chunks: Vec<Chunk>) {
+    let patience = PATIENCE * 4 + Duration::from_millis(chunks.len() as u64);
     let mut pump = Pump::open(writer);
     pump.push(chunks);
-    let by = Instant::now() + PATIENCE * 4;
+    let by = Instant::now() + patience;
     while !pump.is_done() {
         assert!(Instant::now() < by, "{pump:?}");
         pump.step();
@@ -141,84 +185,44 @@ fn check_quarantine(folder: &Path, poison: &BTreeSet<Vec<u8>>, endpoint: &str) {
     assert_eq!(&kept, poison);
 }
 
-/// Sends and receives; checks what was put aside; how long it took from the first chunk on.
+/// Sends and receives; checks what came and what was put aside; how long it took from the first
+/// chunk on.
 fn round(
-    folder: &Path,
-    poisoned: bool,
+    load: &Load,
     from: &str,
     endpoint: &str,
     writer: impl FnOnce(&str) -> Box<dyn ChunkWriter>,
 ) -> Duration {
-    let (chunks, poison) = chunks(poisoned);
-    let quarantine = folder.join("quarantine");
-    let count = good_records(poisoned).to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let quarantine = folder.path().join("quarantine");
+    let count = load.records().to_string();
     let flags = [
         "--quarantine",
         quarantine.to_str().unwrap(),
         "--count",
         &count,
     ];
-    let receiver = Receiver::at(from, folder, &flags);
+    let receiver = Receiver::at(from, folder.path(), &flags);
+    let chunks = load.chunks.clone();
     let started = Instant::now();
     let sending = std::thread::scope(|scope| {
         let writer = writer(&receiver.uri);
         let sender = scope.spawn(|| send(writer, chunks));
         let (status, _, stderr) = receiver.process.end();
-        // Data was put into quarantine: the exit code says so.
-        assert_eq!(
-            status.code(),
-            Some(if poisoned { 65 } else { 0 }),
-            "{stderr}"
-        );
+        assert_eq!(status.code(), Some(load.exit_code()), "{stderr}");
         let took = started.elapsed();
         sender.join().map(|()| took)
     });
-    let records = fs::read_to_string(receiver.output).unwrap();
-    assert_eq!(records.lines().count() as u64, good_records(poisoned));
-    if poisoned {
-        check_quarantine(&quarantine, &poison, endpoint);
-    }
+    load.check(&receiver.output, &quarantine, endpoint);
     sending.unwrap()
 }
 
-/// Both rounds, and what poison costs.
-fn compare(medium: &str, from: &str, writer: impl Fn(&str) -> Box<dyn ChunkWriter>) {
-    let took = [false, true].map(|poisoned| {
-        let folder = tempfile::tempdir().unwrap();
-        round(folder.path(), poisoned, from, medium, &writer)
-    });
-    let rate = |poisoned: bool, took: Duration| good_records(poisoned) as f64 / took.as_secs_f64();
-    let (without, with) = (rate(false, took[0]), rate(true, took[1]));
-    println!(
-        "{medium}: {without:.0} records/s without poison, {with:.0} with one chunk in a thousand: {:.2}",
-        with / without
-    );
-}
-
-#[test]
-fn poison_over_tcp_is_put_aside_byte_for_byte() {
-    compare("tcp:", "tcp://127.0.0.1:0", |uri| {
-        let uri = Uri::parse(uri).unwrap();
-        Box::new(TcpWriter::new(TcpConfig::from_uri(uri).unwrap()))
-    });
-}
-
-#[cfg(feature = "kafka")]
-#[test]
-fn poison_in_a_topic_is_put_aside_byte_for_byte() {
-    use baler_connector_kafka::{KafkaConfig, KafkaWriter};
-
-    compare("kafka", "kafka+mock:records?partitions=1", |uri| {
-        let uri = uri.replace("tcp://", "kafka://") + "/records";
-        let config = KafkaConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
-        Box::new(KafkaWriter::new(config))
-    });
-}
-
-/// A receiver that ends by itself when nothing comes, its quarantine and its records.
-fn receive_until_idle(from: &str, folder: &Path, poisoned: bool) -> Duration {
-    let (quarantine, output) = (folder.join("quarantine"), folder.join("records.jsonl"));
-    let count = good_records(poisoned).to_string();
+/// A receiver of what is stored, which ends when it has everything; how long it took.
+fn receive_stored(load: &Load, from: &str, endpoint: &str) -> Duration {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (quarantine, output) = (path("quarantine"), path("records.jsonl"));
+    let count = load.records().to_string();
     let started = Instant::now();
     let receiver = Background::start(&[
         "receive",
@@ -235,47 +239,87 @@ fn receive_until_idle(from: &str, folder: &Path, poisoned: bool) -> Duration {
     ]);
     let (status, _, stderr) = receiver.end();
     let took = started.elapsed();
-    assert_eq!(
-        status.code(),
-        Some(if poisoned { 65 } else { 0 }),
-        "{stderr}"
-    );
-    let records = fs::read_to_string(output).unwrap();
-    assert_eq!(records.lines().count() as u64, good_records(poisoned));
+    assert_eq!(status.code(), Some(load.exit_code()), "{stderr}");
+    load.check(&output, &quarantine, endpoint);
     took
 }
 
-/// Stored first, received then.
-fn compare_stored(
-    medium: &str,
-    uri: impl Fn(bool) -> String,
-    writer: impl Fn(Uri) -> Box<dyn ChunkWriter>,
-) {
-    let took = [false, true].map(|poisoned| {
-        let folder = tempfile::tempdir().unwrap();
-        let uri = uri(poisoned);
-        let (chunks, poison) = chunks(poisoned);
-        send(writer(Uri::parse(&uri).unwrap()), chunks);
-        let took = receive_until_idle(&uri, folder.path(), poisoned);
-        if poisoned {
-            check_quarantine(&folder.path().join("quarantine"), &poison, medium);
-        }
-        took
-    });
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// Rounds without and with poison in turn, each pair the other way round than the one before it,
+/// and what poison costs.
+fn compare(medium: &str, mut round: impl FnMut(u64, &Load) -> Duration) {
+    let good = Load::good();
+    let poisoned = good.poisoned();
+    let mut pairs = Vec::new();
+    for pair in 0..figure("BALER_POISON_PAIRS", 1) {
+        let mut rate = |load: &Load| {
+            let took = round(pair, load).as_secs_f64();
+            (load.records() as f64 / took, took)
+        };
+        let (without, with) = if pair % 2 == 0 {
+            let without = rate(&good);
+            (without, rate(&poisoned))
+        } else {
+            let with = rate(&poisoned);
+            (rate(&good), with)
+        };
+        println!(
+            "{medium} {:.0} records/s without poison ({:.1} s), {:.0} with one chunk in a thousand \
+             ({:.1} s): {:.3}",
+            without.0,
+            without.1,
+            with.0,
+            with.1,
+            with.0 / without.0
+        );
+        pairs.push((without.0, with.0));
+    }
     println!(
-        "{medium} {:.3} s without poison, {:.3} s with one chunk in a thousand",
-        took[0].as_secs_f64(),
-        took[1].as_secs_f64()
+        "{medium} median of {} pairs of {} chunks: {:.0} without, {:.0} with, ratio {:.3}",
+        pairs.len(),
+        good.chunks.len(),
+        median(pairs.iter().map(|(without, _)| *without).collect()),
+        median(pairs.iter().map(|(_, with)| *with).collect()),
+        median(pairs.iter().map(|(without, with)| with / without).collect())
     );
 }
 
 #[test]
+fn poison_over_tcp_is_put_aside_byte_for_byte() {
+    compare("tcp:", |_, load| {
+        round(load, "tcp://127.0.0.1:0", "tcp:", |uri| {
+            let uri = Uri::parse(uri).unwrap();
+            Box::new(TcpWriter::new(TcpConfig::from_uri(uri).unwrap()))
+        })
+    });
+}
+
+#[cfg(feature = "kafka")]
+#[test]
+fn poison_in_a_topic_is_put_aside_byte_for_byte() {
+    use baler_connector_kafka::{KafkaConfig, KafkaWriter};
+
+    compare("kafka:", |_, load| {
+        round(load, "kafka+mock:records?partitions=1", "kafka", |uri| {
+            let uri = uri.replace("tcp://", "kafka://") + "/records";
+            let config = KafkaConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
+            Box::new(KafkaWriter::new(config))
+        })
+    });
+}
+
+#[test]
 fn poison_in_a_folder_is_put_aside_byte_for_byte() {
-    let folder = tempfile::tempdir().unwrap();
-    let uri = |poisoned: bool| file_uri(&folder.path().join(poisoned.to_string()));
-    compare_stored("file:", uri, |uri| {
-        let config = FileWriterConfig::from_uri(uri).unwrap();
-        Box::new(FileWriter::new(config))
+    compare("file:", |_, load| {
+        let folder = tempfile::tempdir().unwrap();
+        let uri = file_uri(folder.path());
+        let config = FileWriterConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
+        send(Box::new(FileWriter::new(config)), load.chunks.clone());
+        receive_stored(load, &uri, "file:")
     });
 }
 
@@ -285,8 +329,10 @@ fn poison_in_a_queue_is_put_aside_byte_for_byte() {
     use baler_connector_amqp::{AmqpConfig, AmqpWriter};
 
     let node = RabbitMqNode::start().unwrap();
-    let uri = |poisoned: bool| node.uri(&format!("?queue=poison-{poisoned}"));
-    compare_stored("amqp:", uri, |uri| {
-        Box::new(AmqpWriter::new(AmqpConfig::from_uri(uri).unwrap()))
+    compare("amqp:", |pair, load| {
+        let uri = node.uri(&format!("?queue=poison-{pair}-{}", load.poison.len()));
+        let config = AmqpConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
+        send(Box::new(AmqpWriter::new(config)), load.chunks.clone());
+        receive_stored(load, &uri, "amqp:")
     });
 }
