@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use baler_analysis::filters::{Count, Tee};
-use baler_analysis::quarantine::Folder;
 use baler_analysis::{AnalysisError, Parcel, Source, Stage, Stop};
 use baler_common::container::{ChunkHeader, ChunkSerializer, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, Record};
@@ -24,7 +23,7 @@ use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, ContainerKind, Epoch, ProducerId,
 };
 use baler_connector_file::{
-    ConsumerName, FileReader, FileReaderConfig, FileWriter, FileWriterConfig,
+    ConsumerName, FileReader, FileReaderConfig, FileWriter, FileWriterConfig, QuarantineFolder,
 };
 
 /// What the producer tells. A consumer needs only the fields that it uses.
@@ -84,8 +83,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = FileReaderConfig::new(&folder);
     config.consumer = Some("audit".parse::<ConsumerName>()?);
     let reader = FileReader::open(config)?;
-    let mut source =
-        Source::new(Box::new(reader)).with_quarantine(Folder::new(folder.join("quarantine")));
+    let mut source = Source::new(Box::new(reader))
+        .with_quarantine(QuarantineFolder::new(folder.join("quarantine")));
     let (count, counts) = Count::new();
     let mut stages = Tee::new().branch(PrintLargeOrders).branch(count);
     source.run(&mut stages, Stop::default(), |_| true)?;

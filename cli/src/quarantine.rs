@@ -4,7 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use baler_analysis::quarantine::{Folder, MediumQuarantine, Poison, Quarantine};
+use baler_analysis::quarantine::{MediumQuarantine, Poison, Quarantine};
+use baler_connector_file::QuarantineFolder;
 
 use crate::args::QuarantineArgs;
 use crate::endpoint;
@@ -38,7 +39,7 @@ pub(crate) fn optional(
         let writer = endpoint::writer(place)?.writer;
         Box::new(MediumQuarantine::new(writer).with_patience(patience))
     } else {
-        let mut folder = Folder::new(place);
+        let mut folder = QuarantineFolder::new(place);
         if let Some(bytes) = args.quarantine_bytes {
             folder = folder.limited_to(u64::try_from(bytes.get()).unwrap_or(u64::MAX));
         }
@@ -52,5 +53,10 @@ impl Quarantine for SharedQuarantine {
     fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
         let mut quarantine = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         quarantine.put_aside(poison)
+    }
+
+    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
+        let mut quarantine = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        quarantine.put_group_aside(group)
     }
 }

@@ -1,5 +1,6 @@
 //! A quarantine in a topic, a queue, or whatever else has a writer.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher as _;
@@ -23,7 +24,7 @@ const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Sends each chunk as a record of type [`Quarantined`], in a native chunk of its own, and returns
-/// when the medium has confirmed it.
+/// when the medium has confirmed it; a group is sent without waiting for each.
 ///
 /// While the medium is away it waits, and tries again with pauses, for its patience at most.
 /// A chunk whose record is above the medium's limit cannot be kept there.
@@ -76,11 +77,62 @@ impl MediumQuarantine {
         }
     }
 
-    /// Sets how long one chunk may take until it is confirmed; default 30 s.
+    /// Sets how long a chunk, or a group, may take until it is confirmed; default 30 s.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
+    }
+
+    /// Hands poison to the outbox; its ticket.
+    fn send(&mut self, poison: Poison<'_>) -> io::Result<u64> {
+        let chunk = self.wrap(poison)?;
+        let ticket = chunk.ticket;
+        self.next.sequence = ticket.saturating_add(1);
+        let Some(outbox) = &mut self.outbox else {
+            return Err(io::Error::other("the quarantine is closed"));
+        };
+        outbox.push(chunk, Instant::now());
+        Ok(ticket)
+    }
+
+    /// Waits for fates and notes them; false when the time is over.
+    fn drive(
+        &mut self,
+        open: &mut BTreeMap<u64, usize>,
+        results: &mut [Option<io::Result<()>>],
+        by: Instant,
+    ) -> bool {
+        let Some(outbox) = &mut self.outbox else {
+            return false;
+        };
+        let mut fates = Vec::new();
+        let now = Instant::now();
+        let wake_up = outbox.drive(now, Some(by), &mut fates);
+        // An earlier chunk that was given up here may be confirmed only now: nobody asks for it.
+        let before = open.len();
+        for fate in fates {
+            let place = open.remove(&fate.chunk.ticket);
+            if let Some(result) = place.and_then(|place| results.get_mut(place)) {
+                *result = Some(concluded(fate.end));
+            }
+        }
+        if open.len() == before {
+            if now >= by {
+                return false;
+            }
+            self.bell
+                .wait(wake_up.map_or(by, |wake_up| wake_up.min(by)));
+        }
+        true
+    }
+
+    fn late(&self) -> io::Error {
+        let stats = self.outbox.as_ref().map(Outbox::stats);
+        let why = stats.and_then(|stats| Some(stats.last_error?.to_string()));
+        let why = why.unwrap_or_else(|| "it does not confirm".to_owned());
+        let message = format!("not confirmed within {:?}: {why}", self.patience);
+        io::Error::new(io::ErrorKind::TimedOut, message)
     }
 
     /// The poison in a chunk of its own.
@@ -107,33 +159,33 @@ impl MediumQuarantine {
 
 impl Quarantine for MediumQuarantine {
     fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        let chunk = self.wrap(poison)?;
-        let ticket = chunk.ticket;
-        self.next.sequence = ticket.saturating_add(1);
+        self.put_group_aside(&[poison]).into_iter().collect()
+    }
+
+    /// The medium may confirm all of them at once; the group has the patience of one.
+    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
         let by = Instant::now() + self.patience;
-        let Some(outbox) = &mut self.outbox else {
-            return Err(io::Error::other("the quarantine is closed"));
-        };
-        outbox.push(chunk, Instant::now());
-        let mut fates = Vec::new();
-        loop {
-            let now = Instant::now();
-            let wake_up = outbox.drive(now, Some(by), &mut fates);
-            // An earlier chunk that was given up here may be confirmed only now.
-            let fate = fates.drain(..).find(|fate| fate.chunk.ticket == ticket);
-            if let Some(fate) = fate {
-                return concluded(fate.end);
+        let mut results: Vec<Option<io::Result<()>>> = Vec::new();
+        // What waits for its fate: its ticket, and its place in the results.
+        let mut open = BTreeMap::new();
+        for poison in group {
+            while !open.is_empty() && self.outbox.as_ref().is_some_and(|it| !it.has_room()) {
+                if !self.drive(&mut open, &mut results, by) {
+                    break;
+                }
             }
-            if now >= by {
-                let stats = outbox.stats();
-                let why = stats.last_error.map(|error| error.to_string());
-                let why = why.unwrap_or_else(|| "it does not confirm".to_owned());
-                let message = format!("not confirmed within {:?}: {why}", self.patience);
-                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-            }
-            self.bell
-                .wait(wake_up.map_or(by, |wake_up| wake_up.min(by)));
+            results.push(match self.send(*poison) {
+                Ok(ticket) => {
+                    open.insert(ticket, results.len());
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            });
         }
+        while !open.is_empty() && self.drive(&mut open, &mut results, by) {}
+        let late = || Err(self.late());
+        let results = results.into_iter();
+        results.map(|it| it.unwrap_or_else(late)).collect()
     }
 }
 
@@ -215,7 +267,11 @@ mod tests {
         quarantine.put_aside(Poison {
             bytes,
             origin: &origin(),
-            identity: Some(identity()),
+            meta: Some(ChunkMeta {
+                container: ContainerKind::Native,
+                records: 1,
+                identity: identity(),
+            }),
             reason: "it is wrong",
         })
     }
@@ -248,6 +304,38 @@ mod tests {
         assert!(found.iter().all(|it| it.reason == "it is wrong"));
         assert!(found.iter().all(|it| it.origin() == origin()));
         assert!(found.iter().all(|it| it.identity() == Some(identity())));
+    }
+
+    #[test]
+    fn a_group_that_is_larger_than_the_window_arrives_whole_and_in_order() {
+        let limits = MemoryLimits {
+            max_chunk_bytes: std::num::NonZeroUsize::new(100_000).unwrap(),
+            capacity_chunks: std::num::NonZeroUsize::new(2_000).unwrap(),
+            ..MemoryLimits::default()
+        };
+        let medium = MemoryMedium::new(limits);
+        let mut quarantine = MediumQuarantine::new(Box::new(medium.writer()));
+        let origin = origin();
+        let bytes: Vec<Vec<u8>> = (0..2_000_u32)
+            .map(|number| match number {
+                // The medium does not take this one.
+                700 => vec![0; 200_000],
+                number => number.to_le_bytes().to_vec(),
+            })
+            .collect();
+        let poison = |bytes| Poison {
+            bytes,
+            origin: &origin,
+            meta: None,
+            reason: "it is wrong",
+        };
+        let group: Vec<Poison<'_>> = bytes.iter().map(|bytes| poison(bytes.as_slice())).collect();
+        let results = quarantine.put_group_aside(&group);
+        let refused = results.iter().enumerate().filter(|(_, it)| it.is_err());
+        assert_eq!(refused.map(|(at, _)| at).collect::<Vec<_>>(), [700]);
+        let found = contents(&medium).into_iter().map(|it| it.bytes.to_vec());
+        let sent = bytes.iter().filter(|bytes| bytes.len() == 4).cloned();
+        assert!(found.eq(sent));
     }
 
     #[test]

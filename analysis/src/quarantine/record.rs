@@ -37,7 +37,7 @@ impl Quarantined {
             endpoint: poison.origin.endpoint.to_string(),
             lane: poison.origin.lane.to_string(),
             position: poison.origin.position,
-            identity: poison.identity.map(|identity| identity.to_string()),
+            identity: poison.meta.map(|meta| meta.identity.to_string()),
             bytes: Bytes::copy_from_slice(poison.bytes),
         }
     }

@@ -1,6 +1,7 @@
 //! What comes in: decoded, known already, or put aside.
 
-use baler_common::transport::{ChunkIdentity, Damaged, Delivery, Verdict};
+use baler_common::container::ChunkSummary;
+use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 
 use super::{Source, Step};
 use crate::aside::Job;
@@ -14,12 +15,10 @@ impl Source {
             self.report.redelivered = self.report.redelivered.saturating_add(1);
         }
         // The container's own word is checked by its checksum; the medium's may be older.
-        let own = self
-            .decoder
-            .summarize(&delivery.bytes)
-            .ok()
-            .and_then(|it| it.identity());
-        let identity = own.or_else(|| delivery.meta.map(|meta| meta.identity));
+        let summary = self.decoder.summarize(&delivery.bytes);
+        let own = summary.ok().as_ref().and_then(meta);
+        let meta = own.or(delivery.meta);
+        let identity = meta.map(|meta| meta.identity);
         if let Some(identity) = identity {
             match self.lanes.arrived(identity, delivery.token) {
                 Arrival::New => {}
@@ -45,7 +44,7 @@ impl Source {
         let decoded = match self.decoder.decode(&delivery.bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.poisoned(delivery, identity, &error.to_string());
+                self.poisoned(delivery, meta, &error.to_string());
                 return Ok(Step::Idle);
             }
         };
@@ -68,12 +67,12 @@ impl Source {
     }
 
     /// Puts aside what was delivered; it is settled when the quarantine has it.
-    fn poisoned(&mut self, delivery: Delivery, identity: Option<ChunkIdentity>, reason: &str) {
+    fn poisoned(&mut self, delivery: Delivery, meta: Option<ChunkMeta>, reason: &str) {
         self.aside.put(Job {
             token: Some(delivery.token),
             bytes: delivery.bytes,
             origin: delivery.origin,
-            identity,
+            meta,
             reason: reason.into(),
         });
     }
@@ -84,8 +83,17 @@ impl Source {
             token: None,
             bytes: damaged.bytes,
             origin: damaged.origin,
-            identity: None,
+            meta: None,
             reason: damaged.reason,
         });
     }
+}
+
+/// What a chunk says of itself; Kieker's says nothing.
+fn meta(summary: &ChunkSummary) -> Option<ChunkMeta> {
+    Some(ChunkMeta {
+        container: summary.container,
+        records: u32::try_from(summary.records?).unwrap_or(u32::MAX),
+        identity: summary.identity()?,
+    })
 }

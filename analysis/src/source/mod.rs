@@ -8,7 +8,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_common::transport::{ChunkIdentity, ChunkReader, LaneName, Received, Token, Verdict};
+use baler_common::transport::{
+    ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError, Verdict,
+};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::aside::Aside;
@@ -29,6 +31,11 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
 /// How long the end waits for the quarantine. What it does not have by then is delivered again.
 const QUARANTINE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a reader may wait before the source looks what was processed or put aside meanwhile: at
+/// first, and at last. A sender whose window is full sends nothing until that is settled.
+const FIRST_LOOK: Duration = Duration::from_micros(100);
+const LAST_LOOK: Duration = Duration::from_millis(2);
 
 /// How long [`Source::run`] waits at a time before it looks whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -163,7 +170,7 @@ impl Source {
     pub fn step(&mut self, by: Instant) -> Result<Step, AnalysisError> {
         self.settle_done()?;
         self.show();
-        let received = self.reader.receive(by);
+        let received = self.receive(by)?;
         self.heard = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
         match received {
             Ok(Received::Chunk(delivery)) => self.arrived(delivery),
@@ -194,6 +201,24 @@ impl Source {
                 }
                 Ok(Step::Idle)
             }
+        }
+    }
+
+    /// Waits for the reader, and settles what others are done with while it has nothing.
+    fn receive(&mut self, by: Instant) -> Result<Result<Received, TransportError>, AnalysisError> {
+        let mut look = FIRST_LOOK;
+        loop {
+            let now = Instant::now();
+            let others_work = self.aside.is_waiting() || !self.in_work.is_empty();
+            let until = if others_work { by.min(now + look) } else { by };
+            let received = self.reader.receive(until);
+            let idle = matches!(received, Ok(Received::Idle));
+            // A reader that does not wait is not asked again and again.
+            if !idle || until >= by || Instant::now() < until {
+                return Ok(received);
+            }
+            self.settle_done()?;
+            look = LAST_LOOK.min(look.saturating_mul(2));
         }
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use baler_analysis::quarantine::Folder;
 use baler_analysis::{AnalysisError, Pipe, Source, Step, Stop};
 use baler_common::container::{ChunkHeader, LossReason};
 use baler_common::transport::{RetryClass, TransportError, Verdict};
+use baler_connector_file::QuarantineFolder;
 use bytes::Bytes;
 
 use crate::support::{Play, Scripted, chunk, encode, identity, keep_all, keep_by, numbered};
@@ -132,7 +132,7 @@ fn poison_is_kept_byte_for_byte_and_the_stream_goes_on() {
         Play::Chunk(chunk(2)),
     ];
     let (reader, verdicts) = Scripted::new(script);
-    let mut source = Source::new(reader).with_quarantine(Folder::new(folder.path()));
+    let mut source = Source::new(reader).with_quarantine(QuarantineFolder::new(folder.path()));
     let (mut stage, numbers) = keep_all();
     source.run(&mut stage, Stop::default(), |_| true).unwrap();
     assert_eq!(*numbers.lock().unwrap(), [0, 2]);
@@ -167,7 +167,7 @@ fn poison_is_kept_byte_for_byte_and_the_stream_goes_on() {
 fn poison_that_cannot_be_kept_is_given_back() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let (reader, verdicts) = Scripted::new([Play::Chunk(Bytes::from_static(b"poison"))]);
-    let mut source = Source::new(reader).with_quarantine(Folder::new(file.path()));
+    let mut source = Source::new(reader).with_quarantine(QuarantineFolder::new(file.path()));
     let (mut stage, _) = keep_all();
     let ran = source.run(&mut stage, Stop::default(), |_| true);
     let error = ran.unwrap_err();

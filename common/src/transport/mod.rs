@@ -18,6 +18,7 @@ mod error;
 mod failure;
 mod notify;
 mod outbox;
+mod quarantine;
 mod reader;
 mod retry;
 #[cfg(feature = "uri")]
@@ -33,6 +34,7 @@ pub use error::{RetryClass, TransportError};
 pub use failure::Failure;
 pub use notify::{Notify, NotifyCell};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
+pub use quarantine::{Poison, Quarantine};
 pub use reader::{
     ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderCapability, ReaderCloseReport,
     ReaderStats, Received, Settled, Token, Verdict,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use baler_common::transport::{ChunkIdentity, Origin};
+use baler_common::transport::{ChunkMeta, Origin};
 
 /// A chunk, or bytes in its place, that cannot be passed on.
 #[derive(Debug, Clone, Copy)]
@@ -11,8 +11,8 @@ pub struct Unfit<'a> {
     pub bytes: &'a [u8],
     /// Where they were.
     pub origin: &'a Origin,
-    /// Who the chunk is, if that is known.
-    pub identity: Option<ChunkIdentity>,
+    /// Who the chunk is and what it holds, if that is known.
+    pub meta: Option<ChunkMeta>,
     /// Whose verdict it is.
     pub cause: Cause,
     /// What is wrong, in words.

@@ -3,7 +3,6 @@
 mod config;
 mod direct;
 mod opener;
-mod refused;
 mod shared;
 mod spool;
 mod store;

@@ -114,7 +114,7 @@ fn putting_aside(
         quarantine.put_aside(Poison {
             bytes: unfit.bytes,
             origin: unfit.origin,
-            identity: unfit.identity,
+            meta: unfit.meta,
             reason: unfit.reason,
         })
     }

@@ -63,7 +63,7 @@ fn segment_stays_until_the_slowest_consumer_has_settled_it() {
     fast.close(soon());
     slow.close(soon());
     remove_consumed(folder.path()).unwrap();
-    assert_eq!(segments(folder.path()), []);
+    assert_eq!(segments(folder.path()), [0_u64; 0]);
     // Numbers go on, and both consumers with them.
     write(&small_segments(folder.path()), 3).close(soon());
     assert_eq!(segments(folder.path()), [100]);
@@ -96,7 +96,7 @@ fn reader_that_keeps_nothing_removes_behind_itself() {
     assert!(segments(folder.path()).len() < before);
     settle(&mut one, 50);
     one.close(soon());
-    assert_eq!(segments(folder.path()), []);
+    assert_eq!(segments(folder.path()), [0_u64; 0]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ impl Relay {
                     self.ledger.keep(Unfit {
                         bytes: &damaged.bytes,
                         origin: &damaged.origin,
-                        identity: None,
+                        meta: None,
                         cause: Cause::Damaged,
                         reason: &damaged.reason,
                     })?;
@@ -117,7 +117,7 @@ impl Relay {
                 let kept = self.ledger.keep(Unfit {
                     bytes: &delivery.bytes,
                     origin: &delivery.origin,
-                    identity: None,
+                    meta: None,
                     cause: Cause::Foreign,
                     reason: &error.to_string(),
                 });

@@ -87,7 +87,7 @@ impl Ledger {
         let kept = self.keep(Unfit {
             bytes: &chunk.bytes,
             origin: &delivery.origin,
-            identity: Some(chunk.meta.identity),
+            meta: Some(chunk.meta),
             cause,
             reason: &reason,
         });

@@ -23,7 +23,7 @@ fn keeping(relay: Relay) -> (Relay, Kept) {
             unfit.cause,
             unfit.bytes.to_vec(),
             unfit.reason.to_owned(),
-            unfit.identity.is_some(),
+            unfit.meta.is_some(),
         ));
         Ok(())
     });

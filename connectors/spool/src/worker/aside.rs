@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Delivery, RetryClass, TransportError, Verdict};
+use baler_common::transport::{
+    Delivery, Poison, Quarantine as _, RetryClass, TransportError, Verdict,
+};
 
 use super::Worker;
 use crate::REFUSED_FOLDER;
@@ -32,9 +34,12 @@ impl Worker {
 
     /// Keeps a chunk that can never be delivered.
     pub(super) fn put_aside(&mut self, delivery: Delivery, reason: &str, now: Instant) {
-        let kept = self
-            .refused
-            .keep(&delivery.bytes, delivery.meta, &delivery.origin, reason);
+        let kept = self.refused.put_aside(Poison {
+            bytes: &delivery.bytes,
+            origin: &delivery.origin,
+            meta: delivery.meta,
+            reason,
+        });
         match kept {
             Ok(()) => {
                 self.store.settle(delivery.token, Verdict::Reject);

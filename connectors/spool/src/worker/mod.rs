@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, Delivery, Notify as _, RetryClass, TransportError};
+use baler_connector_file::QuarantineFolder;
 
 use crate::REFUSED_FOLDER;
 use crate::config::SpoolConfig;
 use crate::opener;
-use crate::refused::Refused;
 use crate::shared::{Bell, Diverted, Shared, Stop};
 use crate::store::Store;
 use crate::watch::SpoolRoute;
@@ -30,7 +30,7 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     config: SpoolConfig,
     store: Store,
-    refused: Refused,
+    refused: QuarantineFolder,
     link: Link,
     /// Since when the medium is away, if it is.
     away_since: Instant,
@@ -72,7 +72,7 @@ impl Worker {
         let now = Instant::now();
         Self {
             store,
-            refused: Refused::new(config.folder.join(REFUSED_FOLDER)),
+            refused: QuarantineFolder::new(config.folder.join(REFUSED_FOLDER)),
             link: Link::Direct,
             away_since: now,
             failures: 0,

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use baler_common::transport::{
-    Chunk, Confirmation, Outcome, RejectReason, Rejected, RetryClass, TransportError, Verdict,
-    guarded,
+    Chunk, Confirmation, Outcome, Poison, Quarantine as _, RejectReason, Rejected, RetryClass,
+    TransportError, Verdict, guarded,
 };
 
 use super::{Link, Worker};
@@ -52,12 +52,12 @@ impl Worker {
                     Front::Chunk(delivery) => delivery,
                     Front::Damaged(damaged) => {
                         // The file connector has passed it: this is the last chance to keep it.
-                        let kept = self.refused.keep(
-                            &damaged.bytes,
-                            None,
-                            &damaged.origin,
-                            &damaged.reason,
-                        );
+                        let kept = self.refused.put_aside(Poison {
+                            bytes: &damaged.bytes,
+                            origin: &damaged.origin,
+                            meta: None,
+                            reason: &damaged.reason,
+                        });
                         self.note_disk(kept.err());
                         continue;
                     }

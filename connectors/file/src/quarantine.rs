@@ -1,0 +1,400 @@
+//! A quarantine in a folder: two files a chunk.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use baler_common::transport::{Poison, Quarantine};
+use serde::Serialize;
+
+/// How many files are forced to disk at the same time. A file system with a journal commits those
+/// that wait together; one after the other they would wait for a commit each.
+const FORCED_AT_ONCE: usize = 8;
+
+/// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
+/// `<process>-<number>.json` with coordinates and reason.
+///
+/// Files are written under another name, forced to disk and renamed, so that a file that is there
+/// is complete.
+/// A group of chunks is forced to disk together.
+/// Any number of processes may use a folder.
+#[derive(Debug)]
+pub struct QuarantineFolder {
+    folder: PathBuf,
+    next: u64,
+    max_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Description<'a> {
+    reason: &'a str,
+    endpoint: &'a str,
+    lane: &'a str,
+    position: u64,
+    bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<u32>,
+}
+
+/// A chunk's files: written, and nothing more.
+#[derive(Debug)]
+struct Written {
+    stem: PathBuf,
+    json: File,
+    chunk: File,
+}
+
+impl Written {
+    /// Gives the files their names; the description first: a `.chunk` always has its `.json`.
+    fn publish(&self) -> io::Result<()> {
+        for extension in ["json", "chunk"] {
+            let part = self.stem.with_extension(format!("{extension}.part"));
+            fs::rename(part, self.stem.with_extension(extension))?;
+        }
+        Ok(())
+    }
+
+    /// Makes room again, as far as that is possible.
+    fn discard(self) {
+        discard(&self.stem);
+    }
+}
+
+fn discard(stem: &std::path::Path) {
+    for extension in ["chunk.part", "json.part"] {
+        fs::remove_file(stem.with_extension(extension)).ok();
+    }
+}
+
+/// How much the folder may still take.
+#[derive(Debug)]
+struct Room {
+    used: u64,
+    max_bytes: u64,
+}
+
+impl QuarantineFolder {
+    /// Keeps chunks in this folder, which is made when the first one comes.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            next: 0,
+            max_bytes: None,
+        }
+    }
+
+    /// Refuses a chunk with which the folder's files would have more bytes than this.
+    ///
+    /// What is kept stays; the refusal is an error, so that nothing is lost silently.
+    #[must_use]
+    pub const fn limited_to(mut self, max_bytes: u64) -> Self {
+        self.max_bytes = Some(max_bytes);
+        self
+    }
+
+    /// Makes the folder, and counts what it holds if there is a limit.
+    ///
+    /// Other processes may use the folder, so it is counted for each group; poison is rare.
+    fn prepare(&self) -> io::Result<Option<Room>> {
+        fs::create_dir_all(&self.folder)?;
+        let Some(max_bytes) = self.max_bytes else {
+            return Ok(None);
+        };
+        let mut used = 0_u64;
+        for entry in fs::read_dir(&self.folder)? {
+            match entry?.metadata() {
+                Ok(metadata) => used = used.saturating_add(metadata.len()),
+                // It was renamed or removed between the two calls.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(Room { used, max_bytes }))
+    }
+
+    /// Takes so many bytes of the room, if there is a limit.
+    fn charge(&self, room: Option<&mut Room>, more_bytes: usize) -> io::Result<()> {
+        let Some(Room { used, max_bytes }) = room else {
+            return Ok(());
+        };
+        let after = used.saturating_add(more_bytes as u64);
+        if after <= *max_bytes {
+            *used = after;
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::QuotaExceeded,
+            format!(
+                "the quarantine {} is full: it has {used} bytes, {more_bytes} more would pass its \
+                 limit of {max_bytes}; look at what is in it and make room",
+                self.folder.display()
+            ),
+        ))
+    }
+
+    /// A name that is free, as far as this process knows; others are told apart by `create_new`.
+    fn claim(&mut self) -> io::Result<(PathBuf, File)> {
+        loop {
+            let stem = self
+                .folder
+                .join(format!("{:010}-{:010}", std::process::id(), self.next));
+            self.next = self.next.wrapping_add(1);
+            if stem.with_extension("chunk").exists() {
+                continue;
+            }
+            match File::create_new(stem.with_extension("chunk.part")) {
+                Ok(file) => return Ok((stem, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn write(&mut self, poison: &Poison<'_>, room: Option<&mut Room>) -> io::Result<Written> {
+        let description = Description {
+            reason: poison.reason,
+            endpoint: &poison.origin.endpoint,
+            lane: &poison.origin.lane,
+            position: poison.origin.position,
+            bytes: poison.bytes.len(),
+            identity: poison.meta.map(|meta| meta.identity.to_string()),
+            container: poison.meta.map(|meta| meta.container.name()),
+            records: poison.meta.map(|meta| meta.records),
+        };
+        let text = serde_json::to_vec_pretty(&description)?;
+        self.charge(room, text.len().saturating_add(poison.bytes.len()))?;
+        let (stem, mut chunk) = self.claim()?;
+        let json = chunk.write_all(poison.bytes).and_then(|()| {
+            let mut json = File::create(stem.with_extension("json.part"))?;
+            json.write_all(&text).map(|()| json)
+        });
+        match json {
+            Ok(json) => Ok(Written { stem, json, chunk }),
+            Err(error) => {
+                discard(&stem);
+                Err(error)
+            }
+        }
+    }
+
+    fn put_aside_together(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
+        let mut room = self.prepare()?;
+        let written: Vec<io::Result<Written>> = group
+            .iter()
+            .map(|poison| self.write(poison, room.as_mut()))
+            .collect();
+        let files: Vec<&File> = written
+            .iter()
+            .flatten()
+            .flat_map(|it| [&it.json, &it.chunk])
+            .collect();
+        let mut forced = force(&files).into_iter();
+        let published = written
+            .into_iter()
+            .map(|written| {
+                let written = written?;
+                let errors = [forced.next().flatten(), forced.next().flatten()];
+                let forced = errors.into_iter().flatten().next().map_or(Ok(()), Err);
+                let published = forced.and_then(|()| written.publish());
+                if published.is_err() {
+                    written.discard();
+                }
+                published
+            })
+            .collect();
+        File::open(&self.folder)?.sync_all()?;
+        Ok(published)
+    }
+}
+
+impl Quarantine for QuarantineFolder {
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
+        let results = self.put_aside_together(&[poison])?;
+        results.into_iter().collect()
+    }
+
+    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
+        match self.put_aside_together(group) {
+            Ok(results) => results,
+            // What holds for the folder holds for each of them.
+            Err(error) => group
+                .iter()
+                .map(|_| Err(io::Error::new(error.kind(), error.to_string())))
+                .collect(),
+        }
+    }
+}
+
+/// Forces files to disk, several at a time; what went wrong, file by file.
+fn force(files: &[&File]) -> Vec<Option<io::Error>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failed = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(at) else {
+                return failed;
+            };
+            failed.extend(file.sync_all().err().map(|error| (at, error)));
+        }
+    };
+    let failed = thread::scope(|scope| {
+        let helpers: Vec<_> = (1..files.len().min(FORCED_AT_ONCE))
+            // Without a helper it only takes longer.
+            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
+        let mut failed = work();
+        for helper in helpers {
+            // It has no way to panic; if it did, nothing would be known of its files.
+            match helper.join() {
+                Ok(more) => failed.extend(more),
+                Err(_) => failed.extend(
+                    (0..files.len()).map(|at| (at, io::Error::other("forcing it panicked"))),
+                ),
+            }
+        }
+        failed
+    });
+    let mut errors: Vec<Option<io::Error>> = files.iter().map(|_| None).collect();
+    for (at, error) in failed {
+        if let Some(slot) = errors.get_mut(at) {
+            *slot = Some(error);
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::transport::Origin;
+
+    use super::*;
+
+    fn origin() -> Origin {
+        Origin {
+            endpoint: "tcp://somewhere:1".into(),
+            lane: "peer-7".into(),
+            position: 42,
+        }
+    }
+
+    #[test]
+    fn bytes_and_reason_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut quarantine = QuarantineFolder::new(folder.path().join("poison"));
+        let origin = origin();
+        for bytes in [b"one".as_slice(), b"two"] {
+            let poison = Poison {
+                bytes,
+                origin: &origin,
+                meta: None,
+                reason: "it is wrong",
+            };
+            quarantine.put_aside(poison).unwrap();
+        }
+        let mut files: Vec<PathBuf> = fs::read_dir(folder.path().join("poison"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        let extensions: Vec<_> = files
+            .iter()
+            .map(|path| path.extension().unwrap().to_str().unwrap())
+            .collect();
+        assert_eq!(extensions, ["chunk", "json", "chunk", "json"]);
+        assert_eq!(fs::read(&files[0]).unwrap(), b"one");
+        let json: serde_json::Value =
+            serde_json::from_slice(&fs::read(&files[1]).unwrap()).unwrap();
+        assert_eq!(json["reason"], "it is wrong");
+        assert_eq!(json["lane"], "peer-7");
+        assert_eq!(json["position"], 42);
+    }
+
+    #[test]
+    fn a_full_folder_keeps_the_oldest_and_refuses_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("poison");
+        let origin = origin();
+        let poison = |bytes| Poison {
+            bytes,
+            origin: &origin,
+            meta: None,
+            reason: "it is wrong",
+        };
+        let mut quarantine = QuarantineFolder::new(&path).limited_to(2_000);
+        quarantine.put_aside(poison(&[1; 1_000])).unwrap();
+        let error = quarantine.put_aside(poison(&[2; 1_000])).unwrap_err();
+        assert!(error.to_string().contains("limit of 2000"), "{error}");
+        quarantine.put_aside(poison(&[3; 100])).unwrap();
+        // What was there before counts as well.
+        let mut other = QuarantineFolder::new(&path).limited_to(2_000);
+        assert!(other.put_aside(poison(&[4; 1_000])).is_err());
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_group_is_kept_whole_and_what_has_no_room_is_told_of_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = origin();
+        let chunks: Vec<Vec<u8>> = (0..40).map(|chunk| vec![chunk; 1_000]).collect();
+        let group: Vec<Poison<'_>> = chunks
+            .iter()
+            .map(|bytes| Poison {
+                bytes,
+                origin: &origin,
+                meta: None,
+                reason: "it is wrong",
+            })
+            .collect();
+        let mut quarantine = QuarantineFolder::new(folder.path()).limited_to(30_000);
+        let results = quarantine.put_group_aside(&group);
+        let kept = results.iter().filter(|it| it.is_ok()).count();
+        assert!((20..30).contains(&kept), "{kept}");
+        assert!(results.iter().skip(kept).all(Result::is_err));
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|it| it == "chunk") {
+                assert!(path.with_extension("json").exists());
+                found.push(fs::read(path).unwrap());
+            }
+        }
+        found.sort();
+        assert_eq!(found, chunks[..kept]);
+        // Nothing is left of those that were refused.
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), kept * 2);
+    }
+
+    #[test]
+    fn every_file_is_forced_and_what_fails_is_named() {
+        let files: Vec<File> = (0..20).map(|_| tempfile::tempfile().unwrap()).collect();
+        // A file that cannot be forced to disk, whoever runs the test.
+        let (pipe, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
+        let mut all: Vec<&File> = files.iter().collect();
+        all.insert(7, &pipe);
+        let failed = force(&all);
+        let places: Vec<usize> = (0..all.len()).filter(|at| failed[*at].is_some()).collect();
+        assert_eq!((failed.len(), places), (21, vec![7]));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_is_an_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut quarantine = QuarantineFolder::new(file.path().join("poison"));
+        let origin = origin();
+        let poison = Poison {
+            bytes: b"x",
+            origin: &origin,
+            meta: None,
+            reason: "r",
+        };
+        assert!(quarantine.put_aside(poison).is_err());
+    }
+}
