@@ -1,7 +1,7 @@
 //! Random histories of a source over a medium that redelivers: what is acknowledged, and when.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_analysis::{Parcel, Source, Step};
@@ -9,17 +9,15 @@ use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received, Settled,
     Token, TransportError, Verdict,
 };
-use proptest::prelude::*;
+use baler_connector_testkit::{Dice, each_schedule};
+use bytes::Bytes;
 
 use crate::support::chunk;
 
-/// How many histories; a million by `BALER_SCHEDULES`, in a build that is optimised.
-fn cases() -> u32 {
-    let many = std::env::var("BALER_SCHEDULES").ok();
-    many.and_then(|text| text.parse().ok()).unwrap_or(1_000)
-}
-
 const CHUNKS: u64 = 10;
+
+/// The chunks by number: encoded once, whatever the number of histories.
+static ENCODED: LazyLock<Vec<Bytes>> = LazyLock::new(|| (0..CHUNKS).map(chunk).collect());
 
 /// A queue that keeps what is not acknowledged, through the lives of its readers.
 #[derive(Default)]
@@ -62,7 +60,7 @@ impl ChunkReader for Reader {
         queue.out.insert(token, sequence);
         Ok(Received::Chunk(Delivery {
             token,
-            bytes: chunk(sequence),
+            bytes: ENCODED[usize::try_from(sequence).unwrap()].clone(),
             meta: None,
             origin: Origin {
                 endpoint: "queue:".into(),
@@ -97,9 +95,11 @@ impl ChunkReader for Reader {
 enum Act {
     Receive,
     /// Lets go of one of the parcels in work, or fails it.
-    LetGo(prop::sample::Index, bool),
+    LetGo {
+        fails: bool,
+    },
     /// One more clone of a parcel: the chunk is settled with the last one.
-    Share(prop::sample::Index),
+    Share,
     /// The medium repeats a chunk.
     Repeat(u64),
     /// The medium takes a delivery away: it comes again, the old token is stale.
@@ -107,16 +107,17 @@ enum Act {
     Kill,
 }
 
-fn act() -> impl Strategy<Value = Act> {
-    prop_oneof![
-        8 => Just(Act::Receive),
-        8 => (any::<prop::sample::Index>(), prop::bool::weighted(0.2))
-            .prop_map(|(which, fails)| Act::LetGo(which, fails)),
-        1 => any::<prop::sample::Index>().prop_map(Act::Share),
-        1 => (0..CHUNKS).prop_map(Act::Repeat),
-        1 => Just(Act::Revoke),
-        1 => Just(Act::Kill),
-    ]
+fn act(dice: &mut Dice) -> Act {
+    match dice.below(20) {
+        0..8 => Act::Receive,
+        8..16 => Act::LetGo {
+            fails: dice.once_in(5),
+        },
+        16 => Act::Share,
+        17 => Act::Repeat(dice.below(ENCODED.len()) as u64),
+        18 => Act::Revoke,
+        _ => Act::Kill,
+    }
 }
 
 /// A source's life: the parcels in work, with the sequences of their chunks.
@@ -158,62 +159,64 @@ impl Life {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+#[test]
+fn no_schedule_acknowledges_what_is_not_processed() {
+    each_schedule(1_000, history);
+}
 
-    #[test]
-    fn no_schedule_acknowledges_what_is_not_processed(acts in prop::collection::vec(act(), 10..100)) {
-        let queue = Arc::new(Mutex::new(Queue {
-            ready: (0..CHUNKS).collect(),
-            ..Queue::default()
-        }));
-        let reader = Reader {
-            queue: Arc::clone(&queue),
-            capability: ReaderCapability::new("queue", Order::Unordered),
-            demand: 0,
-        };
-        let mut life = Life::new(&reader);
-        let patience = Instant::now() + Duration::from_secs(20);
-        for act in acts {
-            match act {
-                Act::Receive => life.receive(),
-                Act::LetGo(which, fails) if !life.parcels.is_empty() => {
-                    let at = which.index(life.parcels.len());
-                    life.let_go(at, fails, &queue);
-                }
-                Act::Share(which) if !life.parcels.is_empty() => {
-                    let shared = life.parcels[which.index(life.parcels.len())].clone();
-                    life.parcels.push(shared);
-                }
-                Act::LetGo(..) | Act::Share(_) => {}
-                Act::Repeat(sequence) => queue.lock().unwrap().ready.push_back(sequence),
-                Act::Revoke => {
-                    let mut queue = queue.lock().unwrap();
-                    if let Some((_, sequence)) = queue.out.pop_first() {
-                        queue.ready.push_back(sequence);
-                    }
-                }
-                Act::Kill => {
-                    // What was let go of and not yet settled is lost with the process.
-                    life = Life::new(&reader);
-                    let mut queue = queue.lock().unwrap();
-                    let out: Vec<u64> = std::mem::take(&mut queue.out).into_values().collect();
-                    queue.ready.extend(out);
+fn history(dice: &mut Dice) {
+    let queue = Arc::new(Mutex::new(Queue {
+        ready: (0..CHUNKS).collect(),
+        ..Queue::default()
+    }));
+    let reader = Reader {
+        queue: Arc::clone(&queue),
+        capability: ReaderCapability::new("queue", Order::Unordered),
+        demand: 0,
+    };
+    let mut life = Life::new(&reader);
+    let patience = Instant::now() + Duration::from_secs(20);
+    for _ in 0..10 + dice.below(90) {
+        match act(dice) {
+            Act::Receive => life.receive(),
+            Act::LetGo { fails } if !life.parcels.is_empty() => {
+                let at = dice.below(life.parcels.len());
+                life.let_go(at, fails, &queue);
+            }
+            Act::Share if !life.parcels.is_empty() => {
+                let shared = life.parcels[dice.below(life.parcels.len())].clone();
+                life.parcels.push(shared);
+            }
+            Act::LetGo { .. } | Act::Share => {}
+            Act::Repeat(sequence) => queue.lock().unwrap().ready.push_back(sequence),
+            Act::Revoke => {
+                let mut queue = queue.lock().unwrap();
+                if let Some((_, sequence)) = queue.out.pop_first() {
+                    queue.ready.push_back(sequence);
                 }
             }
-            prop_assert!(!queue.lock().unwrap().broken, "acknowledged and not processed");
-        }
-        while queue.lock().unwrap().acknowledged.len() < usize::try_from(CHUNKS).unwrap()
-            && Instant::now() < patience
-        {
-            life.receive();
-            if !life.parcels.is_empty() {
-                life.let_go(0, false, &queue);
+            Act::Kill => {
+                // What was let go of and not yet settled is lost with the process.
+                life = Life::new(&reader);
+                let mut queue = queue.lock().unwrap();
+                let out: Vec<u64> = std::mem::take(&mut queue.out).into_values().collect();
+                queue.ready.extend(out);
             }
         }
-        life.source.close(Instant::now() + Duration::from_secs(1)).unwrap();
-        let queue = queue.lock().unwrap();
-        prop_assert!(!queue.broken);
-        prop_assert_eq!(queue.acknowledged.len(), usize::try_from(CHUNKS).unwrap(), "chunks are stuck");
+        assert!(
+            !queue.lock().unwrap().broken,
+            "acknowledged and not processed"
+        );
     }
+    while queue.lock().unwrap().acknowledged.len() < ENCODED.len() && Instant::now() < patience {
+        life.receive();
+        if !life.parcels.is_empty() {
+            life.let_go(0, false, &queue);
+        }
+    }
+    let closed = life.source.close(Instant::now() + Duration::from_secs(1));
+    closed.unwrap();
+    let queue = queue.lock().unwrap();
+    assert!(!queue.broken, "acknowledged and not processed");
+    assert_eq!(queue.acknowledged.len(), ENCODED.len(), "chunks are stuck");
 }

@@ -49,6 +49,9 @@ impl WindowLimits {
 pub struct Window {
     unconfirmed: VecDeque<(u64, usize)>,
     bytes: usize,
+    /// A chunk was taken after one with a higher ticket, as one is that is offered again while others
+    /// are in flight. Until then tickets ascend.
+    unordered: bool,
 }
 
 impl Window {
@@ -60,6 +63,8 @@ impl Window {
             || (!self.is_empty()
                 && self.bytes.saturating_add(bytes) > capability.window_bytes.get());
         if !full {
+            let last = self.unconfirmed.back();
+            self.unordered = last.is_some_and(|(last, _)| self.unordered || *last >= chunk.ticket);
             self.unconfirmed.push_back((chunk.ticket, bytes));
             self.bytes = self.bytes.saturating_add(bytes);
         }
@@ -73,10 +78,21 @@ impl Window {
         Some(ticket)
     }
 
-    /// Takes out the chunk with a ticket; whether it was there. Costs as much as there are older
-    /// ones.
+    /// Where the chunk with a ticket is: a binary search, unless a chunk was offered again among
+    /// others.
+    fn place(&self, ticket: u64) -> Option<usize> {
+        if self.unordered {
+            return self.unconfirmed.iter().position(|(it, _)| *it == ticket);
+        }
+        self.unconfirmed
+            .binary_search_by_key(&ticket, |(it, _)| *it)
+            .ok()
+    }
+
+    /// Takes out the chunk with a ticket; whether it was there. The nearer it is to the oldest or the
+    /// newest one, the less it costs.
     pub fn remove(&mut self, ticket: u64) -> bool {
-        let place = self.unconfirmed.iter().position(|(it, _)| *it == ticket);
+        let place = self.place(ticket);
         let removed = place.and_then(|place| self.unconfirmed.remove(place));
         self.bytes = self
             .bytes
@@ -86,8 +102,8 @@ impl Window {
 
     /// The bytes of the chunk with a ticket.
     pub fn bytes_of(&self, ticket: u64) -> Option<usize> {
-        let mut all = self.unconfirmed.iter();
-        all.find(|(it, _)| *it == ticket).map(|(_, bytes)| *bytes)
+        let place = self.place(ticket)?;
+        self.unconfirmed.get(place).map(|(_, bytes)| *bytes)
     }
 
     /// Tickets, in the order of the offers.
@@ -109,6 +125,7 @@ impl Window {
     pub fn clear(&mut self) {
         self.unconfirmed.clear();
         self.bytes = 0;
+        self.unordered = false;
     }
 }
 
@@ -177,6 +194,11 @@ mod tests {
         assert!(window.remove(3) && !window.remove(3));
         assert!(window.take(&chunk(5, 25), &capability));
         assert_eq!(window.tickets().collect::<Vec<_>>(), [1, 2, 4, 5]);
+        // Offered again while others are in flight: behind them.
+        assert!(window.remove(2) && window.take(&chunk(2, 25), &capability));
+        assert_eq!(window.tickets().collect::<Vec<_>>(), [1, 4, 5, 2]);
+        assert_eq!((window.bytes_of(5), window.bytes_of(3)), (Some(25), None));
+        assert!(window.remove(1) && window.remove(2) && !window.remove(2) && window.remove(5));
         window.clear();
         assert!(window.is_empty() && window.take(&chunk(6, 100), &capability));
         assert_eq!((window.len(), window.remove_oldest()), (1, Some(6)));

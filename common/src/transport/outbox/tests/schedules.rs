@@ -1,21 +1,11 @@
 //! Random histories over the outbox's whole life, kills included: what a source may settle.
 
-use std::collections::BTreeSet;
+use baler_connector_testkit::{Dice, each_schedule};
 
 use super::fake::{Deed, Fake, chunk, start};
 use super::*;
 
-/// How many histories; a million by `BALER_SCHEDULES`, in a build that is optimised.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test is told how long it may take"
-)]
-fn cases() -> u32 {
-    let many = std::env::var("BALER_SCHEDULES").ok();
-    many.and_then(|text| text.parse().ok()).unwrap_or(1_000)
-}
-
-const CHUNKS: u64 = 12;
+const CHUNKS: usize = 12;
 
 #[derive(Debug, Clone, Copy)]
 enum Act {
@@ -26,72 +16,115 @@ enum Act {
     Kill,
 }
 
-fn act() -> impl Strategy<Value = Act> {
-    let deed = prop_oneof![
-        6 => Just(Deed::Confirm),
-        1 => Just(Deed::Refuse(RetryClass::Retry)),
-        2 => Just(Deed::RefuseNewest),
-        1 => any::<bool>().prop_map(|arrived| Deed::Break { arrived }),
-        1 => (1_u32..3).prop_map(|attempts| Deed::BreakFor { attempts }),
-    ];
-    prop_oneof![
-        4 => Just(Act::Push),
-        6 => Just(Act::Drive),
-        8 => deed.prop_map(Act::Deed),
-        1 => Just(Act::Kill),
-    ]
+fn act(dice: &mut Dice) -> Act {
+    match dice.below(19) {
+        0..4 => Act::Push,
+        4..10 => Act::Drive,
+        10..18 => Act::Deed(deed(dice)),
+        _ => Act::Kill,
+    }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+fn deed(dice: &mut Dice) -> Deed {
+    match dice.below(11) {
+        0..6 => Deed::Confirm,
+        6 => Deed::Refuse(RetryClass::Retry),
+        7..9 => Deed::RefuseNewest,
+        9 => Deed::Break {
+            arrived: dice.once_in(2),
+        },
+        _ => Deed::BreakFor {
+            attempts: if dice.once_in(2) { 1 } else { 2 },
+        },
+    }
+}
 
-    #[test]
-    fn no_schedule_lets_a_source_settle_what_has_not_arrived(
-        acts in prop::collection::vec(act(), 10..80),
-        window in 1_usize..6,
-    ) {
+/// A source, and the outbox's present life.
+struct History {
+    fake: Fake,
+    outbox: Outbox,
+    now: Instant,
+    next: u64,
+    /// What the source has settled, because the outbox said that it is confirmed; by number.
+    settled: [bool; CHUNKS],
+    fates: Vec<Fate>,
+}
+
+impl History {
+    fn new(window: usize) -> Self {
         let fake = Fake::new(window);
-        let mut now = start();
-        // What the source has settled, because the outbox said that it is confirmed.
-        let mut settled: BTreeSet<u64> = BTreeSet::new();
-        let mut outbox = fake.outbox(RetryPolicy::default());
-        let mut next = 0;
-        let calm = [Act::Push, Act::Drive, Act::Deed(Deed::Confirm)];
-        let calm = calm.into_iter().cycle().take(240);
-        for act in acts.into_iter().chain(calm) {
-            let mut fates = Vec::new();
-            now += Duration::from_millis(400);
-            match act {
-                Act::Push if next < CHUNKS && outbox.has_room() => {
-                    // Settled in an earlier life: the source does not deliver it again.
-                    if !settled.contains(&next) {
-                        outbox.push(chunk(next, 10), now);
-                    }
-                    next += 1;
+        Self {
+            outbox: fake.outbox(RetryPolicy::default()),
+            fake,
+            now: start(),
+            next: 0,
+            settled: [false; CHUNKS],
+            fates: Vec::new(),
+        }
+    }
+
+    fn is_settled(&mut self, ticket: u64) -> &mut bool {
+        &mut self.settled[usize::try_from(ticket).unwrap()]
+    }
+
+    fn is_at_the_end(&self) -> bool {
+        usize::try_from(self.next) == Ok(CHUNKS)
+    }
+
+    fn perform(&mut self, act: Act) {
+        self.now += Duration::from_millis(400);
+        match act {
+            Act::Push if !self.is_at_the_end() && self.outbox.has_room() => {
+                // Settled in an earlier life: the source does not deliver it again.
+                if !*self.is_settled(self.next) {
+                    self.outbox.push(chunk(self.next, 10), self.now);
                 }
-                Act::Push => {}
-                Act::Drive => {
-                    outbox.drive(now, None, &mut fates);
-                }
-                Act::Deed(deed) => fake.perform(deed),
-                Act::Kill => {
-                    fake.perform(Deed::Break { arrived: false });
-                    outbox = fake.outbox(RetryPolicy::default());
-                    next = 0;
-                }
+                self.next += 1;
             }
-            let arrived: BTreeSet<u64> = fake.with(|script| script.arrived.iter().copied().collect());
-            for fate in fates {
-                prop_assert!(matches!(fate.end, End::Confirmed), "{:?}", fate.end);
-                prop_assert!(arrived.contains(&fate.chunk.ticket), "confirmed and not there");
-                prop_assert!(settled.insert(fate.chunk.ticket), "a second fate");
+            Act::Push => {}
+            Act::Drive => {
+                self.outbox.drive(self.now, None, &mut self.fates);
             }
-            // A source that settles along a watermark may go up to here.
-            let watermark = outbox.first_ticket().unwrap_or(next);
-            for below in 0..watermark.min(next) {
-                prop_assert!(settled.contains(&below), "{} has no fate", below);
+            Act::Deed(deed) => self.fake.perform(deed),
+            Act::Kill => {
+                self.fake.perform(Deed::Break { arrived: false });
+                self.outbox = self.fake.outbox(RetryPolicy::default());
+                self.next = 0;
             }
         }
-        prop_assert_eq!(settled.len(), usize::try_from(CHUNKS).unwrap(), "chunks are stuck");
+        self.check();
     }
+
+    fn check(&mut self) {
+        for fate in std::mem::take(&mut self.fates) {
+            let ticket = fate.chunk.ticket;
+            assert!(matches!(fate.end, End::Confirmed), "{:?}", fate.end);
+            let arrived = self.fake.with(|script| script.arrived.contains(&ticket));
+            assert!(arrived, "{ticket} is confirmed and not there");
+            assert!(!*self.is_settled(ticket), "a second fate of {ticket}");
+            *self.is_settled(ticket) = true;
+        }
+        // A source that settles along a watermark may go up to here.
+        let watermark = self.outbox.first_ticket().unwrap_or(self.next);
+        for below in 0..watermark.min(self.next) {
+            assert!(*self.is_settled(below), "{below} has no fate");
+        }
+    }
+}
+
+#[test]
+fn no_schedule_lets_a_source_settle_what_has_not_arrived() {
+    each_schedule(1_000, |dice| {
+        let mut history = History::new(1 + dice.below(5));
+        for _ in 0..10 + dice.below(70) {
+            let act = act(dice);
+            history.perform(act);
+        }
+        for _ in 0..80 {
+            for act in [Act::Push, Act::Drive, Act::Deed(Deed::Confirm)] {
+                history.perform(act);
+            }
+        }
+        assert_eq!(history.settled, [true; CHUNKS], "chunks are stuck");
+    });
 }
