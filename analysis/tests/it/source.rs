@@ -2,12 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use baler_analysis::quarantine::{Poison, Quarantine};
 use baler_analysis::{AnalysisError, Pipe, Source, Step, Stop};
 use baler_common::container::{ChunkHeader, LossReason};
-use baler_common::transport::{RetryClass, TransportError, Verdict};
+use baler_common::transport::{
+    ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
+    RetryClass, Settled, Token, TransportError, Verdict,
+};
 use baler_connector_file::QuarantineFolder;
+use baler_connector_testkit::PATIENCE;
 use bytes::Bytes;
 
 use crate::support::{Play, Scripted, chunk, encode, identity, keep_all, keep_by, numbered};
@@ -116,6 +122,93 @@ fn a_failed_chunk_comes_again_and_is_no_duplicate() {
     seen.sort_unstable();
     assert_eq!(seen, [0, 1, 2]);
     assert_eq!(source.report().duplicates, 0);
+}
+
+/// Like a connection whose sender has filled its window: after the first chunk nothing comes until
+/// that one is settled, and nothing wakes the reader then.
+struct WindowOfOne {
+    capability: ReaderCapability,
+    chunk: Option<Bytes>,
+    settled: bool,
+    /// Told when the reader begins to wait.
+    waits: Sender<()>,
+}
+
+impl ChunkReader for WindowOfOne {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, _chunks: usize) {}
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        if let Some(bytes) = self.chunk.take() {
+            return Ok(Received::Chunk(Delivery {
+                token: Token(0),
+                bytes,
+                meta: None,
+                origin: Origin {
+                    endpoint: "window:".into(),
+                    lane: "0".into(),
+                    position: 0,
+                },
+                redelivered: false,
+            }));
+        }
+        if self.settled {
+            return Ok(Received::End);
+        }
+        self.waits.send(()).ok();
+        std::thread::sleep(by.saturating_duration_since(Instant::now()));
+        Ok(Received::Idle)
+    }
+
+    fn settle(&mut self, _token: Token, _verdict: Verdict) -> Result<Settled, TransportError> {
+        self.settled = true;
+        Ok(Settled::Done)
+    }
+
+    fn close(self: Box<Self>, _by: Instant) -> ReaderCloseReport {
+        ReaderCloseReport::default()
+    }
+}
+
+/// Has poison when the reader waits.
+struct Slow(Receiver<()>);
+
+impl Quarantine for Slow {
+    fn put_aside(&mut self, _poison: Poison<'_>) -> std::io::Result<()> {
+        self.0.recv().map_err(std::io::Error::other)
+    }
+}
+
+#[test]
+fn what_others_are_done_with_is_settled_while_the_reader_waits() {
+    for poison in [true, false] {
+        let (waits, reader_waits) = channel();
+        let reader = WindowOfOne {
+            capability: ReaderCapability::new("window", Order::PerLane),
+            chunk: Some(if poison { "GET /".into() } else { chunk(0) }),
+            settled: false,
+            waits,
+        };
+        let mut source = Source::new(Box::new(reader));
+        let far = Instant::now() + PATIENCE;
+        let mut other = None;
+        if poison {
+            source = source.with_quarantine(Slow(reader_waits));
+            assert!(matches!(source.step(far).unwrap(), Step::Idle));
+        } else {
+            let parcel = source.step(far).unwrap();
+            let let_go = move || reader_waits.recv().map(|()| drop(parcel));
+            other = Some(std::thread::spawn(let_go));
+        }
+        assert!(matches!(source.step(far).unwrap(), Step::End));
+        assert!(Instant::now() < far, "the reader was waited for");
+        if let Some(other) = other {
+            other.join().unwrap().unwrap();
+        }
+    }
 }
 
 #[test]
