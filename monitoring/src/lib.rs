@@ -26,9 +26,9 @@ pub use controller::{
     shutdown_installed,
 };
 #[cfg(not(feature = "enable"))]
-pub use off::{Attached, Guard, TraceContext, in_trace};
+pub use off::{Attached, EventGuard, Guard, TraceContext, in_trace};
 #[cfg(feature = "enable")]
-pub use probe::Guard;
+pub use probe::{EventGuard, Guard};
 pub use queue::{Overflow, Suppressed, suppress};
 #[cfg(feature = "samplers")]
 pub use samplers::{ProcessRecord, Sampler, SamplerStats};
@@ -39,11 +39,18 @@ pub use traceparent::{TraceParent, TraceParentError};
 /// What the code written by `#[probe]` and `enter!` calls; not for anybody else.
 #[doc(hidden)]
 pub mod __private {
+    /// Calls a body that `return` must not leave alone.
+    #[inline(always)]
+    pub fn call<T>(body: impl FnOnce() -> T) -> T {
+        body()
+    }
+
     #[cfg(not(feature = "enable"))]
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
     pub use crate::probe::{
-        AggregatedCall, AggregatedGuard, Call, CellSlot, DurationGuard, Site, Turns,
+        AggregatedCall, AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site,
+        Turns,
     };
 }
 

@@ -67,6 +67,23 @@ impl Drop for Guard {
     fn drop(&mut self) {}
 }
 
+/// Without the feature `enable`: nothing; it is `!Send`, as with it.
+#[derive(Debug)]
+#[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
+pub struct EventGuard(PhantomData<*const ()>);
+
+impl EventGuard {
+    /// Without the feature `enable`: nothing; not even the text is made.
+    pub fn fail(&mut self, _cause: impl std::fmt::Display) {}
+
+    /// Without the feature `enable`: nothing.
+    pub fn look_at<T, E: std::fmt::Display>(&mut self, _result: &Result<T, E>) {}
+}
+
+impl Drop for EventGuard {
+    fn drop(&mut self) {}
+}
+
 /// Without the feature `enable`: nothing.
 #[derive(Debug)]
 pub struct Site(());
@@ -80,5 +97,10 @@ impl Site {
     /// What `enter!` calls.
     pub const fn enter(&'static self) -> Guard {
         Guard(PhantomData)
+    }
+
+    /// What `enter!` calls.
+    pub const fn enter_events(&'static self) -> EventGuard {
+        EventGuard(PhantomData)
     }
 }

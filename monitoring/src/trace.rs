@@ -16,6 +16,7 @@
 //! counted in one shared counter, so that it stays gapless and without duplicates when branches of
 //! the trace run at once.
 
+mod events;
 mod id;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
+use events::Place;
+pub(crate) use events::{Entered, Origin, enter_events, leave_events};
 use id::next_trace_id;
 
 use crate::probe::tell_parent;
@@ -203,10 +206,8 @@ pub(crate) fn leave(position: Position) {
     if active.depth > 0 {
         active.set();
     } else if active.is_shared {
-        drop(replace(TraceContext {
-            parent: parent_here(),
-            ..TraceContext::none()
-        }));
+        Active::NONE.set();
+        drop(with_counter(Option::take));
     } else {
         Active::NONE.set();
     }
@@ -216,7 +217,7 @@ pub(crate) fn leave(position: Position) {
 ///
 /// The thread's own context stays as it is.
 pub(crate) fn enter_async() -> (Position, TraceContext) {
-    let outer = TraceContext::current();
+    let outer = TraceContext::of_task();
     let (trace_id, counter) = match outer.counter {
         Some(counter) => (outer.active.trace_id, counter),
         None => (
@@ -239,8 +240,20 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
         active,
         counter: Some(counter),
         parent: outer.parent,
+        events: outer.events,
     };
     (position, context)
+}
+
+/// Begins an asynchronous call of which events are told, and makes the context in which its body is
+/// to be polled.
+pub(crate) fn enter_events_async() -> (Entered, TraceContext) {
+    let (entered, events) = events::enter_events_async();
+    let context = TraceContext {
+        events,
+        ..TraceContext::of_task()
+    };
+    (entered, context)
 }
 
 /// The id of a new trace, which is told if it comes from elsewhere.
@@ -288,6 +301,8 @@ pub struct TraceContext {
     counter: Option<Arc<AtomicU32>>,
     /// Where the trace, or one that begins here, comes from.
     parent: Option<Arc<TraceParent>>,
+    /// Where the next event goes.
+    events: Place,
 }
 
 impl TraceContext {
@@ -295,12 +310,26 @@ impl TraceContext {
     /// of every probed call.
     ///
     /// The first call within a trace allocates its shared counter.
+    ///
+    /// Events are in order within a thread or task only, so that those of calls made in this context
+    /// are in traces of their own, with the present one and its last event as their parent.
     pub fn current() -> Self {
+        let context = Self::of_task();
+        Self {
+            events: context.events.branch(),
+            ..context
+        }
+    }
+
+    /// As [`Self::current`], for what is done in the same flow of control.
+    fn of_task() -> Self {
         let mut active = Active::here();
         let parent = parent_here();
+        let events = Place::here();
         if active.depth == 0 {
             return Self {
                 parent,
+                events,
                 ..Self::none()
             };
         }
@@ -315,6 +344,7 @@ impl TraceContext {
             active,
             counter: Some(counter),
             parent,
+            events,
         }
     }
 
@@ -325,14 +355,24 @@ impl TraceContext {
             active: Active::NONE,
             counter: None,
             parent: Some(Arc::new(*parent)),
+            events: Place::NONE,
         }
     }
 
     /// What a request made here says of the trace to another process; `None` without a trace.
     ///
-    /// The call that it names is the last one of the trace that began.
+    /// The call that it names is the last one of the trace that began; where only events are told,
+    /// it is the last event.
     pub fn traceparent(&self) -> Option<TraceParent> {
-        let trace_id = self.trace_id()?;
+        if self.active.depth == 0 {
+            let Origin { trace_id, order } = self.events.origin()?;
+            return Some(TraceParent::of_call(
+                trace_id,
+                order,
+                self.parent.as_deref(),
+            ));
+        }
+        let trace_id = self.active.trace_id;
         let counter = self.counter.as_deref();
         let begun = counter.map_or(1, |counter| counter.load(Ordering::Relaxed));
         let eoi = i32::try_from(begun.saturating_sub(1)).unwrap_or(i32::MAX);
@@ -348,13 +388,14 @@ impl TraceContext {
             active: Active::NONE,
             counter: None,
             parent: None,
+            events: Place::NONE,
         }
     }
 
-    /// The trace's id, if there is a trace.
-    pub const fn trace_id(&self) -> Option<i64> {
+    /// The trace's id, if there is a trace; that of events, if there is no other.
+    pub fn trace_id(&self) -> Option<i64> {
         if self.active.depth == 0 {
-            None
+            self.events.origin().map(|origin| origin.trace_id)
         } else {
             Some(self.active.trace_id)
         }
@@ -439,6 +480,7 @@ impl Drop for Swapped<'_> {
 fn replace(context: TraceContext) -> TraceContext {
     let active = context.active.replace();
     let parent = replace_parent(context.parent);
+    let events = context.events.replace();
     let counter = if active.is_shared || context.active.is_shared {
         with_counter(|slot| std::mem::replace(slot, context.counter)).flatten()
     } else {
@@ -448,6 +490,7 @@ fn replace(context: TraceContext) -> TraceContext {
         active,
         counter,
         parent,
+        events,
     }
 }
 

@@ -147,7 +147,7 @@ fn expand_item(input: ParseStream<'_>, kind: Kind, options: &Options) -> syn::Re
     if is_measurable(input)? {
         let mut function: Function = input.parse()?;
         let own = take_own(&mut function.attributes)?;
-        let own = own.map_or_else(|| options.clone(), |own| own.within(options));
+        let own = own.map_or_else(|| options.of_block(&function), |own| own.within(options));
         return Ok(if own.skip.is_some() {
             function.into_token_stream()
         } else {

@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Path, ReturnType, Type, TypeInfer};
+use syn::{Ident, Path, ReturnType, Type, TypeInfer};
 
 use crate::function::Function;
 use crate::options::{Kind, Options};
@@ -43,6 +43,7 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     let krate = options.crate_path();
     let main = match options.kind {
         Kind::Operation => quote_spanned!(span=> SITE.enter()),
+        Kind::Events => quote_spanned!(span=> SITE.enter_events()),
         _ => main_guard(options, function),
     };
     let full = options.full.map(|of| {
@@ -70,6 +71,19 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     };
     let statics = statics(options, function, &krate);
     let body = &function.body;
+    if options.err {
+        let hint = closure_output(&function.signature.output);
+        let look = look_at(options, &quote_spanned!(span=> __baler_probe));
+        return quote_spanned! {span=>
+            let mut __baler_probe = {
+                #statics
+                #guards
+            };
+            let __baler_output = #krate::__private::call(move || #hint { #body });
+            #look
+            __baler_output
+        };
+    }
     quote_spanned! {span=>
         let __baler_probe = {
             #statics
@@ -79,11 +93,35 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
+/// Shows a probe what the body returned.
+fn look_at(options: &Options, probe: &TokenStream) -> TokenStream {
+    let span = Span::mixed_site();
+    if options.sample.is_some() {
+        quote_spanned! {span=>
+            if let ::core::option::Option::Some(__baler_probe) = &mut #probe {
+                __baler_probe.look_at(&__baler_output);
+            }
+        }
+    } else {
+        quote_spanned!(span=> #probe.look_at(&__baler_output);)
+    }
+}
+
+/// What a closure around the body returns, as far as it can be written.
+fn closure_output(output: &ReturnType) -> TokenStream {
+    let ReturnType::Type(arrow, written) = output else {
+        return TokenStream::new();
+    };
+    let mut output = written.clone();
+    InferImplTrait.visit_type_mut(&mut output);
+    quote_spanned!(Span::mixed_site()=> #arrow #output)
+}
+
 /// The guard of a call without a place in its trace.
 fn main_guard(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     match options.kind {
-        Kind::Operation => TokenStream::new(),
+        Kind::Operation | Kind::Events => TokenStream::new(),
         Kind::Duration => quote_spanned!(span=> SITE.enter_duration()),
         Kind::Aggregated => {
             let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));
@@ -105,39 +143,50 @@ fn main_guard(options: &Options, function: &Function) -> TokenStream {
 fn async_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
+    let (kind, enter) = match options.kind {
+        Kind::Events => ("EventCall", "enter_events_async"),
+        _ if options.busy => ("BusyCall", "enter_async_busy"),
+        _ => ("Call", "enter_async"),
+    };
+    let (kind, enter) = (Ident::new(kind, span), Ident::new(enter, span));
+    let inactive = quote_spanned!(span=> #krate::__private::#kind::inactive());
     let call = match options.full {
         Some(of) => quote_spanned! {span=>
             if SITE.is_turn(&FULL, #of) {
-                SITE.enter_async()
+                SITE.#enter()
             } else {
-                #krate::__private::Call::inactive()
+                #inactive
             }
         },
-        None => quote_spanned!(span=> SITE.enter_async()),
+        None => quote_spanned!(span=> SITE.#enter()),
     };
-    let main = match options.kind {
-        Kind::Operation => quote_spanned!(span=> ()),
-        _ => {
-            let main = main_guard(options, function);
-            quote_spanned!(span=> ::core::option::Option::Some(#main))
-        }
+    let has_main = matches!(options.kind, Kind::Duration | Kind::Aggregated);
+    let main = if has_main {
+        let main = main_guard(options, function);
+        quote_spanned!(span=> ::core::option::Option::Some(#main))
+    } else {
+        quote_spanned!(span=> ())
     };
     let guards = match options.sample {
         Some(of) => {
-            let none = match options.kind {
-                Kind::Operation => quote_spanned!(span=> ()),
-                _ => quote_spanned!(span=> ::core::option::Option::None),
+            let none = if has_main {
+                quote_spanned!(span=> ::core::option::Option::None)
+            } else {
+                quote_spanned!(span=> ())
             };
             quote_spanned! {span=>
                 if SITE.is_turn(&SAMPLE, #of) {
                     (#main, #call)
                 } else {
-                    (#none, #krate::__private::Call::inactive())
+                    (#none, #inactive)
                 }
             }
         }
         None => quote_spanned!(span=> (#main, #call)),
     };
+    let look = options
+        .err
+        .then(|| quote_spanned!(span=> __baler_call.look_at(&__baler_output);));
     let statics = statics(options, function, &krate);
     let output = output_hint(&function.signature.output);
     let body = &function.body;
@@ -155,6 +204,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
             __baler_call.poll(__baler_body.as_mut(), __baler_context)
         })
         .await;
+        #look
         __baler_output
     }
 }

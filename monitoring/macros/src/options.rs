@@ -5,12 +5,15 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, LitInt, LitStr, Path, Token};
 
+use crate::function::Function;
+use crate::signature;
+
 /// All options, for messages.
 const OPTIONS: &str = "`name = \"…\"`, `record = kind`, `full = 1/n`, `sample = 1/n`, `histogram`, \
-                       `every = n`, `crate = path` and `skip`";
+                       `every = n`, `busy`, `err`, `crate = path` and `skip`";
 
 /// All kinds of records, for messages.
-const KINDS: &str = "`operation`, `duration` and `aggregated`";
+const KINDS: &str = "`operation`, `duration`, `aggregated` and `events`";
 
 /// What is recorded of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,7 @@ pub(crate) enum Kind {
     Operation,
     Duration,
     Aggregated,
+    Events,
 }
 
 /// The options of one probe.
@@ -35,6 +39,10 @@ pub(crate) struct Options {
     pub(crate) histogram: bool,
     /// A record of Baler's own at least every so many calls.
     pub(crate) every: Option<u64>,
+    /// How long asynchronous calls were polled as well.
+    pub(crate) busy: bool,
+    /// An error that is returned fails the operation.
+    pub(crate) err: bool,
     /// Leave out what this stands on.
     pub(crate) skip: Option<Span>,
 }
@@ -50,19 +58,30 @@ impl Options {
             sample: None,
             histogram: false,
             every: None,
+            busy: false,
+            err: false,
             skip: None,
         }
     }
 
     /// Whether a call may have a place in its trace.
     pub(crate) fn has_place_in_trace(&self) -> bool {
-        self.kind == Kind::Operation || self.full.is_some()
+        matches!(self.kind, Kind::Operation | Kind::Events) || self.full.is_some()
     }
 
     /// Those of a function in a block with these options: its own, but for where the crate is.
     pub(crate) fn within(mut self, block: &Self) -> Self {
         self.krate = self.krate.or_else(|| block.krate.clone());
         self
+    }
+
+    /// Those of a function without its own in a block with these options.
+    pub(crate) fn of_block(&self, function: &Function) -> Self {
+        Self {
+            // Other functions of the block may return something else.
+            err: self.err && signature::returns_result(&function.signature),
+            ..self.clone()
+        }
     }
 
     /// Where the crate is.
@@ -108,12 +127,21 @@ impl Options {
             Some(key) => Err(syn::Error::new(key.span(), reason)),
             None => Ok(()),
         };
-        if self.kind == Kind::Operation {
+        if matches!(self.kind, Kind::Operation | Kind::Events) {
             refuse(
                 "full",
                 "`full` goes with `record = duration` or `aggregated`: every record of an \
                             operation is full",
             )?;
+        }
+        if self.kind == Kind::Events || !self.has_place_in_trace() {
+            refuse(
+                "busy",
+                "`busy` goes with the record of an operation: with `record = operation` or `full`",
+            )?;
+        }
+        if self.kind != Kind::Events {
+            refuse("err", "`err` goes with `record = events`")?;
         }
         if self.kind != Kind::Aggregated {
             refuse("histogram", "`histogram` goes with `record = aggregated`")?;
@@ -131,6 +159,14 @@ impl Options {
             self.histogram = true;
             return Ok(());
         }
+        if key == "busy" {
+            self.busy = true;
+            return Ok(());
+        }
+        if key == "err" {
+            self.err = true;
+            return Ok(());
+        }
         if key == "record" {
             assign(key, input)?;
             let kind = input.call(Ident::parse_any)?;
@@ -138,6 +174,7 @@ impl Options {
                 "operation" => Kind::Operation,
                 "duration" => Kind::Duration,
                 "aggregated" => Kind::Aggregated,
+                "events" => Kind::Events,
                 other => {
                     let message = format!("there is no record `{other}`; there are {KINDS}");
                     return Err(syn::Error::new(kind.span(), message));

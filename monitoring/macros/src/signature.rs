@@ -42,6 +42,14 @@ pub(crate) fn arguments(signature: &Signature) -> String {
     types.join(", ")
 }
 
+/// Whether the function returns what is called a result: `Result`, `io::Result`, `HttpResult`.
+pub(crate) fn returns_result(signature: &Signature) -> bool {
+    match &signature.output {
+        ReturnType::Type(_, returned) => type_text(returned).ends_with("Result"),
+        ReturnType::Default => false,
+    }
+}
+
 fn type_text(written: &Type) -> String {
     match written {
         Type::Array(array) => format!("{}[]", type_text(&array.elem)),

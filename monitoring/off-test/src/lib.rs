@@ -32,8 +32,22 @@ pub mod probed {
         number + 1
     }
 
+    #[probe(record = events, err)]
+    pub fn events(number: u64) -> Result<u64, String> {
+        Ok(number + 1)
+    }
+
+    #[probe(busy)]
+    pub async fn busy(number: u64) -> u64 {
+        number + 1
+    }
+
     pub fn block(number: u64) -> u64 {
         let _probe = enter!("off.block()");
+        let _probe = enter!("off.hot()", record = aggregated, full = 1/9, histogram, every = 2);
+        let _probe = enter!("off.seldom()", sample = 1/9);
+        let mut probe = enter!("off.events()", record = events);
+        probe.fail("nothing");
         number + 1
     }
 }

@@ -6,8 +6,6 @@ use std::time::Instant;
 #[cfg(feature = "enable")]
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
 #[cfg(feature = "enable")]
-use baler_common::record::kieker::flow::trace::TraceMetadata;
-#[cfg(feature = "enable")]
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{Interned, Schema};
 #[cfg(feature = "enable")]
@@ -47,12 +45,14 @@ pub(super) struct Expander {
 /// What is the same in many calls.
 #[cfg(feature = "enable")]
 #[derive(Debug)]
-struct Calls {
-    hostname: Interned,
-    session: Interned,
+pub(super) struct Calls {
+    pub(super) hostname: Interned,
+    pub(super) session: Interned,
     /// By the number of the call site.
     signatures: Vec<Option<Interned>>,
-    fields: Vec<u8>,
+    /// Classes of those whose events are told, by the number of the call site.
+    pub(super) classes: Vec<Option<Interned>>,
+    pub(super) fields: Vec<u8>,
 }
 
 impl Expander {
@@ -73,6 +73,7 @@ impl Expander {
                 // Kieker's, where there is none (`OperationExecutionRecord.NO_SESSION_ID`).
                 session: Interned::new("<no-session-id>"),
                 signatures: Vec::new(),
+                classes: Vec::new(),
                 fields: Vec::new(),
             },
         }
@@ -137,6 +138,14 @@ impl Expander {
         match stored {
             #[cfg(feature = "enable")]
             Stored::Call(call) => self.calls.expand(call, &mut self.mapping),
+            #[cfg(feature = "enable")]
+            Stored::Fields {
+                schema,
+                stamp: Stamp::Ticks(ticks),
+                fields,
+            } if self.calls.is_unfinished(schema) => {
+                self.calls.finish(schema, ticks, fields, &mut self.mapping)
+            }
             Stored::Fields {
                 schema,
                 stamp,
@@ -164,8 +173,8 @@ impl Calls {
         [header, trace_id, tin, tout, position]: [u64; CALL_WORDS],
         mapping: &mut Option<TickMapping>,
     ) -> Row<'_> {
-        if header & KIND == KIND_TRACE {
-            return self.metadata([header, trace_id, tin, tout, position], mapping);
+        if header & KIND >= KIND_TRACE {
+            return self.of_trace([header, trace_id, tin, tout, position], mapping);
         }
         // A duration has no trace: its times come first.
         let (tin, tout) = if header & KIND == KIND_DURATION {
@@ -210,38 +219,7 @@ impl Calls {
         }
     }
 
-    /// A trace that comes from another process.
-    #[cold]
-    fn metadata(
-        &mut self,
-        [header, trace_id, parent, time, thread_and_order]: [u64; CALL_WORDS],
-        mapping: &mut Option<TickMapping>,
-    ) -> Row<'_> {
-        // As the end of a call that took no time.
-        let is_unix_ns = header & TOUT_UNIX_NS != 0;
-        let clocks = if is_unix_ns {
-            TIN_UNIX_NS | TOUT_UNIX_NS
-        } else {
-            0
-        };
-        let (_, time) = times(clocks, time, time, mapping);
-        let [t0, t1, t2, t3, o0, o1, o2, o3] = thread_and_order.to_be_bytes();
-        self.fields.clear();
-        let mut row = RowWriter::new(&mut self.fields);
-        row.i64(trace_id.cast_signed());
-        row.i64(i64::from(u32::from_be_bytes([t0, t1, t2, t3])));
-        row.interned(self.session);
-        row.interned(self.hostname);
-        row.i64(parent.cast_signed());
-        row.i32(i32::from_be_bytes([o0, o1, o2, o3]));
-        Row {
-            schema: TraceMetadata::schema(),
-            timestamp: time,
-            fields: &self.fields,
-        }
-    }
-
-    fn signature(&mut self, site: u64) -> Interned {
+    pub(super) fn signature(&mut self, site: u64) -> Interned {
         let at = usize::try_from(site).unwrap_or(usize::MAX);
         if let Some(Some(signature)) = self.signatures.get(at) {
             return *signature;
@@ -269,7 +247,12 @@ impl Calls {
 /// The times of a call that has no ticks, or began or ended under another controller's clock.
 #[cfg(feature = "enable")]
 #[cold]
-fn times(clocks: u64, tin: u64, tout: u64, mapping: &mut Option<TickMapping>) -> (i64, i64) {
+pub(super) fn times(
+    clocks: u64,
+    tin: u64,
+    tout: u64,
+    mapping: &mut Option<TickMapping>,
+) -> (i64, i64) {
     let mut unix_ns = |time: u64, flag: u64| {
         if clocks & flag != 0 {
             return time.cast_signed();

@@ -23,6 +23,8 @@ mod ledger;
 mod shared;
 mod split;
 mod stats;
+#[cfg(feature = "enable")]
+mod traced;
 mod types;
 mod waker;
 mod work;

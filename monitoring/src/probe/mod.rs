@@ -4,8 +4,10 @@
 //! in the queue.
 
 mod aggregate;
+mod busy;
 mod call;
 mod duration;
+mod events;
 mod path;
 mod record;
 mod registry;
@@ -14,8 +16,12 @@ mod turns;
 
 pub use aggregate::{AggregatedCall, AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{Content, take_all};
+pub use busy::BusyCall;
+pub(crate) use busy::{BUSY_WORDS, CANCELLED, PANICKED, busy_words};
 pub use call::{Call, Guard};
 pub use duration::DurationGuard;
+pub use events::{EventCall, EventGuard};
+pub(crate) use events::{class_of, failed_in_ticks};
 pub(crate) use record::{signature, tell_parent};
 pub(crate) use registry::set_recording;
 pub use site::Site;

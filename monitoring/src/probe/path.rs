@@ -34,6 +34,14 @@ pub(super) fn class_of(type_name: &str) -> String {
     segments.join(".")
 }
 
+/// The class of an operation, from its signature: `shop.Till` of `public void shop.Till.close()`; none
+/// where the signature does not name one.
+pub(super) fn declaring_class(signature: &str) -> &str {
+    let name = signature.split('(').next().unwrap_or_default().trim_end();
+    let name = name.rsplit(char::is_whitespace).next().unwrap_or_default();
+    name.rsplit_once('.').map_or("", |(class, _)| class)
+}
+
 /// The class of `impl Type`, `impl Trait for Type` or `Type as Trait`; the trait's where the type
 /// has no path, as a tuple, a slice or any type at all.
 fn implementing(implementation: &str) -> String {

@@ -11,7 +11,7 @@ use super::site::SiteNumber;
 use crate::clock::{is_in_system_time, is_in_ticks, system_unix_ns, ticks};
 use crate::controller;
 use crate::queue::{self, KIND_CALL, KIND_TRACE, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
-use crate::trace::{self, Position, TraceContext};
+use crate::trace::{self, Origin, Position, TraceContext};
 use crate::traceparent::TraceParent;
 
 /// What is known of a call when it begins.
@@ -145,8 +145,20 @@ fn read_other_clock(key: u64) -> u64 {
 }
 
 /// Tells that a trace comes from another process.
-#[cold]
 pub(crate) fn tell_parent(trace_id: i64, parent: &TraceParent) {
+    let (parent, order) = (parent.kieker_trace_id(), parent.kieker_order_id());
+    tell_trace(
+        trace_id,
+        Origin {
+            trace_id: parent,
+            order,
+        },
+    );
+}
+
+/// Tells of a trace that begins on this thread, and where it comes from.
+#[cold]
+pub(crate) fn tell_trace(trace_id: i64, origin: Origin) {
     let key = controller::active_key();
     if key == 0 {
         return;
@@ -155,9 +167,9 @@ pub(crate) fn tell_parent(trace_id: i64, parent: &TraceParent) {
     let row = [
         KIND_TRACE | kind,
         trace_id.cast_unsigned(),
-        parent.kieker_trace_id().cast_unsigned(),
+        origin.trace_id.cast_unsigned(),
         read_clock(key),
-        (u64::from(thread_number()) << 32) | u64::from(parent.kieker_order_id().cast_unsigned()),
+        (u64::from(thread_number()) << 32) | u64::from(origin.order.cast_unsigned()),
     ];
     if !queue::append_call(key, row)
         && let Some(shared) = controller::active_shared(key)

@@ -40,6 +40,10 @@ pub(crate) const CALL_WORDS: usize = 5;
 #[cfg(feature = "enable")]
 pub(crate) const DURATION_WORDS: usize = 3;
 
+/// The words of an event: header, trace, time, order index.
+#[cfg(feature = "enable")]
+const EVENT_WORDS: usize = 4;
+
 /// In the lowest bits of a header, what the row is. Those of compact rows are odd, so that the
 /// header is known not to be 0.
 pub(crate) const KIND: u64 = 0x0f;
@@ -51,6 +55,10 @@ const KIND_FIELDS_TICKS: u64 = 3;
 pub(crate) const KIND_DURATION: u64 = 5;
 #[cfg(feature = "enable")]
 pub(crate) const KIND_TRACE: u64 = 7;
+#[cfg(feature = "enable")]
+pub(crate) const KIND_BEFORE: u64 = 9;
+#[cfg(feature = "enable")]
+pub(crate) const KIND_AFTER: u64 = 11;
 
 /// Added to the kind of a call that began or ended by a clock in nanoseconds rather than ticks.
 #[cfg(feature = "enable")]
@@ -92,6 +100,7 @@ const fn compact_words(header: u64) -> Option<usize> {
     match header & KIND {
         KIND_CALL | KIND_TRACE => Some(CALL_WORDS),
         KIND_DURATION => Some(DURATION_WORDS),
+        KIND_BEFORE | KIND_AFTER => Some(EVENT_WORDS),
         _ => None,
     }
 }
@@ -180,9 +189,10 @@ pub(super) fn append_words<const N: usize>(
 /// Only the block's owner may call it.
 #[cfg(feature = "enable")]
 pub(super) fn append_compact(words: &[AtomicU64], row: [u64; CALL_WORDS]) -> bool {
-    let [header, first, second, ..] = row;
+    let [header, first, second, third, _] = row;
     match compact_words(header) {
         Some(DURATION_WORDS) => append_words(words, || [header, first, second]),
+        Some(EVENT_WORDS) => append_words(words, || [header, first, second, third]),
         _ => append_words(words, || row),
     }
 }

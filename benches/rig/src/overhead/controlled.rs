@@ -29,6 +29,8 @@ pub(super) enum Taken {
     Added(Arc<AtomicU64>),
     /// None: a pattern deactivates all probes.
     Deactivated,
+    /// Two of every call, and one of every call from outside, which nests so deep.
+    Events { depth: u32 },
     /// None: monitoring is off.
     Nothing,
     /// Those of some calls; every one of them is delivered or counted as lost.
@@ -99,6 +101,7 @@ impl Running for Controlled {
         let emitted = match self.taken {
             Taken::Deactivated | Taken::Nothing => 0,
             Taken::All | Taken::Stalled => calls,
+            Taken::Events { depth } => calls * 2 + calls / u64::from(depth.max(1)),
             Taken::Some => report.emitted(),
             Taken::Added(told) => {
                 let told = told.load(Ordering::Acquire);

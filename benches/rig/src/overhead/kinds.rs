@@ -41,6 +41,15 @@ pub(super) const VARIANTS: &[Variant] = &[
         set_up: |_| added(Overflow::Block, histogram),
     },
     Variant {
+        name: "events",
+        about: "an event before and one after each call, and metadata of each trace",
+        set_up: |case| {
+            let builder = null().overflow(Overflow::Block);
+            let taken = Taken::Events { depth: case.depth };
+            Controlled::start(builder, events, taken, Other::Nothing)
+        },
+    },
+    Variant {
         name: "duration-full",
         about: "as duration, with an operation's record beside it of one call in 1,000",
         set_up: |_| added(Overflow::Block, two_kinds),
@@ -60,6 +69,7 @@ pub(super) const VARIANTS: &[Variant] = &[
 monitored! { #[probe(record = duration)] fn duration {} }
 monitored! { #[probe(record = aggregated)] fn aggregated {} }
 monitored! { #[probe(record = aggregated, histogram)] fn histogram {} }
+monitored! { #[probe(record = events)] fn events {} }
 monitored! { #[probe(record = duration, full = 1/1000)] fn two_kinds {} }
 monitored! { #[probe(record = aggregated, full = 1/1000)] fn aggregated_full {} }
 monitored! { #[probe(sample = 1/100)] fn sampled {} }

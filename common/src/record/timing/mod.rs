@@ -1,12 +1,15 @@
-//! How long operations take, told in less than one record a call with its place in a trace.
+//! How long operations take, told in less than one record a call with its place in a trace, or in
+//! more.
 //!
 //! Kieker itself has no such types; the first one is that of KoPeMe
 //! (`de.dagere.kopeme.kieker.record.DurationRecord`), field by field.
 
 mod aggregate;
+mod asynchronous;
 mod log_linear;
 
 pub use aggregate::{AggregateError, AggregatedDurationRecord};
+pub use asynchronous::AsyncOperationExecutionRecord;
 pub use log_linear::LogLinear;
 
 use super::Record;

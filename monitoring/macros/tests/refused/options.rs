@@ -39,4 +39,15 @@ fn none() {}
 #[probe(record = aggregated, every = 0)]
 fn never() {}
 
+#[probe(record = events, full = 1/10)]
+fn full_events() {}
+
+#[probe(record = duration, busy)]
+async fn busy_without_record() {}
+
+#[probe(err)]
+fn error_without_event() -> Result<(), String> {
+    Ok(())
+}
+
 fn main() {}

@@ -1,0 +1,253 @@
+//! Calls of which an event is told when they begin and another one when they end.
+//!
+//! Kieker's probes of the package `flow` do the same: `TraceMetadata` when a trace begins, a
+//! `BeforeOperationEvent`, and an `AfterOperationEvent` or `AfterOperationFailedEvent`.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::thread;
+
+use baler_common::record::kieker::flow::trace::operation::AfterOperationFailedEvent;
+use baler_common::record::{Interned, Record, RowWriter, Schema};
+
+use super::path::declaring_class;
+use super::record::{read_clock, tell_trace};
+use super::registry;
+use super::site::{Site, SiteNumber};
+use crate::clock::is_in_ticks;
+use crate::controller;
+use crate::queue::{self, KIND_AFTER, KIND_BEFORE, RowRef, Stamp, TOUT_UNIX_NS};
+use crate::trace::{self, Entered, TraceContext};
+
+/// What is said to have ended a call that a panic left.
+const PANIC: &str = "panic";
+
+/// What is said to have ended a call whose future was dropped before it was done.
+const CANCELLED: &str = "cancelled";
+
+/// A synchronous call of which events are told; it ends when the guard is dropped.
+///
+/// As with [`Guard`](crate::Guard), guards of a thread are dropped in the reverse order in which they
+/// were made, and never by another thread.
+/// An event that ended out of its turn has the order index -1.
+#[derive(Debug)]
+#[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
+pub struct EventGuard {
+    begun: Option<Begun>,
+    not_send: PhantomData<*const ()>,
+}
+
+/// An asynchronous call of which events are told; it ends when it is dropped.
+#[derive(Debug)]
+pub struct EventCall {
+    /// The context in which the body is polled.
+    running: Option<(Begun, TraceContext)>,
+    is_done: bool,
+}
+
+#[derive(Debug)]
+struct Begun {
+    site: SiteNumber,
+    entered: Entered,
+    /// Whether it began while a panic unwound the thread already.
+    was_panicking: bool,
+    /// What went wrong.
+    cause: Option<String>,
+}
+
+impl Site {
+    /// Begins a call of which events are told; it ends when the guard is dropped.
+    #[inline]
+    pub fn enter_events(&'static self) -> EventGuard {
+        EventGuard {
+            begun: self
+                .active()
+                .and_then(|site| begin(site, || (trace::enter_events(), ())))
+                .map(|(begun, ())| begun),
+            not_send: PhantomData,
+        }
+    }
+
+    /// Begins an asynchronous call of which events are told; it ends when the value is dropped.
+    #[inline]
+    pub fn enter_events_async(&'static self) -> EventCall {
+        EventCall {
+            running: self
+                .active()
+                .and_then(|site| begin(site, trace::enter_events_async)),
+            is_done: false,
+        }
+    }
+}
+
+impl EventGuard {
+    /// Says that the operation failed, and why: its last event is an `AfterOperationFailedEvent`.
+    ///
+    /// The text is made at once, unless the call is not recorded; the last one counts.
+    pub fn fail(&mut self, cause: impl Display) {
+        fail(self.begun.as_mut(), &cause);
+    }
+
+    /// [`fail`](Self::fail), if this is an error.
+    pub fn look_at<T, E: Display>(&mut self, result: &Result<T, E>) {
+        if let Err(error) = result {
+            self.fail(error);
+        }
+    }
+}
+
+impl Drop for EventGuard {
+    fn drop(&mut self) {
+        if let Some(begun) = &mut self.begun {
+            let order = trace::leave_events(&mut begun.entered);
+            begun.end(order);
+        }
+    }
+}
+
+impl EventCall {
+    /// A call that is not recorded.
+    #[inline]
+    pub const fn inactive() -> Self {
+        Self {
+            running: None,
+            is_done: false,
+        }
+    }
+
+    /// Polls the body in the call's context.
+    #[inline]
+    pub fn poll<F: Future>(
+        &mut self,
+        body: Pin<&mut F>,
+        task: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        let polled = match &mut self.running {
+            Some((_, context)) => context.poll(body, task),
+            None => body.poll(task),
+        };
+        self.is_done |= polled.is_ready();
+        polled
+    }
+
+    /// Says that the operation failed, if this is an error.
+    pub fn look_at<T, E: Display>(&mut self, result: &Result<T, E>) {
+        if let Err(error) = result {
+            fail(self.running.as_mut().map(|(begun, _)| begun), error);
+        }
+    }
+}
+
+impl Drop for EventCall {
+    fn drop(&mut self) {
+        if let Some((begun, _)) = &mut self.running {
+            if !self.is_done && !begun.is_panicking() {
+                begun.cause = Some(CANCELLED.to_owned());
+            }
+            let order = trace::leave_events(&mut begun.entered);
+            begun.end(order);
+        }
+    }
+}
+
+fn fail(begun: Option<&mut Begun>, cause: &dyn Display) {
+    if let Some(begun) = begun {
+        begun.cause = Some(cause.to_string());
+    }
+}
+
+#[inline(never)]
+fn begin<T>(site: SiteNumber, enter: impl FnOnce() -> (Entered, T)) -> Option<(Begun, T)> {
+    let key = controller::active_key();
+    if key == 0 {
+        return None;
+    }
+    let (entered, context) = enter();
+    if let Some(origin) = entered.begun {
+        tell_trace(entered.trace_id, origin);
+    }
+    let begun = Begun {
+        site,
+        was_panicking: thread::panicking(),
+        cause: None,
+        entered,
+    };
+    begun.tell(KIND_BEFORE, key, read_clock(key), begun.entered.order);
+    Some((begun, context))
+}
+
+impl Begun {
+    /// Whether a panic is leaving the call.
+    fn is_panicking(&self) -> bool {
+        !self.was_panicking && thread::panicking()
+    }
+
+    /// Tells the event with this number, which is the last one.
+    #[inline(never)]
+    fn end(&mut self, order: i32) {
+        let key = controller::active_key();
+        if key == 0 {
+            return;
+        }
+        let time = read_clock(key);
+        match self.cause.take() {
+            None if self.is_panicking() => self.tell_failure(key, time, order, PANIC),
+            None => self.tell(KIND_AFTER, key, time, order),
+            Some(cause) => self.tell_failure(key, time, order, &cause),
+        }
+    }
+
+    fn tell(&self, kind: u64, key: u64, time: u64, order: i32) {
+        let clock = if is_in_ticks(key) { 0 } else { TOUT_UNIX_NS };
+        let row = [
+            kind | clock | (u64::from(self.site.get()) << 8),
+            self.entered.trace_id.cast_unsigned(),
+            time,
+            u64::from(order.cast_unsigned()),
+            0,
+        ];
+        if !queue::append_call(key, row)
+            && let Some(shared) = controller::active_shared(key)
+        {
+            queue::push_row(&shared.queues, &RowRef::Call(row));
+        }
+    }
+
+    #[cold]
+    fn tell_failure(&self, key: u64, time: u64, order: i32, cause: &str) {
+        let Some(signature) = registry::signature(self.site) else {
+            return;
+        };
+        let (schema, stamp) = if is_in_ticks(key) {
+            (failed_in_ticks(), Stamp::Ticks(time))
+        } else {
+            let schema = AfterOperationFailedEvent::schema();
+            (schema, Stamp::UnixNs(time.cast_signed()))
+        };
+        let find = || controller::active_shared(key).map(|shared| Arc::clone(&shared.queues));
+        queue::push(key, find, schema, stamp, |row: &mut RowWriter<'_>| {
+            row.i64(time.cast_signed());
+            row.i64(self.entered.trace_id);
+            row.i32(order);
+            row.interned(signature);
+            row.interned(class_of(signature));
+            row.str(cause);
+        });
+    }
+}
+
+/// The class that declares an operation, as its signature has it.
+pub(crate) fn class_of(signature: Interned) -> Interned {
+    Interned::new(declaring_class(signature.as_str()))
+}
+
+/// Stands for the type of a failure whose first field, the time, is in ticks: the collector puts the
+/// time and the true type in their places.
+pub(crate) fn failed_in_ticks() -> &'static Arc<Schema> {
+    static MARKER: OnceLock<Arc<Schema>> = OnceLock::new();
+    MARKER.get_or_init(|| Arc::new(Schema::clone(AfterOperationFailedEvent::schema())))
+}
