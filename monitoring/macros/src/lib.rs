@@ -52,6 +52,8 @@ use proc_macro::TokenStream;
 /// - `sample = 1/100`: one call in so many is recorded, whatever is recorded of it; the others are
 ///   as if the probe were deactivated.
 /// - `histogram`, `every = n`: of an aggregation, see below.
+/// - `err`: an error that is returned fails the operation, see *Events*.
+/// - `busy`: of an asynchronous function also how long it was polled, see *Asynchronous functions*.
 /// - `skip`: no probe; for single functions, impl blocks and modules within a probed block.
 /// - `crate = path`: where `baler_monitoring` is, for crates that re-export it.
 ///
@@ -61,6 +63,7 @@ use proc_macro::TokenStream;
 /// |---|---|---|
 /// | `operation` | Kieker's `OperationExecutionRecord`: times and the place in its trace | five words in the thread's queue |
 /// | `duration` | KoPeMe's `DurationRecord`: times alone | three words in the thread's queue |
+/// | `events` | Kieker's `BeforeOperationEvent`, and `AfterOperationEvent` or `AfterOperationFailedEvent`; of each trace a `TraceMetadata` | four words twice |
 /// | `aggregated` | nothing; count, sum, minimum and maximum of many calls in one `AggregatedDurationRecord` | a few additions in a cell of the thread |
 ///
 /// ```
@@ -73,6 +76,11 @@ use proc_macro::TokenStream;
 ///
 /// #[probe(sample = 1/100)]
 /// fn parse() {}
+///
+/// #[probe(record = events, err)]
+/// fn reserve(item: &str) -> Result<(), std::num::ParseIntError> {
+///     item.parse::<u32>().map(drop)
+/// }
 /// ```
 ///
 /// `full` and `sample` count the calls of each thread by itself, from a random one on, so that no
@@ -88,6 +96,24 @@ use proc_macro::TokenStream;
 /// With `histogram` the record also counts durations by the buckets of `LogLinear` (in
 /// `baler_common::record::timing`), 16 for each power of two.
 /// A call counts on the thread where it ends and under the controller where it began.
+///
+/// # Events
+///
+/// With `record = events` an event is told when the call begins and another one when it ends, by
+/// Kieker's rules: the outermost call begins a trace, whose `TraceMetadata` hold trace id, thread,
+/// session, host, parent trace and parent event, and the trace's events are numbered from 0 without
+/// gaps (`orderIndex`).
+/// A trace from nowhere is its own parent, with the event -1.
+///
+/// - Events have traces of their own, apart from those of executions, as in Kieker (`TraceRegistry`
+///   beside `ControlFlowRegistry`).
+/// - The last event is an `AfterOperationFailedEvent` when a panic leaves the call (its cause is
+///   `panic`), when the future of an asynchronous call is dropped before it is done (`cancelled`), and
+///   with `err` when the function returns an `Err`, whose text (`Display`) is the cause.
+///   On a block `err` holds for functions whose result is called `…Result`; where the attribute stands
+///   on a function itself, it must return a `Result`.
+/// - What runs at once cannot be one sequence: a call in another thread or task, or one that begins
+///   while another call of its caller is still open (`join!`), begins a trace that names its parent.
 ///
 /// # Blocks
 ///
@@ -147,6 +173,11 @@ use proc_macro::TokenStream;
 /// Its trace follows it from thread to thread.
 /// A call whose future is dropped earlier ends there and is recorded as well.
 /// Kieker's record has no mark for that, nor for a panic: such a record looks like any other.
+/// With `busy` the record is an `AsyncOperationExecutionRecord` (in `baler_common::record::timing`)
+/// instead: the fields of Kieker's, and the time inside the polls, their number, and whether the call
+/// was cancelled or ended by a panic.
+/// It costs two more clock reads a poll; a function that is not `async` is busy all the time and keeps
+/// its ordinary record.
 /// What the destructors of a cancelled body call is recorded in the trace of whoever dropped it.
 ///
 /// A function that is not `async` but *returns* a future ends when it returns, before the future has run.

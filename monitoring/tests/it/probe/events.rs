@@ -426,12 +426,9 @@ fn another_thread_or_task_begins_a_trace_with_its_parent() {
         assert!(context.trace_id().is_some());
         assert!(context.traceparent().is_some());
         let here = context.clone();
-        std::thread::spawn({
-            let clock = clock;
-            move || {
-                let _attached = context.attach();
-                order(&clock);
-            }
+        std::thread::spawn(move || {
+            let _attached = context.attach();
+            order(&clock);
         })
         .join()
         .unwrap();
