@@ -9,6 +9,7 @@ mod config;
 mod documents;
 mod edges;
 mod habits;
+mod image;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod killed;
