@@ -21,7 +21,7 @@ pub(crate) fn is_own(name: &str) -> bool {
 
 /// What a file holds; its line end is none of it. `setting` named it.
 ///
-/// It is read at every connection, so that a renewed secret is taken up.
+/// It is read for every client, so that a renewed secret is taken up.
 pub(crate) fn read(setting: &str, path: &str) -> Result<String, Failure> {
     let text = fs::read_to_string(Path::new(path)).map_err(|error| {
         let message = format!("{setting}={path}: {error}");

@@ -93,9 +93,13 @@ impl ClientContext for Callbacks {
                 state.refused = Some(reason.into());
             }),
             // It says how many, but not why.
-            Some(RDKafkaErrorCode::AllBrokersDown) => self.link.update(|state| {
-                state.trouble.get_or_insert_with(|| reason.into());
-            }),
+            Some(RDKafkaErrorCode::AllBrokersDown) => match self.link.refused() {
+                // The next producer reads secrets anew, and is refused for good if they are wrong.
+                Some(refused) => self.link.fail(Failure::retry("write to", refused)),
+                None => self.link.update(|state| {
+                    state.trouble.get_or_insert_with(|| reason.into());
+                }),
+            },
             _ => self
                 .link
                 .update(|state| state.trouble = Some(reason.into())),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter as _, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter};
-use baler_connector_testkit::{Medium, within_patience};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, within_patience};
 use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity, SaslMechanism};
 
 use crate::support::{Kafka, TOPIC, limited};
@@ -156,6 +156,36 @@ fn mechanism_that_brokers_do_not_know_is_final_and_theirs_are_named() {
         "{told}"
     );
     secret_is_not_in(&told);
+}
+
+#[test]
+fn writer_takes_up_a_password_that_was_changed() {
+    let kafka = Kafka::fresh();
+    let files = Pki::new("changed");
+    let sasl = sasl(&SaslMechanism::ALL);
+    let proxy = before(&kafka, &sasl);
+    let file = files.write("password", PASSWORD);
+    let more = format!("&sasl.password.file={file}");
+    let config = uri(&proxy, USER, SaslMechanism::ScramSha256, &more);
+    let mut pump = Pump::open(kafka.writer_with(config));
+    let mut source = ChunkSource::new(1);
+    let mut confirms = |pump: &mut Pump, chunks| {
+        pump.push(source.take(8));
+        within_patience("it is confirmed", || {
+            pump.step();
+            (pump.confirmed() == chunks).then_some(())
+        });
+    };
+    confirms(&mut pump, 8);
+    sasl.set_password(USER, WRONG);
+    files.write("password", WRONG);
+    proxy.cut();
+    let start = Instant::now();
+    confirms(&mut pump, 16);
+    // By far before a chunk is too old, which would break the writer as well.
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    assert!(pump.breaks() >= 1 && sasl.refused() >= 1);
 }
 
 #[test]
