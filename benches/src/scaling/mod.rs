@@ -17,5 +17,5 @@ mod run;
 
 pub use args::Args;
 pub(crate) use consumer::{Consuming, consume};
-pub use row::Row;
+pub use row::{Limit, Row};
 pub use run::run;

@@ -48,18 +48,78 @@ pub struct Row {
     pub machine_cores: Option<f64>,
     /// How many consumers had any chunk: the least.
     pub busy_consumers: usize,
+    /// What there was none left of.
+    pub limited_by: Option<Limit>,
     /// Whether every record arrived once, by value.
     pub verified: bool,
     /// What was wrong, if something was.
     pub failure: Option<String>,
 }
 
+/// What there was none left of, so that more consumers bring no more records a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Limit {
+    /// The machine's cores, which consumers and broker share.
+    Machine,
+    /// The one core that the broker uses: RabbitMQ is started with one scheduler, and the mock
+    /// cluster has one thread.
+    Broker,
+    /// The cores that consumers use, and there are no further partitions for further consumers.
+    Partitions,
+    /// The cores that consumers use, one each.
+    Consumers,
+    /// No core: consumers wait for answers, or for the feeding process.
+    Waiting,
+}
+
+/// Of what one has at least this share, there is none left.
+const ALL: f64 = 0.9;
+
+impl Limit {
+    /// What limits a case that kept so many of the machine's `cores` busy.
+    fn of(row: &Row, cores: usize) -> Option<Self> {
+        let all =
+            |used: f64, of: usize| used >= ALL * to_f64(u64::try_from(of).unwrap_or(u64::MAX));
+        let consumers = all(row.consumers_cores?, row.busy_consumers);
+        Some(if all(row.machine_cores?, cores) {
+            Self::Machine
+        } else if all(row.broker_cores?, 1) {
+            Self::Broker
+        } else if consumers && row.busy_consumers < row.consumers {
+            Self::Partitions
+        } else if consumers {
+            Self::Consumers
+        } else {
+            Self::Waiting
+        })
+    }
+
+    /// The table's column that tells of it.
+    const fn column(self) -> &'static str {
+        match self {
+            Self::Machine => "all",
+            Self::Broker => "broker",
+            Self::Partitions => "parts",
+            Self::Consumers => "cons",
+            Self::Waiting => "wait",
+        }
+    }
+}
+
 impl Row {
-    pub(super) fn new(case: Case, samples: &[Sample], failure: Option<String>) -> Self {
+    /// The row of a case on a machine of so many cores.
+    pub(super) fn new(
+        case: Case,
+        samples: &[Sample],
+        failure: Option<String>,
+        cores: usize,
+    ) -> Self {
         let median = |figure: fn(&Sample) -> f64| {
             Summary::of(samples.iter().map(figure)).map(|summary| summary.median)
         };
-        Self {
+        let mut row = Self {
             broker: case.medium.name(),
             consumers: case.consumers,
             partitions: case.partitions,
@@ -74,9 +134,12 @@ impl Row {
             broker_cores: median(|it| it.broker_cores),
             machine_cores: median(|it| it.machine_cores),
             busy_consumers: samples.iter().map(|it| it.busy).min().unwrap_or(0),
+            limited_by: None,
             verified: failure.is_none() && !samples.is_empty(),
             failure,
-        }
+        };
+        row.limited_by = Limit::of(&row, cores);
+        row
     }
 }
 
@@ -87,7 +150,6 @@ pub(super) fn table(rows: &[Row]) -> String {
         ("chunk", false),
         ("parts", false),
         ("cons", false),
-        ("busy", false),
         ("rec/s", false),
         ("min", false),
         ("max", false),
@@ -96,6 +158,7 @@ pub(super) fn table(rows: &[Row]) -> String {
         ("cores", false),
         ("broker", false),
         ("all", false),
+        ("limit", true),
         ("ok", true),
     ]);
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), short);
@@ -105,8 +168,10 @@ pub(super) fn table(rows: &[Row]) -> String {
             row.broker.to_owned(),
             row.chunk_records.to_string(),
             row.partitions.to_string(),
-            row.consumers.to_string(),
-            row.busy_consumers.to_string(),
+            match row.busy_consumers == row.consumers {
+                true => row.consumers.to_string(),
+                false => format!("{}/{}", row.busy_consumers, row.consumers),
+            },
             number(rate.map(|rate| rate.median)),
             number(rate.map(|rate| rate.min)),
             number(rate.map(|rate| rate.max)),
@@ -115,6 +180,7 @@ pub(super) fn table(rows: &[Row]) -> String {
             number(row.consumers_cores),
             number(row.broker_cores),
             number(row.machine_cores),
+            row.limited_by.map_or("-", Limit::column).to_owned(),
             if row.verified { "yes" } else { "NO" }.to_owned(),
         ]);
     }
@@ -157,10 +223,38 @@ mod tests {
             machine_cores: 2.0,
             busy: 2,
         };
-        let row = Row::new(case, &[sample], None);
+        let row = Row::new(case, &[sample], None, 2);
         assert_eq!(row.messages_per_second, Some(2_000.0));
         assert_eq!(row.broker_cores, Some(1.0));
         assert!(row.verified && table(&[row]).lines().all(|line| line.len() <= 100));
-        assert!(!Row::new(case, &[], None).verified);
+        assert!(!Row::new(case, &[], None, 2).verified);
+    }
+
+    #[test]
+    fn limit_is_what_there_is_none_left_of() {
+        let case = |consumers| Case {
+            medium: Medium::KafkaMock,
+            consumers,
+            partitions: 1,
+            chunk_records: 32,
+        };
+        let limit = |consumers, consumers_cpu, broker_cores, machine_cores| {
+            let sample = Sample {
+                records: 1,
+                chunks: 1,
+                seconds: 1.0,
+                consumers_cpu,
+                broker_cores,
+                machine_cores,
+                busy: 1,
+            };
+            Row::new(case(consumers), &[sample], None, 2).limited_by
+        };
+        assert_eq!(limit(1, 0.95, 0.95, 1.95), Some(Limit::Machine));
+        assert_eq!(limit(1, 0.4, 0.95, 1.5), Some(Limit::Broker));
+        assert_eq!(limit(1, 0.95, 0.4, 1.5), Some(Limit::Consumers));
+        assert_eq!(limit(4, 0.95, 0.4, 1.5), Some(Limit::Partitions));
+        assert_eq!(limit(4, 0.4, 0.4, 1.0), Some(Limit::Waiting));
+        assert_eq!(Row::new(case(1), &[], None, 2).limited_by, None);
     }
 }

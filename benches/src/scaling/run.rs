@@ -57,7 +57,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     }
     let rows = cases.iter().zip(progress);
     let rows: Vec<Row> = rows
-        .map(|(case, (samples, failure))| Row::new(*case, &samples, failure))
+        .map(|(case, (samples, failure))| {
+            Row::new(*case, &samples, failure, provenance.machine.cores)
+        })
         .collect();
     let results = Results {
         name: "scaling",
