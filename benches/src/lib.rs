@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod brokers;
+pub mod codec;
 mod endpoint;
 mod medium;
 mod mock;

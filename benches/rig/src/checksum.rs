@@ -2,6 +2,7 @@
 
 use baler_common::record::{BatchBuilder, Column, PushError, Record, RecordBatch, Table};
 
+use crate::recording::PlainCall;
 use crate::workload::{Call, Execution, Executions, Workload};
 
 /// The number of executions, and a hash of all their values that does not depend on their order.
@@ -59,6 +60,31 @@ impl Checksum {
         self.records = self.records.saturating_add(other.records);
         self.hash = self.hash.wrapping_add(other.hash);
         self.foreign = self.foreign.saturating_add(other.foreign);
+    }
+}
+
+/// The number of calls, and a hash of all their values and their order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallChecksum {
+    /// How many calls.
+    pub calls: u64,
+    hash: u64,
+}
+
+impl CallChecksum {
+    /// Adds the next call.
+    pub fn add(&mut self, call: &PlainCall<'_>) {
+        self.calls = self.calls.saturating_add(1);
+        let texts = [call.operation_signature, call.session_id, call.hostname].map(of_text);
+        let numbers = [
+            call.trace_id,
+            call.tin,
+            call.tout,
+            call.eoi.into(),
+            call.ess.into(),
+        ];
+        let words = texts.into_iter().chain(numbers.map(bits));
+        self.hash = words.fold(self.hash, mix);
     }
 }
 
@@ -160,6 +186,26 @@ mod tests {
         }
         let missing = Checksum::of_calls(&workload, &calls[1..]).unwrap();
         assert_ne!(missing, expected);
+    }
+
+    #[test]
+    fn the_order_of_calls_and_of_their_fields_matters() {
+        let recording = crate::recording::Recording::generated(1, 10, 1);
+        let calls = recording.calls().iter();
+        let calls: Vec<_> = calls.map(|call| recording.plain(call).unwrap()).collect();
+        let of = |calls: &[PlainCall<'_>]| {
+            let mut checksum = CallChecksum::default();
+            calls.iter().for_each(|call| checksum.add(call));
+            checksum
+        };
+        let mut others = calls.clone();
+        assert_eq!(of(&others), of(&calls));
+        others.swap(0, 1);
+        assert_ne!(of(&others), of(&calls));
+        let mut others = calls.clone();
+        (others[3].tin, others[3].tout) = (calls[3].tout, calls[3].tin);
+        assert_ne!(of(&others), of(&calls));
+        assert_ne!(of(&calls[1..]), of(&calls));
     }
 
     #[test]

@@ -15,7 +15,8 @@
 //! - [`child`], [`footprint`]: processes of one's own, what they hold and use.
 //! - [`machine`]: what a result depends on.
 //! - [`overhead`]: what a probe costs the application.
-//! - [`report`], [`output`], [`failure`]: tables and JSON, printed and kept, or why there are none.
+//! - [`report`], [`page`], [`output`], [`failure`]: tables, pages and JSON, printed and kept, or why
+//!   there are none.
 
 pub mod checksum;
 pub mod child;
@@ -25,6 +26,7 @@ pub mod footprint;
 pub mod machine;
 pub mod output;
 pub mod overhead;
+pub mod page;
 mod random;
 pub mod recording;
 pub mod regression;

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod brokers;
+mod codec;
 mod long;
 mod overhead;
 mod pipeline;

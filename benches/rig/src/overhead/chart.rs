@@ -1,12 +1,11 @@
 //! Rows as pictures: one bar a variant, or one line a variant where the depth differs.
 
-use std::fmt::Write as _;
-
 use plotters::prelude::*;
 
 use super::row::Row;
 use crate::failure::Failure;
 use crate::machine::Provenance;
+use crate::page;
 use crate::report::short;
 
 /// Width of a chart, in pixels.
@@ -223,33 +222,12 @@ fn lines(rows: &[Row], out: &mut String) -> Result<(), Failure> {
 ///
 /// As [`svg`].
 pub fn page(rows: &[Row], table: &str, provenance: &Provenance) -> Result<String, Failure> {
-    let chart = svg(rows)?;
-    let mut out = String::from(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Overhead</title>\n\
-         <style>body{font-family:sans-serif;max-width:1000px;margin:2em auto}svg{max-width:100%}\
-         </style></head><body>\n<h1>What a probe costs the application</h1>\n",
-    );
-    let machine = &provenance.machine;
-    let told = format!(
-        "{} on {}, {} cores, {}; commit {}",
-        provenance.command,
-        machine.cpu,
-        machine.cores,
-        machine.system,
-        provenance.commit.as_deref().unwrap_or("unknown")
-    );
-    let written = write!(
-        out,
-        "<p>{}</p>\n{chart}\n<pre>{}</pre>\n</body></html>\n",
-        escaped(&told),
-        escaped(table)
-    );
-    written.map_err(cannot_draw())?;
-    Ok(out)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    let heading = "What a probe costs the application";
+    Ok(page::page(
+        "Overhead",
+        heading,
+        &svg(rows)?,
+        table,
+        provenance,
+    ))
 }

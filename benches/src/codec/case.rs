@@ -1,0 +1,106 @@
+//! What is measured: one case a row.
+
+use baler_common::container::Compression;
+use clap::ValueEnum;
+
+use super::args::Args;
+
+/// A format of self-contained chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Codec {
+    /// Baler's own container.
+    Columnar,
+    /// Kieker's container: rows and a string table.
+    Kieker,
+    /// A stream of Arrow's IPC format.
+    Arrow,
+    /// An object container file of Avro.
+    Avro,
+    /// Spans of OpenTelemetry's protocol.
+    Otlp,
+    /// Rows of postcard, whose integers are of variable length.
+    Postcard,
+    /// Rows of integers as they stand in memory, without padding.
+    Fixed,
+    /// An archive of rkyv.
+    Rkyv,
+    /// A line of JSON a record.
+    Json,
+}
+
+impl Codec {
+    /// Its name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Columnar => "columnar",
+            Self::Kieker => "kieker",
+            Self::Arrow => "arrow",
+            Self::Avro => "avro",
+            Self::Otlp => "otlp",
+            Self::Postcard => "postcard",
+            Self::Fixed => "fixed",
+            Self::Rkyv => "rkyv",
+            Self::Json => "json",
+        }
+    }
+
+    /// Whether records name their strings by a position in a table, as far as there is a choice.
+    const fn string_tables(self) -> &'static [bool] {
+        match self {
+            Self::Columnar | Self::Kieker => &[true],
+            Self::Arrow | Self::Postcard | Self::Fixed | Self::Rkyv => &[true, false],
+            Self::Avro | Self::Otlp | Self::Json => &[false],
+        }
+    }
+}
+
+/// What is measured for one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// Which format.
+    pub codec: Codec,
+    /// How many records a chunk has.
+    pub chunk_records: usize,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// Whether each string stands once a chunk; else once a record.
+    pub string_table: bool,
+}
+
+impl Case {
+    /// All that were asked for, in the order of the table: what is compared stands side by side.
+    pub(super) fn all(args: &Args) -> Vec<Self> {
+        let mut cases = Vec::new();
+        for chunk_records in &args.chunk_records {
+            for compression in &args.compression {
+                let codecs = Codec::value_variants().iter();
+                for codec in
+                    codecs.filter(|codec| args.only.is_empty() || args.only.contains(codec))
+                {
+                    cases.extend(codec.string_tables().iter().map(|string_table| Self {
+                        codec: *codec,
+                        chunk_records: usize::try_from(*chunk_records).unwrap_or(usize::MAX),
+                        compression: *compression,
+                        string_table: *string_table,
+                    }));
+                }
+            }
+        }
+        cases
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn every_codec_has_a_row_for_every_chunk_and_compression() {
+        let all = Case::all(&Args::parse_from(["codec"]));
+        assert_eq!(all.len(), 6 * 4 * 13);
+        let some = Args::parse_from(["codec", "--only=arrow", "--chunk-records=32"]);
+        assert_eq!(Case::all(&some).len(), 4 * 2);
+    }
+}

@@ -1,0 +1,130 @@
+//! The containers that Baler writes: its own and Kieker's.
+
+use std::hint::black_box;
+
+use baler_common::container::{
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
+};
+use baler_common::record::{BatchBuilder, RecordBatch, RecordRef, ValueRef};
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_rig::recording::PlainCall;
+use baler_rig::workload::Executions;
+
+use super::super::piece::Piece;
+use super::{Calls, Format, cannot_decode, cannot_encode};
+use crate::failure::Failure;
+
+/// One of the containers.
+pub(in super::super) struct Baler {
+    serializer: Box<dyn ChunkSerializer>,
+    decoder: ChunkDecoder,
+    header: ChunkHeader,
+    builder: BatchBuilder,
+    executions: Executions,
+}
+
+impl Baler {
+    pub(in super::super) fn columnar(
+        compression: Compression,
+        executions: Executions,
+    ) -> Result<Self, Failure> {
+        let serializer = NativeSerializer::new(compression).map_err(cannot_encode())?;
+        Ok(Self::new(Box::new(serializer), executions))
+    }
+
+    pub(in super::super) fn kieker(executions: Executions) -> Self {
+        Self::new(Box::new(KiekerSerializer::new()), executions)
+    }
+
+    fn new(serializer: Box<dyn ChunkSerializer>, executions: Executions) -> Self {
+        let identity = ChunkIdentity {
+            producer: ProducerId::new(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef),
+            epoch: Epoch {
+                start_unix_ns: 1_700_000_000_000_000_000,
+                random: 0x0123_4567,
+            },
+            lane: 0,
+            // That of a chunk in the middle of an epoch: two bytes.
+            sequence: 1_000,
+        };
+        Self {
+            serializer,
+            decoder: ChunkDecoder::default(),
+            header: ChunkHeader::new(identity),
+            builder: BatchBuilder::new(),
+            executions,
+        }
+    }
+}
+
+impl Format for Baler {
+    type Decoded<'a> = RecordBatch;
+
+    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let written = self.serializer.serialize(&piece.batch, &self.header, out);
+        written.map(drop).map_err(cannot_encode())
+    }
+
+    fn decode<'a>(&'a mut self, chunk: &'a [u8]) -> Result<RecordBatch, Failure> {
+        let decoded = self.decoder.decode(chunk).map_err(cannot_decode())?;
+        Ok(decoded.batch)
+    }
+
+    fn encode_records(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<bool, Failure> {
+        for call in piece.calls {
+            let pushed = self.builder.push(self.executions.of(call));
+            pushed.map_err(cannot_encode())?;
+        }
+        let batch = self.builder.take();
+        let written = self.serializer.serialize(&batch, &self.header, out);
+        written.map(|_| true).map_err(cannot_encode())
+    }
+
+    fn decode_rows(&mut self, chunk: &[u8]) -> Result<Option<usize>, Failure> {
+        let batch = self.decode(chunk)?;
+        let mut rows = 0;
+        batch.each(&mut |row| {
+            black_box(row);
+            rows += 1;
+        })?;
+        Ok(Some(rows))
+    }
+}
+
+impl Calls for RecordBatch {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
+        for record in self.records() {
+            let plain = plain(&record);
+            see(plain.ok_or_else(|| Failure::new("a record is of another type"))?);
+        }
+        Ok(())
+    }
+}
+
+/// A record as a call, by the positions of Kieker's fields.
+fn plain<'a>(record: &RecordRef<'a>) -> Option<PlainCall<'a>> {
+    let fields = record.fields();
+    let string = |position| match fields.get(position) {
+        Some(ValueRef::String(text)) => Some(text),
+        _ => None,
+    };
+    let number = |position| match fields.get(position) {
+        Some(ValueRef::Signed(number)) => Some(number),
+        _ => None,
+    };
+    let short = |position| i32::try_from(number(position)?).ok();
+    Some(PlainCall {
+        operation_signature: string(0)?,
+        session_id: string(1)?,
+        trace_id: number(2)?,
+        tin: number(3)?,
+        tout: number(4)?,
+        hostname: string(5)?,
+        eoi: short(6)?,
+        ess: short(7)?,
+    })
+}

@@ -1,0 +1,117 @@
+//! Compression around a whole chunk, for formats that have none of their own.
+
+use std::fmt::Display;
+
+use baler_common::container::Compression;
+use lz4_flex::block::{
+    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
+};
+
+use crate::failure::Failure;
+
+/// Bytes of the length before a block of lz4, which does not tell it itself.
+const LENGTH_BYTES: usize = 4;
+
+/// Compresses chunks and decompresses them, and keeps its tables and memory between chunks.
+pub(super) enum Packing {
+    None,
+    Lz4(Box<CompressTable>),
+    Zstd(
+        zstd::bulk::Compressor<'static>,
+        zstd::bulk::Decompressor<'static>,
+    ),
+}
+
+impl Packing {
+    pub(super) fn new(compression: Compression) -> Result<Self, Failure> {
+        Ok(match compression {
+            Compression::None => Self::None,
+            Compression::Lz4 => Self::Lz4(Box::default()),
+            Compression::Zstd { level } => Self::Zstd(
+                zstd::bulk::Compressor::new(level).map_err(failed())?,
+                zstd::bulk::Decompressor::new().map_err(failed())?,
+            ),
+        })
+    }
+
+    /// The chunk as it is sent: `chunk` itself or what is then in `out`.
+    pub(super) fn pack<'a>(
+        &mut self,
+        chunk: &'a [u8],
+        out: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], Failure> {
+        out.clear();
+        match self {
+            Self::None => return Ok(chunk),
+            Self::Lz4(table) => {
+                out.resize(LENGTH_BYTES + get_maximum_output_size(chunk.len()), 0);
+                let (length, block) = out.split_at_mut(LENGTH_BYTES);
+                let before = u32::try_from(chunk.len()).map_err(failed())?;
+                length.copy_from_slice(&before.to_le_bytes());
+                let after = compress_into_with_table(chunk, block, table).map_err(failed())?;
+                out.truncate(LENGTH_BYTES + after);
+            }
+            Self::Zstd(compressor, _) => {
+                out.reserve(zstd::zstd_safe::compress_bound(chunk.len()));
+                let compressed = compressor.compress_to_buffer(chunk, out);
+                compressed.map_err(failed())?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// What was packed: `sent` itself or what is then in `out`.
+    pub(super) fn unpack<'a>(
+        &mut self,
+        sent: &'a [u8],
+        out: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], Failure> {
+        out.clear();
+        match self {
+            Self::None => return Ok(sent),
+            Self::Lz4(_) => {
+                let (length, block) = sent
+                    .split_first_chunk::<LENGTH_BYTES>()
+                    .ok_or_else(|| Failure::new("a block has no length"))?;
+                let length = usize::try_from(u32::from_le_bytes(*length)).map_err(failed())?;
+                out.resize(length, 0);
+                decompress_into(block, out).map_err(failed())?;
+            }
+            Self::Zstd(_, decompressor) => {
+                let length = zstd::zstd_safe::get_frame_content_size(sent)
+                    .ok()
+                    .flatten()
+                    .and_then(|length| usize::try_from(length).ok())
+                    .ok_or_else(|| Failure::new("a frame has no length"))?;
+                out.reserve(length);
+                let decompressed = decompressor.decompress_to_buffer(sent, out);
+                decompressed.map_err(failed())?;
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn failed<E: Display>() -> impl Fn(E) -> Failure {
+    Failure::cannot("compress")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_out_again() {
+        let chunk = b"a chunk, a chunk, a chunk, a chunk, a chunk".repeat(10);
+        for name in ["none", "lz4", "zstd:1", "zstd:3"] {
+            let mut packing = Packing::new(name.parse().unwrap()).unwrap();
+            for length in [0, 1, chunk.len()] {
+                let (mut packed, mut unpacked) = (Vec::new(), Vec::new());
+                let chunk = &chunk[..length];
+                let sent = packing.pack(chunk, &mut packed).unwrap().to_vec();
+                assert_eq!(packing.unpack(&sent, &mut unpacked).unwrap(), chunk);
+                assert!(length < 100 || name == "none" || sent.len() < length);
+            }
+        }
+    }
+}

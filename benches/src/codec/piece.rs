@@ -1,0 +1,258 @@
+//! The records of one chunk, as the formats like to take them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use baler_common::record::RecordBatch;
+use baler_rig::recording::{PlainCall, Recording};
+use baler_rig::workload::{Call, Executions};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// The records of one chunk: the same ones in each field.
+pub(super) struct Piece<'a> {
+    /// As numbers and positions in the recording.
+    pub(super) calls: &'a [Call],
+    /// Row by row, with one string table.
+    pub(super) table: Tabled,
+    /// Column by column, with a string table a column.
+    pub(super) columns: Columns,
+    /// As the collector hands it to a serializer.
+    pub(super) batch: RecordBatch,
+}
+
+/// Rows that name their strings by position.
+#[derive(Debug, Clone, Default, Serialize, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub(super) struct Tabled {
+    /// Each once, in order of first use.
+    pub(super) strings: Vec<String>,
+    pub(super) rows: Vec<TableRow>,
+}
+
+/// A row that names its strings by position.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
+pub(super) struct TableRow {
+    pub(super) operation_signature: u32,
+    pub(super) session_id: u32,
+    pub(super) trace_id: i64,
+    pub(super) tin: i64,
+    pub(super) tout: i64,
+    pub(super) hostname: u32,
+    pub(super) eoi: i32,
+    pub(super) ess: i32,
+}
+
+impl TableRow {
+    /// With its strings; `None` if the table has not all of them.
+    pub(super) fn plain<'a, S: AsRef<str>>(&self, strings: &'a [S]) -> Option<PlainCall<'a>> {
+        let string = |id: u32| {
+            let index = usize::try_from(id).ok()?;
+            strings.get(index).map(AsRef::as_ref)
+        };
+        Some(PlainCall {
+            operation_signature: string(self.operation_signature)?,
+            session_id: string(self.session_id)?,
+            trace_id: self.trace_id,
+            tin: self.tin,
+            tout: self.tout,
+            hostname: string(self.hostname)?,
+            eoi: self.eoi,
+            ess: self.ess,
+        })
+    }
+}
+
+/// A row that has its strings, with the names of Kieker's fields.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Inline<'a> {
+    #[serde(borrow)]
+    pub(super) operation_signature: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) session_id: Cow<'a, str>,
+    pub(super) trace_id: i64,
+    pub(super) tin: i64,
+    pub(super) tout: i64,
+    #[serde(borrow)]
+    pub(super) hostname: Cow<'a, str>,
+    pub(super) eoi: i32,
+    pub(super) ess: i32,
+}
+
+impl<'a> Inline<'a> {
+    pub(super) fn of(call: PlainCall<'a>) -> Self {
+        Self {
+            operation_signature: call.operation_signature.into(),
+            session_id: call.session_id.into(),
+            trace_id: call.trace_id,
+            tin: call.tin,
+            tout: call.tout,
+            hostname: call.hostname.into(),
+            eoi: call.eoi,
+            ess: call.ess,
+        }
+    }
+
+    pub(super) fn plain(&self) -> PlainCall<'_> {
+        PlainCall {
+            operation_signature: &self.operation_signature,
+            session_id: &self.session_id,
+            trace_id: self.trace_id,
+            tin: self.tin,
+            tout: self.tout,
+            hostname: &self.hostname,
+            eoi: self.eoi,
+            ess: self.ess,
+        }
+    }
+}
+
+/// Columns, and a string table for each that has strings.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Columns {
+    pub(super) operation_signature: TextColumn,
+    pub(super) session_id: TextColumn,
+    pub(super) hostname: TextColumn,
+    pub(super) trace_id: Vec<i64>,
+    pub(super) tin: Vec<i64>,
+    pub(super) tout: Vec<i64>,
+    pub(super) eoi: Vec<i32>,
+    pub(super) ess: Vec<i32>,
+}
+
+/// A column of strings.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TextColumn {
+    /// Each once, in order of first use.
+    pub(super) texts: Vec<String>,
+    /// For each row its text's position.
+    pub(super) ids: Vec<u16>,
+}
+
+impl<'a> Piece<'a> {
+    /// The recording in chunks of so many records.
+    ///
+    /// # Errors
+    ///
+    /// A record cannot be built, or a chunk has more strings than Arrow's dictionaries here.
+    pub(super) fn all(
+        recording: &'a Recording,
+        chunk_records: usize,
+    ) -> Result<Vec<Self>, Failure> {
+        let chunk_records = chunk_records.max(1);
+        let batches = recording.batches(chunk_records);
+        let batches = batches.map_err(Failure::cannot("make the load"))?;
+        let chunks = recording.calls().chunks(chunk_records);
+        chunks
+            .zip(batches)
+            .map(|(calls, batch)| {
+                Ok(Self {
+                    calls,
+                    table: tabled(recording, calls)?,
+                    columns: columns(recording, calls)?,
+                    batch,
+                })
+            })
+            .collect()
+    }
+
+    /// Row by row, each with its strings.
+    pub(super) fn plain(&self) -> impl ExactSizeIterator<Item = Option<PlainCall<'_>>> {
+        let Tabled { strings, rows } = &self.table;
+        rows.iter().map(|row| row.plain(strings))
+    }
+}
+
+/// Numbers texts in order of first use.
+#[derive(Default)]
+struct Numbering<'a> {
+    known: HashMap<&'a str, u32>,
+    texts: Vec<String>,
+}
+
+impl<'a> Numbering<'a> {
+    fn id(&mut self, text: &'a str) -> u32 {
+        let next = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        *self.known.entry(text).or_insert_with(|| {
+            self.texts.push(text.to_owned());
+            next
+        })
+    }
+
+    fn short_id(&mut self, text: &'a str) -> Result<u16, Failure> {
+        u16::try_from(self.id(text)).map_err(Failure::cannot("number the strings of a chunk"))
+    }
+}
+
+fn plain<'a>(recording: &'a Recording, call: &Call) -> Result<PlainCall<'a>, Failure> {
+    let plain = recording.plain(call);
+    plain.ok_or_else(|| Failure::new("a call names a string that there is not"))
+}
+
+fn tabled(recording: &Recording, calls: &[Call]) -> Result<Tabled, Failure> {
+    let mut numbering = Numbering::default();
+    let mut rows = Vec::with_capacity(calls.len());
+    for call in calls {
+        let call = plain(recording, call)?;
+        rows.push(TableRow {
+            operation_signature: numbering.id(call.operation_signature),
+            session_id: numbering.id(call.session_id),
+            trace_id: call.trace_id,
+            tin: call.tin,
+            tout: call.tout,
+            hostname: numbering.id(call.hostname),
+            eoi: call.eoi,
+            ess: call.ess,
+        });
+    }
+    Ok(Tabled {
+        strings: numbering.texts,
+        rows,
+    })
+}
+
+fn columns(recording: &Recording, calls: &[Call]) -> Result<Columns, Failure> {
+    let mut operations = Numbering::default();
+    let mut sessions = Numbering::default();
+    let mut hosts = Numbering::default();
+    let mut columns = Columns::default();
+    for call in calls {
+        let call = plain(recording, call)?;
+        let ids = &mut columns.operation_signature.ids;
+        ids.push(operations.short_id(call.operation_signature)?);
+        columns
+            .session_id
+            .ids
+            .push(sessions.short_id(call.session_id)?);
+        columns.hostname.ids.push(hosts.short_id(call.hostname)?);
+        columns.trace_id.push(call.trace_id);
+        columns.tin.push(call.tin);
+        columns.tout.push(call.tout);
+        columns.eoi.push(call.eoi);
+        columns.ess.push(call.ess);
+    }
+    columns.operation_signature.texts = operations.texts;
+    columns.session_id.texts = sessions.texts;
+    columns.hostname.texts = hosts.texts;
+    Ok(columns)
+}
+
+/// What all cases share.
+pub(super) struct Input<'a> {
+    /// By number of records a chunk.
+    pub(super) pieces: HashMap<usize, Vec<Piece<'a>>>,
+    /// What makes records of calls.
+    pub(super) executions: Executions,
+}
