@@ -36,13 +36,11 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
     fn text_is_no_markup() {
-        let provenance = Provenance::of_this_process(Path::new("."));
+        let provenance = Provenance::this();
         let page = page("a & b", "", "<svg></svg>", "1 < 2", &provenance);
         assert!(page.contains("a &amp; b") && page.contains("1 &lt; 2"));
         assert!(page.contains("<svg></svg>"));

@@ -76,7 +76,7 @@ impl TableRow {
 
 /// A row that has its strings, with the names of Kieker's fields.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
 pub(super) struct Inline<'a> {
     #[serde(borrow)]
     pub(super) operation_signature: Cow<'a, str>,

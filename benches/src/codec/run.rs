@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use baler_rig::machine::Provenance;
@@ -34,7 +33,7 @@ const AT_LEAST: Duration = Duration::from_millis(5);
 /// There are no records, or the rows cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     // Before anything loads the machine.
-    let provenance = Provenance::of_this_process(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let provenance = Provenance::this();
     let recording = recording(args)?;
     let about = format!("{}: {recording}\n\n{}", args.workload, recording.entropy());
     if args.format == Format::Table {

@@ -12,9 +12,9 @@ const SCHEMA: &str = r#"{"type":"record","name":"OperationExecutionRecord","fiel
     {"name":"traceId","type":"long"},{"name":"tin","type":"long"},{"name":"tout","type":"long"},
     {"name":"hostname","type":"string"},{"name":"eoi","type":"int"},{"name":"ess","type":"int"}]}"#;
 
-/// A row as the reader yields it: it lends nothing.
+/// A row as the reader yields it: it lends nothing. The reader compares the name, too.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
 struct Row {
     operation_signature: String,
     session_id: String,
