@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baler_common::container::{
-    ChunkDecoder, ChunkSerializer, Compression, EncodeError, NativeSerializer,
+    ChunkDecoder, ChunkSerializer, Compression, Effort, EncodeError, NativeSerializer,
 };
 use baler_common::record::{
     BatchBuilder, Catalog, DynamicRecord, Field, FieldType, RecordBatch, Schema, Value,
@@ -48,6 +48,21 @@ fn schema(name: &str, fields: &[(&str, FieldType)]) -> Arc<Schema> {
         .map(|(name, kind)| Field::new(*name, kind.clone()))
         .collect();
     Arc::new(Schema::new(name, fields).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn every_batch_survives_little_effort(records in arbitrary::records()) {
+        let batch = arbitrary::batch(&records);
+        let mut serializer = NativeSerializer::default();
+        for effort in [Effort::Fast, Effort::Full] {
+            serializer.set_effort(effort);
+            let mut chunk = Vec::new();
+            serializer.serialize(&batch, &header(1, 0), &mut chunk).unwrap();
+            let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+            prop_assert_eq!(&decoded.batch, &batch);
+        }
+    }
 }
 
 #[test]

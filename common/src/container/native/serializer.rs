@@ -7,13 +7,13 @@ use crate::container::codec::Compressor;
 use crate::container::compression::Compression;
 use crate::container::error::EncodeError;
 use crate::container::header::ChunkHeader;
-use crate::container::serializer::ChunkSerializer;
+use crate::container::serializer::{ChunkSerializer, Effort};
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
 /// Writes Baler's own container.
 ///
-/// Equal batches and headers yield equal bytes.
+/// Equal batches and headers yield equal bytes, at equal [`Effort`].
 /// Buffers and the compressor's tables are kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct NativeSerializer {
@@ -62,6 +62,11 @@ impl NativeSerializer {
 impl ChunkSerializer for NativeSerializer {
     fn container(&self) -> ContainerKind {
         ContainerKind::Native
+    }
+
+    /// The effort changes the body's encodings; its compression stays.
+    fn set_effort(&mut self, effort: Effort) {
+        self.encoder.set_effort(effort);
     }
 
     fn serialize(

@@ -2,10 +2,11 @@
 
 use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
-use super::strings::StringEncoder;
+use super::strings::{self, StringEncoder};
 use super::{BYTES_PLAIN, types};
 use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
+use crate::container::serializer::Effort;
 use crate::container::varint;
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
@@ -16,6 +17,7 @@ pub(in crate::container::native) struct Encoder {
     schemas: types::Written,
     strings: StringEncoder,
     calls: CallEncoder,
+    effort: Effort,
     /// The tables' positions once empty ones are left out.
     positions: Vec<u64>,
 }
@@ -29,14 +31,24 @@ pub(in crate::container::native) fn types_of(
 }
 
 impl Encoder {
+    /// What the bodies to come are worth.
+    pub(in crate::container::native) fn set_effort(&mut self, effort: Effort) {
+        self.effort = effort;
+        self.ints.set_effort(effort);
+    }
+
     /// Appends the body of a batch.
     pub(in crate::container::native) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
         for (_, table) in types_of(batch) {
             self.schemas.write(table.schema(), out);
         }
         let strings = batch.strings();
-        self.strings
-            .write(strings, batch.len(), &mut self.ints, out);
+        match self.effort {
+            Effort::Fast => strings::write_plain(strings, &mut self.ints, out),
+            Effort::Full => self
+                .strings
+                .write(strings, batch.len(), &mut self.ints, out),
+        }
         self.order(batch, out);
         for (_, table) in types_of(batch) {
             prefixed_by_length(out, |out| self.table(table, out));
@@ -73,7 +85,8 @@ impl Encoder {
     }
 
     fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
-        if self.schemas.number(table.schema()) == Some(calls::TYPE)
+        if self.effort == Effort::Full
+            && self.schemas.number(table.schema()) == Some(calls::TYPE)
             && self.calls.write(table, &mut self.ints, out)
         {
             return;

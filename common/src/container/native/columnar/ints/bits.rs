@@ -17,6 +17,7 @@ pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
 /// Packs numbers behind one another.
 #[derive(Debug)]
 pub(super) struct Packer<'a> {
+    count: usize,
     width: u32,
     /// The lowest `pending_bits` bits are still to be written; always fewer than 64.
     pending: u64,
@@ -29,6 +30,7 @@ impl<'a> Packer<'a> {
     pub(super) fn new(count: usize, width: u32, out: &'a mut Vec<u8>) -> Self {
         out.reserve(packed_bytes(count, width));
         Self {
+            count,
             width,
             pending: 0,
             pending_bits: 0,
@@ -46,6 +48,9 @@ impl<'a> Packer<'a> {
         // Narrow numbers are joined first, which need not wait for one another.
         match width {
             0 => return,
+            8 => return self.add_bytes::<1>(fours, rest),
+            16 => return self.add_bytes::<2>(fours, rest),
+            32 => return self.add_bytes::<4>(fours, rest),
             1..=16 => fours.for_each(|[a, b, c, d]| {
                 let (low, high) = (a | b << width, c | d << width);
                 self.push(low | high << (2 * width), 4 * width);
@@ -61,6 +66,29 @@ impl<'a> Packer<'a> {
         let last = self.pending.to_le_bytes();
         self.out
             .extend_from_slice(last.get(..bytes).unwrap_or(&last));
+    }
+
+    /// Numbers of whole bytes wait for no other; the first number is the first of all.
+    fn add_bytes<const BYTES: usize>(
+        self,
+        fours: impl Iterator<Item = [u64; 4]>,
+        rest: impl Iterator<Item = u64>,
+    ) {
+        let start = self.out.len();
+        self.out.resize(start + self.count * BYTES, 0);
+        let low = |number: u64| {
+            let bytes = number.to_le_bytes();
+            bytes.first_chunk().copied().unwrap_or([0; BYTES])
+        };
+        let bytes = self.out.get_mut(start..).unwrap_or_default();
+        let (numbers, _) = bytes.as_chunks_mut::<BYTES>();
+        let (to_fours, to_rest) = numbers.as_chunks_mut::<4>();
+        for (to, four) in to_fours.iter_mut().zip(fours) {
+            *to = four.map(low);
+        }
+        for (to, number) in to_rest.iter_mut().zip(rest) {
+            *to = low(number);
+        }
     }
 
     /// Adds a number of up to 64 bits.

@@ -8,6 +8,7 @@ use super::simple::write_constant;
 use super::stats::{Stats, column_bytes};
 use super::{REFERENCE, Sign};
 use crate::container::native::write::prefixed_by_length;
+use crate::container::serializer::Effort;
 use crate::container::varint;
 
 /// Writes columns of integers; keeps its memory from column to column.
@@ -16,6 +17,7 @@ pub(in crate::container::native) struct IntEncoder {
     lanes: Vec<u64>,
     offsets: Vec<i32>,
     search: Search,
+    effort: Effort,
 }
 
 /// The encodings that have to be looked for.
@@ -27,6 +29,11 @@ struct Search {
 }
 
 impl IntEncoder {
+    /// What the columns to come are worth.
+    pub(in crate::container::native) fn set_effort(&mut self, effort: Effort) {
+        self.effort = effort;
+    }
+
     /// Appends a column of these lanes in its cheapest encoding; one without a lane takes no byte.
     pub(in crate::container::native) fn write(
         &mut self,
@@ -55,8 +62,11 @@ impl IntEncoder {
         match narrow(values, &lane, first, &mut self.offsets) {
             Narrowed::Constant => return write_constant(first, sign, out),
             Narrowed::Near => {
-                if let Some(stats) = Stats::of_near(&self.offsets, first, sign) {
-                    return self.search.write(&self.offsets, &stats, out);
+                if let Some(stats) = Stats::of_near(&self.offsets, first, sign, self.effort) {
+                    return match self.effort {
+                        Effort::Fast => stats.cheapest().0.write(&self.offsets, &stats, out),
+                        Effort::Full => self.search.write(&self.offsets, &stats, out),
+                    };
                 }
             }
             Narrowed::Far => {}

@@ -13,8 +13,11 @@ use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 
 /// Fewer lanes are not worth it, nor are narrow ones.
-const LEAST_LANES: usize = 16;
+const LEAST_LANES: usize = 64;
 const LEAST_BITS: u32 = 6;
+
+/// How many lanes tell the width.
+const SAMPLE: usize = 512;
 
 /// The large numbers of a column; keeps its memory from column to column.
 #[derive(Debug, Default)]
@@ -45,7 +48,9 @@ impl Patched {
         }
         self.delta = delta_bits < plain_bits;
         let mut counts = [0_u32; 65];
-        self.each(lanes, stats, |number| {
+        // A part of many tells the width.
+        let sample = lanes.get(..SAMPLE).unwrap_or(lanes);
+        self.each(sample, stats, |number| {
             if let Some(count) = counts.get_mut(to_usize(width(number).into())) {
                 *count = count.wrapping_add(1);
             }

@@ -6,6 +6,7 @@ use super::narrow::Lane;
 use super::simple::Simple;
 use super::sizes::{delta_varint_bytes, varint_bytes};
 use crate::container::num::{to_u64, to_usize};
+use crate::container::serializer::Effort;
 use crate::container::varint;
 
 /// What is known of a column of at least one lane.
@@ -62,7 +63,7 @@ impl Stats {
 
     /// Of lanes that are near the first one; `None` where they are on both sides of the end of
     /// the numbers.
-    pub(super) fn of_near(offsets: &[i32], first: u64, sign: Sign) -> Option<Self> {
+    pub(super) fn of_near(offsets: &[i32], first: u64, sign: Sign, effort: Effort) -> Option<Self> {
         let (mut smallest, mut largest) = (0, 0);
         let (mut smallest_delta, mut largest_delta) = (i32::MAX, i32::MIN);
         let mut changes = 0_u32;
@@ -91,7 +92,20 @@ impl Stats {
             delta_range: delta_range.cast_unsigned(),
             cheapest: (Simple::Constant, 0),
         };
-        Some(stats.finish(offsets))
+        Some(match effort {
+            Effort::Fast => stats.finish_fast(),
+            Effort::Full => stats.finish(offsets),
+        })
+    }
+
+    /// Packed one way or the other, in whole bytes: no other encoding is written faster.
+    fn finish_fast(mut self) -> Self {
+        self.range = in_bytes(self.range);
+        self.delta_range = in_bytes(self.delta_range);
+        let packed = (Simple::Packed, self.packed_bytes());
+        let delta = (Simple::DeltaPacked, self.delta_packed_bytes());
+        self.cheapest = if delta.1 < packed.1 { delta } else { packed };
+        self
     }
 
     fn finish<L: Lane>(mut self, lanes: &[L]) -> Self {
@@ -118,7 +132,6 @@ impl Stats {
         if self.runs == 1 {
             return (Simple::Constant, self.number(self.first));
         }
-        let deltas = self.count.saturating_sub(1);
         let first = self.number(self.first);
         let mut best = (
             Simple::Fixed,
@@ -130,17 +143,8 @@ impl Stats {
             }
             best.1
         };
-        consider(
-            Simple::Packed,
-            self.number(self.smallest) + 1 + packed_bytes(self.count, width(self.range)),
-        );
-        let limit = consider(
-            Simple::DeltaPacked,
-            first
-                + varint::size(varint::zigzag(self.smallest_delta))
-                + 1
-                + packed_bytes(deltas, width(self.delta_range)),
-        );
+        consider(Simple::Packed, self.packed_bytes());
+        let limit = consider(Simple::DeltaPacked, self.delta_packed_bytes());
         // Those of a variable length take another pass, if they can win at all.
         let limit =
             varint_bytes(lanes, self, limit).map_or(limit, |bytes| consider(Simple::Varint, bytes));
@@ -148,6 +152,18 @@ impl Stats {
             consider(Simple::DeltaVarint, first + bytes);
         }
         best
+    }
+
+    fn packed_bytes(&self) -> usize {
+        self.number(self.smallest) + 1 + packed_bytes(self.count, width(self.range))
+    }
+
+    fn delta_packed_bytes(&self) -> usize {
+        let deltas = self.count.saturating_sub(1);
+        self.number(self.first)
+            + varint::size(varint::zigzag(self.smallest_delta))
+            + 1
+            + packed_bytes(deltas, width(self.delta_range))
     }
 
     /// The largest lane, as a number of its sign.
@@ -194,6 +210,16 @@ impl Stats {
 
     fn number(&self, lane: u64) -> usize {
         varint::size(self.sign.code(lane))
+    }
+}
+
+/// The largest number that takes as many whole bytes: 1, 2, 4 or 8.
+fn in_bytes(number: u64) -> u64 {
+    match width(number) {
+        0..=8 => u8::MAX.into(),
+        9..=16 => u16::MAX.into(),
+        17..=32 => u32::MAX.into(),
+        _ => u64::MAX,
     }
 }
 

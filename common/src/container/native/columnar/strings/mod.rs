@@ -48,10 +48,18 @@ impl StringEncoder {
             return;
         }
         out.truncate(start);
-        out.push(PLAIN);
-        ints.write(lengths(strings.ends()), Sign::Unsigned, out);
-        out.extend_from_slice(strings.text().as_bytes());
+        write_plain(strings, ints, out);
     }
+}
+
+/// Appends the table as it is; an empty one takes no byte.
+pub(super) fn write_plain(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) {
+    if strings.is_empty() {
+        return;
+    }
+    out.push(PLAIN);
+    ints.write(lengths(strings.ends()), Sign::Unsigned, out);
+    out.extend_from_slice(strings.text().as_bytes());
 }
 
 /// Reads a table of so many strings.
