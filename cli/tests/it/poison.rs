@@ -50,7 +50,8 @@ fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
             };
             (0..777).map(random).collect()
         }
-        1 => good[..good.len() / 2].to_vec(),
+        // What says which chunk it is must still be there.
+        1 => good[..good.len() - 10].to_vec(),
         2 => {
             let mut flipped = good.to_vec();
             let middle = flipped.len() / 2;
