@@ -57,10 +57,15 @@ fn cannot_draw<E: std::fmt::Display>() -> impl Fn(E) -> Failure {
 }
 
 fn label(row: &Row) -> String {
-    match row.threads {
-        1 => row.variant.clone(),
-        threads => format!("{} x{threads}", row.variant),
-    }
+    let threads = match row.threads {
+        1 => String::new(),
+        threads => format!(" x{threads}"),
+    };
+    let paced = match row.paced_calls_per_second {
+        None => "",
+        Some(_) => " paced",
+    };
+    format!("{}{threads}{paced}", row.variant)
 }
 
 /// Medians as bars, on a logarithmic scale: the least and the most expensive differ by two orders of

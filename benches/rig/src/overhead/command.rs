@@ -7,6 +7,7 @@ use super::args::OverheadArgs;
 use super::chart::{page, svg};
 use super::row::{Row, table};
 use super::run::{Origin, Progress, run};
+use super::targets::targets;
 use super::{count, variant::Variant};
 use crate::failure::Failure;
 use crate::machine::Provenance;
@@ -40,9 +41,10 @@ pub fn command(
     };
     let text = || {
         let mut text = table(&rows);
-        if args.instructions && !count::is_possible() {
+        if plan.instructions && !count::is_possible() {
             text.push_str("instructions were not counted: there is no valgrind\n");
         }
+        text.push_str(&targets(&rows));
         text
     };
     results.print(args.format, &text, out)?;

@@ -26,6 +26,7 @@ mod plain;
 mod probed;
 mod row;
 mod run;
+mod targets;
 mod variant;
 
 pub use application::{Outer, innermost};

@@ -197,6 +197,11 @@ const COLUMNS: &[Column] = &[
         |row| row.depth.to_string(),
         |rows| differ(rows, |row| row.depth),
     ),
+    (
+        "paced",
+        |row| optional(row.paced_calls_per_second, short),
+        |rows| differ(rows, |row| row.paced_calls_per_second),
+    ),
     ("median", |row| ns(row.median_ns_per_call), always),
     ("mean", |row| ns(row.mean_ns_per_call), always),
     ("±95 %", |row| ns(row.mean_margin_ns), always),
