@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::fuzz_bodies;
+use crate::{fuzz_bodies, pattern_bodies};
 
 /// Hands every input of the target to `body`; the number of a failing one is its file's name.
 fn replay(target: &str, body: fn(&[u8])) {
@@ -29,4 +29,9 @@ fn the_corpus_of_container_is_taken_without_a_panic() {
 #[test]
 fn the_corpus_of_roundtrip_survives() {
     replay("roundtrip", fuzz_bodies::roundtrip);
+}
+
+#[test]
+fn the_corpus_of_pattern_agrees_with_a_naive_matcher() {
+    replay("pattern", pattern_bodies::pattern);
 }

@@ -182,9 +182,16 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// How deep calls nest in the targets, and how long the innermost one is busy.
+const APPLICATION: (u32, u64) = (10, 0);
+
 /// The targets of which the rows have the figures, and whether they are met; empty where they have
-/// none.
+/// none, or are of another application.
 pub(super) fn targets(rows: &[Row]) -> String {
+    let is_other = |row: &Row| (row.depth, row.method_time_ns) != APPLICATION;
+    if rows.iter().any(is_other) {
+        return String::new();
+    }
     let rows = Rows(rows);
     let mut table = TextTable::new(&[
         ("against the targets", true),
