@@ -63,11 +63,6 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of this process; the folder of its sources is looked at no more, see [`this`](Self::this).
-    pub fn of_this_process(_sources: &Path) -> Self {
-        Self::this()
-    }
-
     /// Of this process.
     pub fn this() -> Self {
         let mut words = std::env::args();
