@@ -28,7 +28,7 @@ pub use baler_derive::Record;
 pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
-    RecordColumn, Records, StringTable, Table, TypedRecords,
+    RecordColumn, Records, Run, StringTable, Table, TypedRecords,
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::column::Column;
 use super::flat::FlatRows;
 use super::string_index::StringIndex;
+use super::strings::StringTable;
 use super::type_index::TypeIndex;
 use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
+use crate::record::intern::Interned;
 use crate::record::reference::RecordRef;
 use crate::record::row::{RowEnds, RowWriter};
 use crate::record::schema::Schema;
@@ -30,6 +32,7 @@ pub struct BatchBuilder {
     records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
+    batch_number: u64,
 }
 
 /// A batch and the rows of its flat types that are not in its columns yet.
@@ -178,6 +181,7 @@ impl BatchBuilder {
         self.types.clear();
         self.records = 0;
         self.row_bytes = 0;
+        self.batch_number = self.batch_number.wrapping_add(1);
     }
 
     /// Adds a typed record.
@@ -268,6 +272,97 @@ impl BatchBuilder {
         self.records = self.records.wrapping_add(1);
         // A slice has at most half of all bytes there can be.
         self.row_bytes = self.row_bytes.saturating_add(row.len() + TIME_BYTES);
+        Ok(())
+    }
+}
+
+/// Adds records of one type, one after the other, to a [`BatchBuilder`]: what is the same for all of
+/// them is found once. See [`BatchBuilder::run`].
+#[derive(Debug)]
+pub struct Run<'a> {
+    rows: &'a mut FlatRows,
+    table: &'a mut Table,
+    /// The records' table, where records of other types are in the batch.
+    order: Option<(u32, &'a mut Vec<u32>)>,
+    strings: &'a mut StringTable,
+    index: &'a mut StringIndex,
+    records: &'a mut usize,
+    row_bytes: &'a mut usize,
+}
+
+impl BatchBuilder {
+    /// Goes on with records of this type; `None` if its fields have no fixed widths, or if some need
+    /// to be checked (bool, char, enum), or if strings lie between them.
+    pub fn run(&mut self, schema: &Arc<Schema>) -> Option<Run<'_>> {
+        let filling = filling(&mut self.filling, &mut self.looked_at);
+        let number = match self.types.recent(schema) {
+            Some(number) => number,
+            None => filling.table_for(schema, &mut self.types, &mut self.spare),
+        };
+        let is_mixed = filling.rows.len() > 1;
+        let rows = filling.rows.get_mut(number)?.as_mut()?;
+        if !rows.is_unchecked() {
+            return None;
+        }
+        let order = if is_mixed {
+            // The records before the second type appeared were all of the first.
+            filling.batch.order.resize(self.records, 0);
+            Some((u32::try_from(number).ok()?, &mut filling.batch.order))
+        } else {
+            None
+        };
+        Some(Run {
+            rows,
+            table: filling.batch.tables.get_mut(number)?,
+            order,
+            strings: &mut filling.batch.strings,
+            index: &mut self.strings,
+            records: &mut self.records,
+            row_bytes: &mut self.row_bytes,
+        })
+    }
+
+    /// Names the batch that is being filled among all of this builder: the ids of [`Run::string`]
+    /// hold as long as this stays the same.
+    pub fn batch_number(&self) -> u64 {
+        self.batch_number
+    }
+}
+
+impl Run<'_> {
+    /// The id by which the rows of this batch name a string.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`].
+    pub fn string(&mut self, string: Interned) -> Result<u32, PushError> {
+        self.index.interned_id(string, self.strings)
+    }
+
+    /// Adds a record: all fields in order as little-endian bytes, ids of [`Self::string`] for
+    /// strings.
+    ///
+    /// `timestamp` is in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`].
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Malformed`] if the row has another width, or names a string that is not in the
+    /// batch.
+    #[inline]
+    pub fn push<const BYTES: usize>(
+        &mut self,
+        row: &[u8; BYTES],
+        timestamp: i64,
+    ) -> Result<(), PushError> {
+        if self.rows.is_full() {
+            self.rows.make_room(self.table);
+        }
+        self.rows.push_ids(row, timestamp, self.strings.len())?;
+        if let Some((number, order)) = &mut self.order {
+            order.push(*number);
+        }
+        *self.records = self.records.wrapping_add(1);
+        *self.row_bytes = self.row_bytes.saturating_add(BYTES + TIME_BYTES);
         Ok(())
     }
 }

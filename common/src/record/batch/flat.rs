@@ -129,6 +129,41 @@ impl FlatRows {
         Ok(())
     }
 
+    /// Whether any bytes are a row, but for the ids of strings.
+    pub(super) fn is_unchecked(&self) -> bool {
+        self.checks.is_empty()
+    }
+
+    /// Adds a row whose strings are ids already, of so many that there are.
+    ///
+    /// # Errors
+    ///
+    /// See [`PushError`].
+    #[inline]
+    pub(super) fn push_ids<const BYTES: usize>(
+        &mut self,
+        row: &[u8; BYTES],
+        timestamp: i64,
+        strings: usize,
+    ) -> Result<(), PushError> {
+        let end = self.waiting + self.timed_bytes;
+        let slot = self.rows.get_mut(self.waiting..end);
+        let slot = slot.and_then(<[u8]>::split_last_chunk_mut);
+        let (fields, time) = slot.ok_or(PushError::Full)?;
+        let fields: &mut [u8; BYTES] = fields.try_into().map_err(|_| PushError::Malformed)?;
+        for at in &self.strings {
+            let id = row.get(*at..).and_then(|rest| rest.first_chunk());
+            let id = u32::from_le_bytes(*id.ok_or(PushError::Malformed)?);
+            if usize::try_from(id).map_or(true, |id| id >= strings) {
+                return Err(PushError::Malformed);
+            }
+        }
+        *fields = *row;
+        *time = timestamp.to_le_bytes();
+        self.waiting = end;
+        Ok(())
+    }
+
     /// Turns the rows into columns, and gets more memory if there is little.
     #[cold]
     pub(super) fn make_room(&mut self, table: &mut Table) {

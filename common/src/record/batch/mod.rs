@@ -16,7 +16,7 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use builder::{BatchBuilder, PushError};
+pub use builder::{BatchBuilder, PushError, Run};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_index::StringKeys;
 pub use strings::StringTable;
