@@ -10,7 +10,7 @@ use std::time::Instant;
 
 pub(crate) use mapping::TickMapping;
 #[cfg(feature = "enable")]
-pub(crate) use mapping::nanoseconds;
+pub(crate) use mapping::{nanoseconds, nanoseconds_a_tick};
 
 /// Where a controller takes the time of records from.
 #[derive(Debug, Clone, Default)]
@@ -20,8 +20,9 @@ pub enum Clock {
     /// [`source`](Self::source) says which it is. The default: a probe reads the clock twice, and
     /// reading the counter takes less than half the time of asking the operating system.
     ///
-    /// It is used on x86-64 with Linux if that takes its own time from the counter
-    /// (`current_clocksource` is `tsc`, and the processor has `constant_tsc` and `nonstop_tsc`).
+    /// It is used with Linux if that takes its own time from the counter: on x86-64
+    /// `current_clocksource` is `tsc`, and the processor has `constant_tsc` and `nonstop_tsc`; on
+    /// AArch64 it is `arch_sys_counter`.
     /// The collector converts its ticks, and follows a wall clock that is set, also back, within a
     /// second.
     #[default]
@@ -47,10 +48,11 @@ impl Clock {
         }
     }
 
-    /// What it is read from on this machine: `tsc`, `system` or `test`.
+    /// What it is read from on this machine: `tsc` or `cntvct` (the counters of x86-64 and AArch64),
+    /// `system` or `test`.
     pub fn source(&self) -> &'static str {
         match self {
-            Self::Ticks if ticks::is_available() => "tsc",
+            Self::Ticks if ticks::is_available() => ticks::NAME,
             Self::Ticks | Self::System => "system",
             Self::Test(_) => "test",
         }
@@ -73,6 +75,55 @@ impl Clock {
 pub(crate) const fn is_in_ticks(key: u64) -> bool {
     key & TICKS != 0
 }
+
+/// Set in the words of a row for a time that is in nanoseconds since the Unix epoch; others are
+/// ticks, of which a processor has not counted so many in a century.
+#[cfg(feature = "enable")]
+const UNIX_NS: u64 = 1 << 63;
+
+/// A time in nanoseconds since the Unix epoch, as a row's word has it.
+#[cfg(feature = "enable")]
+#[inline]
+pub(crate) const fn marked(unix_ns: i64) -> u64 {
+    unix_ns.cast_unsigned() | UNIX_NS
+}
+
+/// The time in nanoseconds since the Unix epoch in a row's word; `None` if it is in ticks.
+///
+/// One bit is lost to the mark: times are those from 1823 to 2116.
+#[cfg(feature = "enable")]
+#[inline]
+pub(crate) const fn unmarked(time: u64) -> Option<i64> {
+    if time & UNIX_NS == 0 {
+        return None;
+    }
+    Some((time << 1).cast_signed() >> 1)
+}
+
+/// By which call sites and threads know the queues with this key, in half of a word: equal for two
+/// keys only after a billion controllers in one process.
+///
+/// It is never 0, and negative as a signed number ([`NOT_IN_TICKS`]) if their records are not timed
+/// in ticks.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the lowest bits are what is wanted"
+)]
+pub(crate) const fn tag_of(key: u64) -> u32 {
+    let number = (key >> 2) as u32 & (TAG - 1);
+    if is_in_ticks(key) {
+        TAG | number
+    } else {
+        NOT_IN_TICKS | TAG | number
+    }
+}
+
+/// Set in every tag.
+const TAG: u32 = 1 << 30;
+
+/// The highest bit, set in tags of queues whose records are not timed in ticks.
+pub(crate) const NOT_IN_TICKS: u32 = 1 << 31;
 
 /// Whether records in the queues with this key are timed by the operating system.
 #[cfg(feature = "enable")]

@@ -42,6 +42,7 @@ thread_local! {
         Here {
             trace_id: Cell::new(0),
             next: Cell::new(UNUSUAL),
+            has_parent: Cell::new(false),
         }
     };
     /// Where traces that begin on this thread come from.
@@ -52,19 +53,28 @@ thread_local! {
 
 /// Where the thread is, in two words.
 struct Here {
+    /// That of the active trace; without one that of the next trace, unless that is [`UNUSUAL`].
     trace_id: Cell<i64>,
     /// The next call's eoi in the upper half and its ess in the lower one, or [`UNUSUAL`] and its
-    /// ess alone, which is 0 where no trace is active.
+    /// ess alone, with [`TRACE_BITS`]. Its ess is 0 where no trace is active.
     next: Cell<u64>,
+    /// Whether there is something in [`PARENT`].
+    has_parent: Cell<bool>,
 }
 
-/// There is no trace, or its eoi is counted elsewhere.
+/// The next trace has no id yet, or the eoi of this one is counted elsewhere.
 const UNUSUAL: u64 = 1 << 63;
 
 /// One call more: its successor's eoi and ess are both one above its own.
 const ONE_CALL: u64 = (1 << 32) | 1;
 
-const ESS: u64 = 0xffff_ffff;
+/// Sixteen million calls in each other do not fit a stack.
+const ESS: u64 = 0xff_ffff;
+
+/// The lowest bits of the trace's id, between ess and eoi: a call that ends in another trace than it
+/// began in is told from one that ends in its turn without another comparison.
+const TRACE_BITS: u64 = 0xff << TRACE_AT;
+const TRACE_AT: u32 = 24;
 
 /// The plain part of a trace context.
 #[derive(Debug, Clone, Copy)]
@@ -103,13 +113,13 @@ impl Active {
     /// Makes it the thread's.
     fn set(self) {
         let next = if self.is_shared || self.depth == 0 {
-            UNUSUAL | u64::from(self.depth)
+            UNUSUAL | (u64::from(self.depth) & ESS)
         } else {
             at(self.next_eoi, self.depth)
         };
         HERE.with(|here| {
             here.trace_id.set(self.trace_id);
-            here.next.set(next);
+            here.next.set(next | trace_bits(self.trace_id));
         });
     }
 
@@ -130,12 +140,22 @@ pub(crate) struct Position {
 }
 
 fn at(eoi: u32, ess: u32) -> u64 {
-    (u64::from(eoi) << 32) | u64::from(ess)
+    (u64::from(eoi) << 32) | (u64::from(ess) & ESS)
 }
 
-/// Begins a call on this thread in the trace that is active, if there is one that does not spread.
-#[inline]
-pub(crate) fn enter_usually() -> Option<Position> {
+const fn trace_bits(trace_id: i64) -> u64 {
+    (trace_id.cast_unsigned() << TRACE_AT) & TRACE_BITS
+}
+
+/// The eoi and the ess of a call, from what a thread knows it by.
+pub(crate) const fn eoi_and_ess(at: u64) -> u64 {
+    at & !TRACE_BITS
+}
+
+/// Begins a call on this thread; its eoi and ess, with bits of its trace. `None` if the trace spreads, or if one is to begin
+/// that has no id yet.
+#[inline(always)]
+pub(crate) fn enter_usually() -> Option<u64> {
     HERE.with(|here| {
         let at = here.next.get();
         if at & UNUSUAL != 0 {
@@ -143,15 +163,24 @@ pub(crate) fn enter_usually() -> Option<Position> {
         }
         // Two billion calls later the sum is unusual.
         here.next.set(at.wrapping_add(ONE_CALL));
-        Some(Position {
-            trace_id: here.trace_id.get(),
-            at,
-        })
+        Some(at)
     })
 }
 
+/// As [`enter_usually`], where that does not do.
+pub(crate) fn enter_unusually() -> u64 {
+    let Position { trace_id, at } = enter();
+    at | trace_bits(trace_id)
+}
+
+/// The id of the trace that is active on this thread, as a row has it.
+#[inline(always)]
+pub(crate) fn id_here() -> u64 {
+    HERE.with(|here| here.trace_id.get().cast_unsigned())
+}
+
 /// Begins a call on this thread, and a trace if there is none.
-pub(crate) fn enter() -> Position {
+fn enter() -> Position {
     let mut active = Active::here();
     if active.depth == 0 {
         active = Active {
@@ -176,41 +205,62 @@ pub(crate) fn enter() -> Position {
     }
 }
 
-/// Ends a call that began on this thread; `false` if it did not end in its turn, or ends its trace.
-#[inline]
-pub(crate) fn leave_usually(position: Position) -> bool {
-    HERE.with(|here| {
-        let next = here.next.get();
-        let is_usual = here.trace_id.get() == position.trace_id
-            && next.wrapping_sub(position.at) & ESS == 1
-            && position.at != 0;
-        if is_usual {
-            here.next.set(next.wrapping_sub(1));
-        }
-        is_usual
-    })
-}
-
 /// Ends a call that began on this thread, and with the outermost one its trace.
 ///
 /// The depth becomes the call's own rather than one less: whatever was entered above it and not
 /// left (a forgotten guard) is left with it.
+#[inline(always)]
+pub(crate) fn leave(at: u64) {
+    HERE.with(|here| {
+        let next = here.next.get();
+        if next.wrapping_sub(at) & (ESS | TRACE_BITS) != 1 {
+            leave_others(at);
+        } else if at & ESS == 0 {
+            leave_trace();
+        } else {
+            here.next.set(next.wrapping_sub(1));
+        }
+    });
+}
+
+/// Ends a call that did not end in its turn.
+#[cold]
 #[inline(never)]
-pub(crate) fn leave(position: Position) {
+fn leave_others(at: u64) {
     let mut active = Active::here();
-    let ess = u32::try_from(position.at & ESS).unwrap_or(0);
-    if active.trace_id != position.trace_id || active.depth <= ess {
+    let ess = u32::try_from(at & ESS).unwrap_or(0);
+    if trace_bits(active.trace_id) != at & TRACE_BITS || active.depth <= ess {
         return;
     }
-    active.depth = ess;
-    if active.depth > 0 {
-        active.set();
-    } else if active.is_shared {
-        Active::NONE.set();
-        drop(with_counter(Option::take));
+    if ess == 0 {
+        leave_trace();
     } else {
-        Active::NONE.set();
+        active.depth = ess;
+        active.set();
     }
+}
+
+/// Ends the active trace; the next one gets its id at once, if there is one at hand.
+#[inline(never)]
+fn leave_trace() {
+    HERE.with(|here| {
+        if here.next.get() & UNUSUAL != 0 {
+            leave_spread();
+        } else if let (false, Some(id)) = (here.has_parent.get(), id::next_at_hand()) {
+            here.trace_id.set(id);
+            here.next.set(trace_bits(id));
+        } else {
+            here.next.set(UNUSUAL);
+        }
+    });
+}
+
+/// Ends a trace whose eoi was counted elsewhere.
+#[cold]
+#[inline(never)]
+fn leave_spread() {
+    Active::NONE.set();
+    drop(with_counter(Option::take));
 }
 
 /// Begins an asynchronous call: its position, and the context in which its body is to be polled.
@@ -273,7 +323,10 @@ fn parent_here() -> Option<Arc<TraceParent>> {
 }
 
 fn replace_parent(parent: Option<Arc<TraceParent>>) -> Option<Arc<TraceParent>> {
-    PARENT.try_with(|cell| cell.replace(parent)).ok().flatten()
+    let has_parent = parent.is_some();
+    let before = PARENT.try_with(|cell| cell.replace(parent)).ok()?;
+    HERE.with(|here| here.has_parent.set(has_parent));
+    before
 }
 
 /// A place in a trace: calls made there become children of the call that was open where the

@@ -1,7 +1,7 @@
 # Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
 #
 # Nothing is installed outside the target folder, except the components and toolchains of rustup
-# and, on Debian, the packages python3 and rabbitmq-server.
+# and, on Debian, the packages python3, rabbitmq-server and valgrind.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -90,6 +90,19 @@ need_python() {
     [[ $(id -u) == 0 ]] || as_root=(sudo -n)
     { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y python3 python3-pip; } \
         >&2 || die "python3 could not be installed"
+}
+
+# need_valgrind: the tests count a probe's instructions by it.
+need_valgrind() {
+    command -v valgrind >/dev/null && return 0
+    command -v apt-get >/dev/null || die "valgrind is missing: a probe's instructions are counted by it"
+    say "valgrind is missing: installing it"
+    local as_root=()
+    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
+    { "${as_root[@]}" apt-get update &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y --no-install-recommends valgrind libc6-dbg; } >&2 ||
+        die "valgrind could not be installed"
 }
 
 # need_rabbitmq: the tests start nodes of their own from its folder, so no service is wanted.

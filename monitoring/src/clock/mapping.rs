@@ -44,6 +44,20 @@ pub(crate) fn nanoseconds(ticks: u64) -> u64 {
     u64::try_from(shifted).unwrap_or(u64::MAX)
 }
 
+/// The same for one tick.
+#[cfg(feature = "enable")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the rate is not known as well as that"
+)]
+pub(crate) fn nanoseconds_a_tick() -> f64 {
+    let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
+        0 => measure(),
+        multiplier => multiplier,
+    };
+    multiplier as f64 / (1_u64 << SHIFT) as f64
+}
+
 /// Where a thread is faster than the collector's first round.
 #[cfg(feature = "enable")]
 #[cold]

@@ -4,14 +4,25 @@
 //! reads the counter and converts it; here the collector converts.
 
 #![cfg_attr(
-    all(target_arch = "x86_64", target_os = "linux", not(miri)),
+    all(
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        target_os = "linux",
+        not(miri)
+    ),
     expect(
         unsafe_code,
-        reason = "the instruction has no safe wrapper in the standard library"
+        reason = "the instructions have no safe wrapper in the standard library"
     )
 )]
 
 use std::sync::LazyLock;
+
+/// What the counter is called.
+pub(crate) const NAME: &str = if cfg!(target_arch = "aarch64") {
+    "cntvct"
+} else {
+    "tsc"
+};
 
 /// Whether the counter is a clock: it runs at one rate, never stops, and is the same on all
 /// processors. Found out once.
@@ -21,7 +32,7 @@ pub(crate) fn is_available() -> bool {
 }
 
 /// The counter; 0 where it is not used.
-#[inline]
+#[inline(always)]
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 pub(crate) fn read() -> u64 {
     // SAFETY: reads a counter and touches no memory. The kernel may forbid the instruction to a
@@ -31,19 +42,49 @@ pub(crate) fn read() -> u64 {
 }
 
 /// The counter; 0 where it is not used.
+#[inline(always)]
+#[cfg(all(target_arch = "aarch64", target_os = "linux", not(miri)))]
+pub(crate) fn read() -> u64 {
+    let ticks;
+    // SAFETY: reads the virtual counter and touches neither memory nor flags. Linux lets programs
+    // read it; where it cannot, its own clocks do without it, and `find_out` says so.
+    unsafe {
+        std::arch::asm!(
+            "mrs {}, cntvct_el0",
+            out(reg) ticks,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    ticks
+}
+
+/// The counter; 0 where it is not used.
 #[inline]
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_os = "linux",
+    not(miri)
+)))]
 pub(crate) fn read() -> u64 {
     0
+}
+
+/// What Linux takes its own time from.
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_os = "linux",
+    not(miri)
+))]
+fn is_clock_source(name: &str) -> bool {
+    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == name)
 }
 
 /// Asks Linux whether its own clocks rest on the counter: it checks at boot and goes on checking
 /// that all processors agree, and takes another source when they do not.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 fn find_out() -> bool {
-    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let is_source = std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc");
-    is_source
+    is_clock_source("tsc")
         && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|told| {
             let flags = told.lines().find(|line| line.starts_with("flags"));
             let has = |flag| flags.is_some_and(|it| it.split_whitespace().any(|had| had == flag));
@@ -51,7 +92,19 @@ fn find_out() -> bool {
         })
 }
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+/// Asks Linux whether its own clocks rest on the counter, which by the architecture runs at one rate,
+/// never stops and is one for all processors (Arm Architecture Reference Manual, "The Generic
+/// Timer").
+#[cfg(all(target_arch = "aarch64", target_os = "linux", not(miri)))]
+fn find_out() -> bool {
+    is_clock_source("arch_sys_counter")
+}
+
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_os = "linux",
+    not(miri)
+)))]
 fn find_out() -> bool {
     false
 }

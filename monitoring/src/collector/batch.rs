@@ -78,6 +78,17 @@ impl ClosingRule {
         }
     }
 
+    /// How many records of so many bytes a batch of so many records and bytes of rows takes before it
+    /// is a chunk; at least one.
+    #[cfg(feature = "enable")]
+    pub(super) fn room(&self, records: usize, row_bytes: usize, record_bytes: usize) -> usize {
+        let bytes = self.bytes.saturating_mul(self.rows_of_1024) / 1_024;
+        let by_bytes = bytes
+            .saturating_sub(row_bytes)
+            .div_ceil(record_bytes.max(1));
+        self.records.saturating_sub(records).min(by_bytes).max(1)
+    }
+
     /// When a batch whose oldest record was emitted at this time at the earliest must be closed.
     pub(super) fn closes_at(&self, oldest: Instant) -> Option<Instant> {
         oldest.checked_add(self.wait)

@@ -6,6 +6,8 @@ use std::time::Instant;
 use super::expand::{Expander, Row};
 #[cfg(feature = "enable")]
 use crate::probe;
+#[cfg(feature = "enable")]
+use crate::queue::{CALL_WORDS, Stored};
 use crate::queue::{PieceReader, QueueSet, ReadBuffer, ThreadQueue};
 
 /// Goes round the threads' queues; the rows of one thread stay in order.
@@ -87,6 +89,26 @@ impl Drain {
                 return None;
             }
         }
+    }
+
+    /// Hands the calls to `take` that are next in what is being read, so many at most, as long as it
+    /// wants more.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn calls(
+        &mut self,
+        most: usize,
+        mut take: impl FnMut(&mut Expander, [u64; CALL_WORDS]) -> bool,
+    ) {
+        if let Some(reader) = &mut self.reader {
+            reader.calls(most, |call| take(&mut self.expander, call));
+        }
+    }
+
+    /// The row that a batch takes for a call.
+    #[cfg(feature = "enable")]
+    pub(super) fn expand(&mut self, call: [u64; CALL_WORDS]) -> Row<'_> {
+        self.expander.expand(Stored::Call(call))
     }
 
     /// Finds something to read; `false` when the round is over.

@@ -9,18 +9,20 @@ use baler_common::record::kieker::controlflow::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{Interned, Schema};
 #[cfg(feature = "enable")]
-use baler_common::record::{Record, RowWriter};
+use baler_common::record::{PushError, Record, RowWriter, Run};
 
-#[cfg(feature = "enable")]
-use crate::clock::monotonic;
 use crate::clock::{TickMapping, is_in_ticks};
 #[cfg(feature = "enable")]
-use crate::probe::{self, Content};
+use crate::clock::{monotonic, unmarked};
+#[cfg(feature = "enable")]
+use crate::probe::{self, Content, KIND_BITS};
 #[cfg(feature = "enable")]
 use crate::queue::{
     CALL_WORDS, KIND, KIND_DURATION, KIND_TRACE, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS,
 };
 use crate::queue::{Stamp, Stored};
+#[cfg(feature = "enable")]
+use crate::trace::eoi_and_ess;
 
 /// A record on its way into a batch.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +55,20 @@ pub(super) struct Calls {
     /// Classes of those whose events are told, by the number of the call site.
     pub(super) classes: Vec<Option<Interned>>,
     pub(super) fields: Vec<u8>,
+    /// The strings' ids in the batch of this lane and number, once they are known.
+    ids: Ids,
+}
+
+/// Ids of strings in the batch that is being filled.
+#[cfg(feature = "enable")]
+#[derive(Debug, Default)]
+struct Ids {
+    /// In which batch; `None` before the first one.
+    batch: Option<(usize, u64)>,
+    session: u32,
+    hostname: u32,
+    /// By the number of the call site, one more than the id; 0 if it is not known yet.
+    signatures: Vec<u32>,
 }
 
 impl Expander {
@@ -75,8 +91,49 @@ impl Expander {
                 signatures: Vec::new(),
                 classes: Vec::new(),
                 fields: Vec::new(),
+                ids: Ids::default(),
             },
         }
+    }
+
+    /// Adds a call to a run of calls, in the batch of this lane and number.
+    ///
+    /// # Errors
+    ///
+    /// The batch's, which is then as it was.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn push_call(
+        &mut self,
+        call: [u64; CALL_WORDS],
+        batch: (usize, u64),
+        run: &mut Run<'_>,
+    ) -> Result<(), PushError> {
+        let [header, trace_id, tin, tout, position] = call;
+        let (tin, tout) = times_of(tin, tout, &mut self.mapping);
+        let site = usize::try_from(header >> KIND_BITS).unwrap_or(usize::MAX);
+        let ids = &self.calls.ids;
+        let (signature, session, hostname) = match ids.signatures.get(site) {
+            Some(more) if *more != 0 && ids.batch == Some(batch) => {
+                (more.wrapping_sub(1), ids.session, ids.hostname)
+            }
+            _ => self.calls.learn_ids(site, batch, run)?,
+        };
+        // As `OperationExecutionRecord` has its fields.
+        let mut row = [0; 44];
+        let mut rest = row.as_mut_slice();
+        put(&mut rest, signature.to_le_bytes());
+        put(&mut rest, session.to_le_bytes());
+        put(&mut rest, trace_id.to_le_bytes());
+        put(&mut rest, tin.to_le_bytes());
+        put(&mut rest, tout.to_le_bytes());
+        put(&mut rest, hostname.to_le_bytes());
+        // Its eoi is the upper half, which comes first.
+        put(
+            &mut rest,
+            eoi_and_ess(position).rotate_left(32).to_le_bytes(),
+        );
+        run.push(&row, tout)
     }
 
     /// Brings the clock up to date.
@@ -182,15 +239,7 @@ impl Calls {
         } else {
             (tin, tout)
         };
-        let clocks = header & (TIN_UNIX_NS | TOUT_UNIX_NS);
-        let (tin, tout) = match mapping {
-            Some(mapping) if clocks == 0 => {
-                let duration = mapping.nanoseconds(tout.saturating_sub(tin));
-                let tout = mapping.unix_ns(tout.max(tin));
-                (tout.saturating_sub_unsigned(duration), tout)
-            }
-            _ => times(clocks, tin, tout, mapping),
-        };
+        let (tin, tout) = times_of(tin, tout, mapping);
         let signature = self.signature(header >> 8);
         self.fields.clear();
         let mut row = RowWriter::new(&mut self.fields);
@@ -209,7 +258,7 @@ impl Calls {
         row.i64(tin);
         row.i64(tout);
         row.interned(self.hostname);
-        let [e0, e1, e2, e3, s0, s1, s2, s3] = position.to_be_bytes();
+        let [e0, e1, e2, e3, s0, s1, s2, s3] = eoi_and_ess(position).to_be_bytes();
         row.i32(i32::from_be_bytes([e0, e1, e2, e3]));
         row.i32(i32::from_be_bytes([s0, s1, s2, s3]));
         Row {
@@ -217,6 +266,38 @@ impl Calls {
             timestamp: tout,
             fields: &self.fields,
         }
+    }
+
+    /// The ids of the strings of a call at this site in a batch: signature, session, host name.
+    #[cold]
+    #[inline(never)]
+    fn learn_ids(
+        &mut self,
+        site: usize,
+        batch: (usize, u64),
+        run: &mut Run<'_>,
+    ) -> Result<(u32, u32, u32), PushError> {
+        let signature = self.signature(u64::try_from(site).unwrap_or(u64::MAX));
+        // In the order of a row, so that the batch is the same as one of rows.
+        let signature = run.string(signature)?;
+        let session = run.string(self.session)?;
+        let hostname = run.string(self.hostname)?;
+        if self.ids.batch != Some(batch) {
+            self.ids.signatures.clear();
+        }
+        self.ids.batch = Some(batch);
+        self.ids.session = session;
+        self.ids.hostname = hostname;
+        // Only numbers of sites that there are.
+        if site < self.signatures.len() {
+            if site >= self.ids.signatures.len() {
+                self.ids.signatures.resize(site.saturating_add(1), 0);
+            }
+            if let Some(known) = self.ids.signatures.get_mut(site) {
+                *known = signature.saturating_add(1);
+            }
+        }
+        Ok((signature, session, hostname))
     }
 
     pub(super) fn signature(&mut self, site: u64) -> Interned {
@@ -244,6 +325,31 @@ impl Calls {
     }
 }
 
+/// When a call began and ended, in nanoseconds since the Unix epoch.
+#[cfg(feature = "enable")]
+#[inline]
+fn times_of(tin: u64, tout: u64, mapping: &mut Option<TickMapping>) -> (i64, i64) {
+    match mapping {
+        // Neither is marked.
+        Some(mapping) if (tin | tout).cast_signed() >= 0 => {
+            let duration = mapping.nanoseconds(tout.saturating_sub(tin));
+            let tout = mapping.unix_ns(tout.max(tin));
+            (tout.saturating_sub_unsigned(duration), tout)
+        }
+        _ => marked_times(tin, tout, mapping),
+    }
+}
+
+/// Writes the next bytes of a row.
+#[cfg(feature = "enable")]
+#[inline(always)]
+fn put<const BYTES: usize>(rest: &mut &mut [u8], bytes: [u8; BYTES]) {
+    if let Some((place, behind)) = std::mem::take(rest).split_first_chunk_mut() {
+        *place = bytes;
+        *rest = behind;
+    }
+}
+
 /// The times of a call that has no ticks, or began or ended under another controller's clock.
 #[cfg(feature = "enable")]
 #[cold]
@@ -267,4 +373,14 @@ pub(super) fn times(
     let tin = unix_ns(tin, TIN_UNIX_NS);
     // A clock that was set back meanwhile must not give a negative duration.
     (tin, unix_ns(tout, TOUT_UNIX_NS).max(tin))
+}
+
+/// The same, of times that are marked if they are not in ticks.
+#[cfg(feature = "enable")]
+#[cold]
+fn marked_times(tin: u64, tout: u64, mapping: &mut Option<TickMapping>) -> (i64, i64) {
+    let flag = |time: u64, flag: u64| if unmarked(time).is_some() { flag } else { 0 };
+    let plain = |time: u64| unmarked(time).map_or(time, i64::cast_unsigned);
+    let clocks = flag(tin, TIN_UNIX_NS) | flag(tout, TOUT_UNIX_NS);
+    times(clocks, plain(tin), plain(tout), mapping)
 }

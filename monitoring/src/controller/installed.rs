@@ -46,7 +46,7 @@ fn tell(controller: &Controller) {
     let key = if is_enabled { shared.queues.key() } else { 0 };
     ACTIVE.store(key, Ordering::Relaxed);
     #[cfg(feature = "enable")]
-    crate::probe::set_recording(is_enabled, controller.switch().verdicts());
+    crate::probe::set_recording(key, controller.switch().verdicts());
 }
 
 /// The process-wide controller, if one was installed.

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::record::{self, Begun};
-use super::site::SiteNumber;
+use super::record::{self, AsyncBegun, Begun};
+use super::site::Site;
 use crate::trace::TraceContext;
 
 /// A synchronous call; it ends, and is recorded, when the guard is dropped.
@@ -21,22 +21,17 @@ use crate::trace::TraceContext;
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
 pub struct Guard {
-    begun: Option<Begun>,
+    site: &'static Site,
+    begun: Begun,
     not_send: PhantomData<*const ()>,
 }
 
 impl Guard {
-    #[inline]
-    pub(super) const fn inactive() -> Self {
+    /// Begins a call, if calls are recorded there.
+    #[inline(always)]
+    pub(super) fn new(site: &'static Site) -> Self {
         Self {
-            begun: None,
-            not_send: PhantomData,
-        }
-    }
-
-    #[inline]
-    pub(super) fn begin(site: SiteNumber) -> Self {
-        Self {
+            site,
             begun: record::begin(site),
             not_send: PhantomData,
         }
@@ -46,9 +41,7 @@ impl Guard {
 impl Drop for Guard {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(begun) = &self.begun {
-            record::end(begun);
-        }
+        record::end(self.site, self.begun);
     }
 }
 
@@ -57,7 +50,7 @@ impl Drop for Guard {
 #[derive(Debug)]
 pub struct Call {
     /// The context in which the body is polled.
-    running: Option<(Begun, TraceContext)>,
+    running: Option<(AsyncBegun, TraceContext)>,
 }
 
 impl Call {
@@ -67,7 +60,7 @@ impl Call {
         Self { running: None }
     }
 
-    pub(super) fn begin(site: SiteNumber) -> Self {
+    pub(super) fn begin(site: &'static Site) -> Self {
         Self {
             running: record::begin_async(site),
         }

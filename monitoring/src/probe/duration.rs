@@ -1,12 +1,10 @@
 //! Calls of which nothing is told but when they began and ended.
 
-use std::num::NonZeroU64;
-
-use super::record::read_clock;
-use super::site::SiteNumber;
-use crate::clock::{is_in_ticks, ticks};
+use super::record::{push, read_marked};
+use super::site::{OFF, Site};
+use crate::clock::ticks;
 use crate::controller;
-use crate::queue::{self, DURATION_WORDS, KIND_DURATION, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
+use crate::queue::{self, KIND_CALL, KIND_DURATION};
 
 /// A call, synchronous or not, of which a duration is recorded when the guard is dropped.
 ///
@@ -15,79 +13,64 @@ use crate::queue::{self, DURATION_WORDS, KIND_DURATION, RowRef, TIN_UNIX_NS, TOU
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
 pub struct DurationGuard {
-    begun: Option<Begun>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    /// Which site it is, and what `tin` is, as the row says it.
-    header: NonZeroU64,
+    site: &'static Site,
+    /// When it began, as its row has it; 0 if it is not recorded.
     tin: u64,
 }
 
 impl DurationGuard {
-    #[inline]
-    pub(super) const fn inactive() -> Self {
-        Self { begun: None }
-    }
-
-    #[inline]
-    pub(super) fn begin(site: SiteNumber) -> Self {
-        Self { begun: begin(site) }
+    /// Begins a call, if calls are recorded there.
+    #[inline(always)]
+    pub(super) fn new(site: &'static Site) -> Self {
+        let state = site.state();
+        let tin = if state == OFF {
+            0
+        } else if state.cast_signed() > 0 {
+            ticks::read()
+        } else {
+            begin_slowly(site)
+        };
+        Self { site, tin }
     }
 }
 
 impl Drop for DurationGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(begun) = self.begun {
-            end(begun);
+        if self.tin == 0 {
+            return;
+        }
+        let tout = ticks::read();
+        let state = self.site.state_at_end();
+        if !queue::append_call_in_ticks(state, || [header(self.site), self.tin, tout]) {
+            end_slowly(self.site, self.tin);
         }
     }
 }
 
-/// Not inlined, for the same reason as the beginning of any other call.
-#[inline(never)]
-fn begin(site: SiteNumber) -> Option<Begun> {
-    let key = controller::active_key();
-    if key == 0 {
-        return None;
-    }
-    let clock = if is_in_ticks(key) { 0 } else { TIN_UNIX_NS };
-    Some(Begun {
-        header: NonZeroU64::MIN | (u64::from(site.get()) << 8) | KIND_DURATION | clock,
-        tin: read_clock(key),
-    })
+/// A call's header but for its kind.
+#[inline(always)]
+fn header(site: &Site) -> u64 {
+    site.header() ^ (KIND_CALL ^ KIND_DURATION)
 }
 
+/// Begins the first call of a site, or one that has no ticks; when that was.
+#[cold]
 #[inline(never)]
-fn end(begun: Begun) {
-    let tout = ticks::read();
+fn begin_slowly(site: &'static Site) -> u64 {
     let key = controller::active_key();
-    if !queue::append_call_in_ticks(key, || begun.row(0, tout)) {
-        end_slowly(begun);
+    if site.active().is_none() || key == 0 {
+        0
+    } else {
+        read_marked(key)
     }
 }
 
+#[cold]
 #[inline(never)]
-fn end_slowly(begun: Begun) {
+fn end_slowly(site: &'static Site, tin: u64) {
     let key = controller::active_key();
-    if key == 0 {
-        return;
-    }
-    let clock = if is_in_ticks(key) { 0 } else { TOUT_UNIX_NS };
-    let [header, tin, tout] = begun.row(clock, read_clock(key));
-    let row = [header, tin, tout, 0, 0];
-    if !queue::append_call(key, row)
-        && let Some(shared) = controller::active_shared(key)
-    {
-        queue::push_row(&shared.queues, &RowRef::Call(row));
-    }
-}
-
-impl Begun {
-    #[inline]
-    fn row(self, clock: u64, tout: u64) -> [u64; DURATION_WORDS] {
-        [self.header.get() | clock, self.tin, tout]
+    if key != 0 {
+        push(key, [header(site), tin, read_marked(key), 0, 0]);
     }
 }

@@ -24,5 +24,6 @@ pub use events::{EventCall, EventGuard};
 pub(crate) use events::{class_of, failed_in_ticks};
 pub(crate) use record::{signature, tell_parent};
 pub(crate) use registry::set_recording;
+pub(crate) use site::KIND_BITS;
 pub use site::Site;
 pub use turns::Turns;

@@ -1,109 +1,144 @@
 //! Both ends of a call: what is known at its beginning, and the row made of it at its end.
 
 use std::cell::Cell;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use baler_common::record::Interned;
 
 use super::registry;
-use super::site::SiteNumber;
-use crate::clock::{is_in_system_time, is_in_ticks, system_unix_ns, ticks};
+use super::site::{OFF, Site, SiteNumber};
+use crate::clock::{is_in_system_time, is_in_ticks, marked, system_unix_ns, ticks};
 use crate::controller;
-use crate::queue::{self, KIND_CALL, KIND_TRACE, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS};
+use crate::queue::{self, KIND_TRACE, RowRef, TOUT_UNIX_NS};
 use crate::trace::{self, Origin, Position, TraceContext};
 use crate::traceparent::TraceParent;
 
-/// What is known of a call when it begins.
+/// What is known of a synchronous call when it begins, in the two words that a function can return.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
-    /// Which site it is, and what `tin` is, as the row says it.
-    header: NonZeroU64,
+    /// When it began, as its row has it; 0 if it is not recorded.
+    tin: u64,
+    /// Its eoi and ess.
+    at: u64,
+}
+
+/// What is known of an asynchronous call when it begins; it may end on another thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AsyncBegun {
+    site: &'static Site,
     position: Position,
-    /// In ticks, unless the header says that it is in nanoseconds since the Unix epoch.
     tin: u64,
 }
 
-/// Begins a synchronous call; `None` if the controller has gone meanwhile.
+impl Begun {
+    const NOT: Self = Self { tin: 0, at: 0 };
+}
+
+/// Begins a synchronous call.
 ///
-/// Not inlined, and nor is [`end`]: a function with a probe shall stay as small as it can, and as
-/// quick while nothing is recorded. What is unusual is done by other functions, called last, so that
-/// these two need no register but those that they may spoil.
-#[inline(never)]
-pub(super) fn begin(site: SiteNumber) -> Option<Begun> {
-    if is_in_ticks(controller::active_key())
-        && let Some(position) = trace::enter_usually()
+/// This and [`end`] become part of the probed function, with what is usual in them and nothing else:
+/// a function of their own would have to be called, and would make the probed one save its
+/// arguments and its result, also while nothing is recorded.
+#[inline(always)]
+pub(super) fn begin(site: &'static Site) -> Begun {
+    let state = site.state();
+    if state == OFF {
+        return Begun::NOT;
+    }
+    if state.cast_signed() > 0
+        && let Some(at) = trace::enter_usually()
     {
-        return Some(Begun {
-            header: header(site, 0),
-            position,
+        return Begun {
             // Last, so that the call's time does not hold the probe's.
             tin: ticks::read(),
-        });
+            at,
+        };
     }
     begin_slowly(site)
 }
 
+/// Begins the first call of a site, one in a trace that spreads, or one that has no ticks.
+#[cold]
 #[inline(never)]
-fn begin_slowly(site: SiteNumber) -> Option<Begun> {
-    begin_in(site, || (trace::enter(), ())).map(|(begun, ())| begun)
+fn begin_slowly(site: &'static Site) -> Begun {
+    let key = controller::active_key();
+    if site.active().is_none() || key == 0 {
+        return Begun::NOT;
+    }
+    let at = trace::enter_usually().unwrap_or_else(trace::enter_unusually);
+    Begun {
+        tin: read_marked(key),
+        at,
+    }
 }
 
 /// Begins an asynchronous call, and makes the context in which its body is polled.
-pub(super) fn begin_async(site: SiteNumber) -> Option<(Begun, TraceContext)> {
-    begin_in(site, trace::enter_async)
-}
-
-fn begin_in<T>(site: SiteNumber, enter: impl FnOnce() -> (Position, T)) -> Option<(Begun, T)> {
+pub(super) fn begin_async(site: &'static Site) -> Option<(AsyncBegun, TraceContext)> {
     let key = controller::active_key();
     if key == 0 {
         return None;
     }
-    let (position, context) = enter();
-    let kind = if is_in_ticks(key) { 0 } else { TIN_UNIX_NS };
-    let begun = Begun {
-        header: header(site, kind),
+    let (position, context) = trace::enter_async();
+    let begun = AsyncBegun {
+        site,
         position,
-        tin: read_clock(key),
+        tin: read_marked(key),
     };
     Some((begun, context))
 }
 
-#[inline]
-fn header(site: SiteNumber, kind: u64) -> NonZeroU64 {
-    NonZeroU64::MIN | (u64::from(site.get()) << 8) | KIND_CALL | kind
-}
-
 /// Ends a synchronous call: hands its row to the queue, unless monitoring was disabled meanwhile,
 /// and leaves its place in the trace.
-#[inline(never)]
-pub(super) fn end(begun: &Begun) {
-    let tout = ticks::read();
-    let key = controller::active_key();
-    if !queue::append_call_in_ticks(key, || begun.row(0, tout)) {
-        return end_slowly(begun);
+#[inline(always)]
+pub(super) fn end(site: &'static Site, begun: Begun) {
+    if begun.tin == 0 {
+        return;
     }
-    if !trace::leave_usually(begun.position) {
-        trace::leave(begun.position);
+    let tout = ticks::read();
+    let state = site.state_at_end();
+    let row = || [site.header(), trace::id_here(), begun.tin, tout, begun.at];
+    if queue::append_call_in_ticks(state, row) {
+        trace::leave(begun.at);
+    } else {
+        end_slowly(site, begun);
     }
 }
 
 /// Ends a call for which the thread's block will not do, or that has no ticks.
+#[cold]
 #[inline(never)]
-fn end_slowly(begun: &Begun) {
-    end_async(begun);
+fn end_slowly(site: &'static Site, begun: Begun) {
+    let trace_id = trace::id_here().cast_signed();
+    let position = Position {
+        trace_id,
+        at: begun.at,
+    };
+    end_async(&AsyncBegun {
+        site,
+        position,
+        tin: begun.tin,
+    });
     // The stack is put right even if monitoring was disabled in the meantime.
-    trace::leave(begun.position);
+    trace::leave(begun.at);
 }
 
 /// Ends an asynchronous call.
-pub(super) fn end_async(begun: &Begun) {
+pub(super) fn end_async(begun: &AsyncBegun) {
     let key = controller::active_key();
     if key == 0 {
         return;
     }
-    let kind = if is_in_ticks(key) { 0 } else { TOUT_UNIX_NS };
-    let row = begun.row(kind, read_clock(key));
+    let position = begun.position;
+    let trace_id = position.trace_id.cast_unsigned();
+    let tout = read_marked(key);
+    push(
+        key,
+        [begun.site.header(), trace_id, begun.tin, tout, position.at],
+    );
+}
+
+/// Hands a compact row to the queue, by whatever way there is.
+pub(super) fn push(key: u64, row: [u64; queue::CALL_WORDS]) {
     if !queue::append_call(key, row)
         && let Some(shared) = controller::active_shared(key)
     {
@@ -111,19 +146,17 @@ pub(super) fn end_async(begun: &Begun) {
     }
 }
 
-impl Begun {
-    #[inline]
-    fn row(&self, kind: u64, tout: u64) -> [u64; queue::CALL_WORDS] {
-        [
-            self.header.get() | kind,
-            self.position.trace_id.cast_unsigned(),
-            self.tin,
-            tout,
-            self.position.at,
-        ]
+/// Now, as the row of a call has it: marked unless it is in ticks.
+#[inline]
+pub(super) fn read_marked(key: u64) -> u64 {
+    if is_in_ticks(key) {
+        ticks::read()
+    } else {
+        marked(read_other_clock(key).cast_signed())
     }
 }
 
+/// Now, in ticks or in nanoseconds since the Unix epoch.
 #[inline]
 pub(super) fn read_clock(key: u64) -> u64 {
     if is_in_ticks(key) {
@@ -171,11 +204,7 @@ pub(crate) fn tell_trace(trace_id: i64, origin: Origin) {
         read_clock(key),
         (u64::from(thread_number()) << 32) | u64::from(origin.order.cast_unsigned()),
     ];
-    if !queue::append_call(key, row)
-        && let Some(shared) = controller::active_shared(key)
-    {
-        queue::push_row(&shared.queues, &RowRef::Call(row));
-    }
+    push(key, row);
 }
 
 /// The number of this thread among those that have asked, from 1.

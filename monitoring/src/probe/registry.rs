@@ -14,12 +14,13 @@ use baler_common::pattern::Action;
 use baler_common::record::Interned;
 
 use crate::adaptive::Verdicts;
+use crate::clock::tag_of;
 
-use super::site::{Site, SiteNumber};
+use super::site::{OFF, Site, SiteNumber};
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     entries: Vec::new(),
-    is_recording: false,
+    tag: OFF,
     verdicts: None,
     changes: 0,
 });
@@ -33,8 +34,8 @@ thread_local! {
 struct Registry {
     /// A site's number is its position plus one.
     entries: Vec<Entry>,
-    /// Whether there is an installed controller and it takes records.
-    is_recording: bool,
+    /// The tag of the installed controller's queues, if it takes records, else [`OFF`].
+    tag: u32,
     /// What its patterns say; `None` as long as there was no controller.
     verdicts: Option<Verdicts>,
     /// Counts the lists of patterns.
@@ -44,22 +45,24 @@ struct Registry {
 #[derive(Clone, Copy)]
 struct Entry {
     site: &'static Site,
-    number: SiteNumber,
     /// What the patterns say of it.
     action: Action,
 }
 
 impl Registry {
-    fn is_active(&self, action: Action) -> bool {
+    /// The state of a site of which the patterns say this.
+    fn state(&self, action: Action) -> u32 {
         let verdicts = self.verdicts.as_ref();
-        self.is_recording && verdicts.is_none_or(|verdicts| verdicts.is_active(action))
+        if verdicts.is_none_or(|verdicts| verdicts.is_active(action)) {
+            self.tag
+        } else {
+            OFF
+        }
     }
 
     fn tell_all(&self) {
         for entry in &self.entries {
-            entry
-                .site
-                .set_active(entry.number, self.is_active(entry.action));
+            entry.site.set_state(self.state(entry.action));
         }
     }
 }
@@ -84,29 +87,26 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
         None => {
             let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
             let action = action(site, registry.verdicts.as_ref());
-            registry.entries.push(Entry {
-                site,
-                number,
-                action,
-            });
+            registry.entries.push(Entry { site, action });
             site.set_number(number);
-            site.set_active(number, registry.is_active(action));
+            site.set_state(registry.state(action));
             number
         }
     };
     let entry = registry.entries.get(number.index())?;
-    registry.is_active(entry.action).then_some(number)
+    (registry.state(entry.action) != OFF).then_some(number)
 }
 
-/// Says whether anything is recorded at all, and by which patterns, and tells every site.
+/// Says into the queues with which key calls are recorded, 0 for none, and by which patterns, and
+/// tells every site.
 ///
 /// To be called by one thread at a time: the patterns are tried without the lock, so that first
 /// calls of other sites need not wait for it.
-pub(crate) fn set_recording(is_recording: bool, verdicts: Verdicts) {
+pub(crate) fn set_recording(key: u64, verdicts: Verdicts) {
     let Some(mut registry) = lock() else {
         return;
     };
-    registry.is_recording = is_recording;
+    registry.tag = if key == 0 { OFF } else { tag_of(key) };
     let before = registry.verdicts.replace(verdicts.clone());
     if before.is_some_and(|before| before.has_list_of(&verdicts)) {
         registry.tell_all();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn switch(is_recording: bool) {
-        set_recording(is_recording, Verdicts::all_active());
+        set_recording(u64::from(is_recording), Verdicts::all_active());
     }
 
     #[test]

@@ -13,18 +13,29 @@ use super::duration::DurationGuard;
 use super::path::class_of;
 use super::registry;
 use super::turns::Turns;
+use crate::clock::NOT_IN_TICKS;
+use crate::queue::KIND_CALL;
+
+/// In a row's first word the number of its site comes behind so many bits.
+pub(crate) const KIND_BITS: u32 = 8;
+
+/// [`KIND_CALL`] in those bits.
+#[expect(clippy::cast_possible_truncation, reason = "it is 1")]
+const HEADER_KIND: u32 = KIND_CALL as u32;
 
 /// Calls are not recorded.
-const OFF: u32 = 0;
-/// Whether calls are recorded was not asked yet.
-const UNKNOWN: u32 = u32::MAX;
+pub(super) const OFF: u32 = 0;
+/// Whether calls are recorded was not asked yet. Negative, as what is not in ticks.
+const UNKNOWN: u32 = NOT_IN_TICKS;
 
 /// A place in the program where calls are recorded: one static a probe.
 #[derive(Debug)]
 pub struct Site {
-    /// [`OFF`], [`UNKNOWN`], or the site's number while calls are recorded: one load says all that
-    /// a call needs to know.
+    /// [`OFF`], [`UNKNOWN`], or the tag of the queues into which calls are recorded: one load says
+    /// all that a call needs to know.
     state: AtomicU32,
+    /// The number as the rows of calls have it, once the site is registered: it stays as it is.
+    header: AtomicU32,
     /// Stays when the site is switched off.
     number: OnceLock<SiteNumber>,
     operation: Operation,
@@ -37,11 +48,11 @@ pub struct Site {
 pub(crate) struct SiteNumber(NonZeroU32);
 
 impl SiteNumber {
-    /// `None` beyond four billion sites, more than an executable can hold.
+    /// `None` beyond 16 million sites, whose probes alone would be gigabytes of machine code.
     pub(super) fn new(number: usize) -> Option<Self> {
         let number = u32::try_from(number).ok()?;
         let number = NonZeroU32::new(number)?;
-        (number.get() != UNKNOWN).then_some(Self(number))
+        (number.get() < 1 << (u32::BITS - KIND_BITS)).then_some(Self(number))
     }
 
     /// The number, never 0.
@@ -93,6 +104,7 @@ impl Site {
     const fn with(operation: Operation) -> Self {
         Self {
             state: AtomicU32::new(UNKNOWN),
+            header: AtomicU32::new(0),
             number: OnceLock::new(),
             operation,
             signature: OnceLock::new(),
@@ -102,39 +114,33 @@ impl Site {
     /// Begins a call; it ends when the guard is dropped.
     ///
     /// While nothing is recorded here this is one relaxed load, except for the first call.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&'static self) -> Guard {
-        match self.active() {
-            Some(number) => Guard::begin(number),
-            None => Guard::inactive(),
-        }
+        Guard::new(self)
     }
 
     /// Begins a call of an asynchronous function; it ends when the value is dropped.
     #[inline]
     pub fn enter_async(&'static self) -> Call {
         match self.active() {
-            Some(number) => Call::begin(number),
+            Some(_) => Call::begin(self),
             None => Call::inactive(),
         }
     }
 
     /// Begins a call of which a duration is recorded; it ends when the guard is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn enter_duration(&'static self) -> DurationGuard {
-        match self.active() {
-            Some(number) => DurationGuard::begin(number),
-            None => DurationGuard::inactive(),
-        }
+        DurationGuard::new(self)
     }
 
     /// Begins a call that is added up; it ends when the guard is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn enter_aggregated<const HISTOGRAM: bool, const EVERY: u64>(
         &'static self,
         slot: &'static LocalKey<CellSlot>,
     ) -> AggregatedGuard<HISTOGRAM, EVERY> {
-        AggregatedGuard::new(self.active(), slot)
+        AggregatedGuard::new(self, slot)
     }
 
     /// Begins an asynchronous call that is added up; it ends when the value is dropped.
@@ -143,7 +149,7 @@ impl Site {
         &'static self,
         slot: &'static LocalKey<CellSlot>,
     ) -> AggregatedCall<HISTOGRAM, EVERY> {
-        AggregatedCall::new(self.active(), slot)
+        AggregatedCall::new(self, slot)
     }
 
     /// Whether a call is recorded here of which one in `of` is; counts it if the site is active.
@@ -155,28 +161,48 @@ impl Site {
     /// The site's number if calls are recorded; one relaxed load, except for the first call.
     #[inline]
     pub(super) fn active(&'static self) -> Option<SiteNumber> {
-        let state = self.state.load(Ordering::Relaxed);
-        if state == UNKNOWN {
-            registry::register(self)
-        } else {
-            NonZeroU32::new(state).map(SiteNumber)
+        match self.state.load(Ordering::Relaxed) {
+            OFF => None,
+            UNKNOWN => registry::register(self),
+            _ => self.number(),
         }
     }
 
+    /// What a call has to know when it begins.
+    #[inline(always)]
+    pub(super) fn state(&self) -> u32 {
+        self.state.load(Ordering::Relaxed)
+    }
+
+    /// What a call has to know when it ends, and then the first word of its row.
+    #[inline(always)]
+    pub(super) fn state_at_end(&self) -> u32 {
+        // Who sees a state that says that calls are recorded sees the header, too.
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// The first word of a call's row.
+    #[inline(always)]
+    pub(super) fn header(&self) -> u64 {
+        u64::from(self.header.load(Ordering::Relaxed))
+    }
+
     /// The number, once the site is registered; for the registry.
+    #[inline]
     pub(super) fn number(&self) -> Option<SiteNumber> {
         self.number.get().copied()
     }
 
     /// For the registry, once.
     pub(super) fn set_number(&self, number: SiteNumber) {
-        self.number.get_or_init(|| number);
+        let number = self.number.get_or_init(|| number);
+        let header = (number.get() << KIND_BITS) | HEADER_KIND;
+        self.header.store(header, Ordering::Relaxed);
     }
 
-    /// For the registry, under its lock.
-    pub(super) fn set_active(&self, number: SiteNumber, is_active: bool) {
-        let state = if is_active { number.0.get() } else { OFF };
-        self.state.store(state, Ordering::Relaxed);
+    /// For the registry, under its lock: [`OFF`], or the tag of the queues.
+    pub(super) fn set_state(&self, state: u32) {
+        self.state.store(state, Ordering::Release);
     }
 
     #[cfg(test)]

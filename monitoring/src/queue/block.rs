@@ -13,20 +13,28 @@ use std::sync::{Arc, PoisonError};
 
 use baler_common::record::Schema;
 
+use super::hot::zeroed;
 use super::sync::{AtomicU64, Mutex, Ordering};
 
-/// The low half of the first word: how many words are in use, the first one included.
-const WORDS: u64 = 0xffff_ffff;
+/// The lowest bits of the first word: how many words are in use, the first one included. So few
+/// bits that what a row adds to the first word fits an instruction.
+const WORDS: u64 = 0xffff;
+
+/// Where the number of rows begins.
+const ROWS_FROM: u32 = 16;
+
+/// No block may have as many words as this.
+pub(super) const WORDS_BELOW: usize = 1 << 15;
 
 /// The first word of a block without a row.
 const EMPTY: u64 = 1;
 
 /// One row, in the first word.
-const ROW: u64 = 1 << 32;
+const ROW: u64 = 1 << ROWS_FROM;
 
 /// Set in the first word when nothing is taken any more. It stands where the number of words is, so
 /// that the owner finds no room and needs no check of its own.
-const SEALED: u64 = 1 << 31;
+const SEALED: u64 = 1 << 15;
 
 /// More types than this in one block would make the search for a type's number slow; the block is
 /// then as good as full.
@@ -60,7 +68,8 @@ pub(crate) const KIND_BEFORE: u64 = 9;
 #[cfg(feature = "enable")]
 pub(crate) const KIND_AFTER: u64 = 11;
 
-/// Added to the kind of a call that began or ended by a clock in nanoseconds rather than ticks.
+/// Added to the kind of a row that began or ended by a clock in nanoseconds rather than ticks; the
+/// times of calls and durations have a mark of their own.
 #[cfg(feature = "enable")]
 pub(crate) const TIN_UNIX_NS: u64 = 0x10;
 #[cfg(feature = "enable")]
@@ -147,7 +156,7 @@ impl Extent {
 
     fn of(committed: u64) -> Self {
         Self {
-            rows: committed >> 32,
+            rows: committed >> ROWS_FROM,
             words: usize::try_from(committed & WORDS & !SEALED).unwrap_or(usize::MAX),
         }
     }
@@ -180,6 +189,9 @@ pub(super) fn append_words<const N: usize>(
     for (slot, word) in slots.iter().zip(row()) {
         slot.store(word, Ordering::Relaxed);
     }
+    // Loaded again, so that it becomes one instruction: nobody else adds to it, and who seals the
+    // block meanwhile is not heeded either way.
+    let committed = head.load(Ordering::Relaxed);
     head.store(committed.wrapping_add(ROW | N as u64), Ordering::Release);
     true
 }
@@ -260,9 +272,7 @@ pub(super) fn append_fields(
 impl Block {
     /// An empty block of so many words.
     pub(super) fn new(words: usize) -> Self {
-        let words: Box<[_]> = std::iter::repeat_with(AtomicU64::default)
-            .take(words)
-            .collect();
+        let words = zeroed(words);
         if let Some(head) = words.first() {
             head.store(EMPTY, Ordering::Relaxed);
         }
@@ -365,6 +375,28 @@ impl BlockReader {
             block,
             at: from,
             until,
+        }
+    }
+
+    /// Hands over calls as long as they are next, so many at most, and as long as `take` wants more.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn calls(&mut self, most: usize, mut take: impl FnMut([u64; CALL_WORDS]) -> bool) {
+        let words = self
+            .block
+            .words
+            .get(self.at..self.until)
+            .unwrap_or_default();
+        for slots in words.as_chunks::<CALL_WORDS>().0.iter().take(most) {
+            let call = slots.each_ref().map(|slot| slot.load(Ordering::Relaxed));
+            let [header, ..] = call;
+            if header & KIND != KIND_CALL {
+                break;
+            }
+            self.at = self.at.saturating_add(CALL_WORDS);
+            if !take(call) {
+                break;
+            }
         }
     }
 

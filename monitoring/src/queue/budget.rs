@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::block::Block;
+use super::block::{Block, WORDS_BELOW};
 use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
 
 /// A word of a block.
@@ -20,6 +20,8 @@ pub(super) const LEAST_WORDS: usize = 16;
 /// How large a block becomes unless the budget is small or threads are many: large enough that what
 /// is paid once a block does not count.
 const MOST_WORDS: usize = LEAST_WORDS << (SIZES - 1);
+
+const _: () = assert!(MOST_WORDS < WORDS_BELOW);
 
 /// Hands out blocks as long as their bytes stay within the budget, and takes them back.
 ///

@@ -33,7 +33,7 @@ use baler_common::record::Schema;
 use super::block::CALL_WORDS;
 use super::block::{self, Appended, Block, Stamp};
 use super::sync::AtomicU64;
-use crate::clock::is_in_ticks;
+use crate::clock::{is_in_ticks, tag_of};
 
 /// How many types of the open block the thread remembers by their address.
 const TYPES: usize = 8;
@@ -41,11 +41,37 @@ const TYPES: usize = 8;
 /// No set has this key, and it is not what is told when nothing is recorded.
 const NOBODY: u64 = u64::MAX;
 
+/// No set has this tag, and no call site that is switched off.
+const NO_TAG: u32 = 1;
+
+/// So many words of memory that the operating system has cleared: nothing is written to it before its
+/// owner does, which is the moment at which a page is needed.
+#[cfg(not(all(test, baler_loom)))]
+pub(super) fn zeroed(words: usize) -> Box<[AtomicU64]> {
+    if align_of::<u64>() != align_of::<AtomicU64>() {
+        return std::iter::repeat_with(AtomicU64::default)
+            .take(words)
+            .collect();
+    }
+    let words = Box::into_raw(vec![0_u64; words].into_boxed_slice());
+    // SAFETY: the pointer comes from a box. `AtomicU64` has the size and the bit validity of `u64`,
+    // says its documentation, and it has its alignment.
+    unsafe { Box::from_raw(words as *mut [AtomicU64]) }
+}
+
+/// Loom's atomics are more than their values.
+#[cfg(all(test, baler_loom))]
+pub(super) fn zeroed(words: usize) -> Box<[AtomicU64]> {
+    std::iter::repeat_with(AtomicU64::default)
+        .take(words)
+        .collect()
+}
+
 struct Hot {
     /// Whose block it is: the key of a set of queues, or [`NOBODY`].
     key: Cell<u64>,
-    /// The same if its calls are timed in ticks, so that one comparison tells that, too.
-    ticks_key: Cell<u64>,
+    /// The tag of this key if its calls are timed in ticks, else [`NO_TAG`].
+    tag: Cell<u32>,
     words: Cell<*const [AtomicU64]>,
     /// Types by address, with their numbers in the block, which keeps them alive.
     types: [Cell<(usize, u8)>; TYPES],
@@ -58,7 +84,7 @@ thread_local! {
     static HOT: Hot = const {
         Hot {
             key: Cell::new(NOBODY),
-            ticks_key: Cell::new(NOBODY),
+            tag: Cell::new(NO_TAG),
             words: Cell::new(ptr::slice_from_raw_parts(ptr::null(), 0)),
             types: [const { Cell::new((0, 0)) }; TYPES],
         }
@@ -84,8 +110,11 @@ pub(super) fn hold(key: u64, block: Arc<Block>) {
         HOT.with(|hot| {
             hot.words.set(words);
             hot.key.set(key);
-            hot.ticks_key
-                .set(if is_in_ticks(key) { key } else { NOBODY });
+            hot.tag.set(if is_in_ticks(key) {
+                tag_of(key)
+            } else {
+                NO_TAG
+            });
         });
     }
 }
@@ -99,25 +128,25 @@ pub(super) fn let_go() {
 fn empty() {
     HOT.with(|hot| {
         hot.key.set(NOBODY);
-        hot.ticks_key.set(NOBODY);
+        hot.tag.set(NO_TAG);
         hot.words.set(ptr::slice_from_raw_parts(ptr::null(), 0));
         hot.types.iter().for_each(|known| known.set((0, 0)));
     });
 }
 
-/// Appends a compact row to the thread's block, if that is one of the set with this key, whose calls
+/// Appends a compact row to the thread's block, if that is one of the set with this tag, whose calls
 /// are in ticks, and has room.
 #[cfg(feature = "enable")]
-#[inline]
+#[inline(always)]
 pub(crate) fn append_call_in_ticks<const N: usize>(
-    key: u64,
+    tag: u32,
     call: impl FnOnce() -> [u64; N],
 ) -> bool {
     HOT.with(|hot| {
-        if hot.ticks_key.get() != key {
+        if hot.tag.get() != tag {
             return false;
         }
-        // SAFETY: the keys are equal, hence `HOT` was filled by `hold` and not emptied since, and
+        // SAFETY: the tags are equal, hence `HOT` was filled by `hold` and not emptied since, and
         // by the first two invariants the words live; by the third one they do so until the end.
         let words = unsafe { &*hot.words.get() };
         // SAFETY: a block has a first word.

@@ -31,8 +31,8 @@ mod thread;
 
 #[cfg(feature = "enable")]
 pub(crate) use block::{
-    CALL_WORDS, DURATION_WORDS, KIND, KIND_AFTER, KIND_BEFORE, KIND_CALL, KIND_DURATION,
-    KIND_TRACE, TIN_UNIX_NS, TOUT_UNIX_NS,
+    CALL_WORDS, KIND, KIND_AFTER, KIND_BEFORE, KIND_CALL, KIND_DURATION, KIND_TRACE, TIN_UNIX_NS,
+    TOUT_UNIX_NS,
 };
 pub(crate) use block::{ReadBuffer, RowRef, Stamp, Stored};
 #[cfg(feature = "enable")]

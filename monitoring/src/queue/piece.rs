@@ -86,6 +86,16 @@ impl Piece {
 }
 
 impl PieceReader {
+    /// Hands over calls as long as they are next, so many at most, and as long as `take` wants more.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(crate) fn calls(&mut self, most: usize, take: impl FnMut([u64; CALL_WORDS]) -> bool) {
+        // A record by itself is not worth the while.
+        if let Reader::Block(reader) = &mut self.0 {
+            reader.calls(most, take);
+        }
+    }
+
     /// Takes the next row; `buffer` is what the reader before has used.
     pub(crate) fn next_row<'a>(&'a mut self, buffer: &'a mut ReadBuffer) -> Option<Stored<'a>> {
         match &mut self.0 {

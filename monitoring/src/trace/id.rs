@@ -20,14 +20,22 @@ thread_local! {
 /// that overflows carries into the upper bits. Those of one thread follow each other.
 #[inline]
 pub(super) fn next_trace_id() -> i64 {
+    next_at_hand().unwrap_or_else(|| {
+        let id = take();
+        OWN.set((id.wrapping_add(1), TAKEN_AT_ONCE.wrapping_sub(1)));
+        id & i64::MAX
+    })
+}
+
+/// A new trace id, if this thread has one.
+#[inline]
+pub(super) fn next_at_hand() -> Option<i64> {
     let (next, left) = OWN.get();
-    let (id, left) = if left > 0 {
-        (next, left.wrapping_sub(1))
-    } else {
-        (take(), TAKEN_AT_ONCE.wrapping_sub(1))
-    };
-    OWN.set((id.wrapping_add(1), left));
-    id & i64::MAX
+    if left <= 0 {
+        return None;
+    }
+    OWN.set((next.wrapping_add(1), left.wrapping_sub(1)));
+    Some(next & i64::MAX)
 }
 
 #[cold]

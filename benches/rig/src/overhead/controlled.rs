@@ -86,6 +86,13 @@ impl Running for Controlled {
         self.outer
     }
 
+    fn settle(&self) {
+        if !matches!(self.taken, Taken::Stalled) {
+            // What cannot be delivered is told at the end.
+            drop(self.controller.flush(PATIENCE));
+        }
+    }
+
     fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
         let patience = match self.taken {
             Taken::Stalled => Duration::ZERO,

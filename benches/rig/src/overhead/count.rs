@@ -15,8 +15,8 @@ use crate::child::Child;
 use crate::failure::Failure;
 use crate::statistics::to_f64;
 
-/// Calls from outside that are counted, after a tenth as many that are not: together their records fit
-/// the queue, so that nothing waits, for valgrind runs one thread at a time.
+/// Calls from outside that are counted, after as many that are not: their records fit the queue, so
+/// that nothing waits, for valgrind runs one thread at a time.
 const CALLS: u64 = 5_000;
 
 /// How long one run may take.

@@ -66,9 +66,10 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
 pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
     let running = (variant.set_up)(case)?;
     let outer = running.outer();
-    // What is set up by a thread's first calls is not counted.
-    let before = case.calls / 10;
+    // What is set up by a thread's first calls is not counted, nor the memory that is used again.
+    let before = case.calls;
     call_often(before, case, outer);
+    running.settle();
     counted_calls(case, outer);
     let calls = (before + case.calls).saturating_mul(u64::from(case.depth));
     running.finish(calls).map(drop)

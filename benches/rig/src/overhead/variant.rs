@@ -20,6 +20,9 @@ pub trait Running {
     /// The monitored application.
     fn outer(&self) -> Outer;
 
+    /// Waits until what was handed over so far is done with.
+    fn settle(&self) {}
+
     /// Ends it when all threads that called have ended, and says what became of so many
     /// instrumented calls.
     ///

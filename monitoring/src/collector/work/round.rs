@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::container::LossReason;
+#[cfg(feature = "enable")]
+use baler_common::record::Record as _;
+#[cfg(feature = "enable")]
+use baler_common::record::kieker::controlflow::OperationExecutionRecord;
 use baler_common::record::{PushError, Schema};
 use bytes::Bytes;
 
@@ -14,6 +18,10 @@ use super::super::expand::Row;
 use super::super::lanes::Lane;
 use super::{Collector, LONGEST_STEP, Round};
 use crate::clock::monotonic;
+
+/// What a call is counted as in a batch: its fields and its timestamp.
+#[cfg(feature = "enable")]
+const CALL_BYTES: usize = 52;
 
 impl Collector {
     /// Fills batches from the queues and closes full ones, as long as the outbox has room.
@@ -30,6 +38,15 @@ impl Collector {
             self.has_filled = false;
         }
         loop {
+            #[cfg(feature = "enable")]
+            if self.take_calls() {
+                found = true;
+                if !self.close_if_full(0) {
+                    self.in_round = true;
+                    self.idle_ticks = 0;
+                    return Round::Interrupted;
+                }
+            }
             let (dealer, lanes, drained_at) = (&mut self.dealer, &mut self.lanes, self.drained_at);
             let pushed = self.drain.next_row(|row| {
                 let number = dealer.lane_of(&row);
@@ -68,6 +85,42 @@ impl Collector {
             self.idle_ticks = self.idle_ticks.saturating_add(1);
             Round::Empty
         }
+    }
+
+    /// Takes the calls that are next in what is being read, as many as the batch has room for: most
+    /// records are calls, and of these most is the same. Whether there was one.
+    ///
+    /// With several lanes each call may be for another one, so there is nothing to gain.
+    #[cfg(feature = "enable")]
+    fn take_calls(&mut self) -> bool {
+        let ([lane], true) = (self.lanes.as_mut_slice(), self.drain.is_reading()) else {
+            return false;
+        };
+        let room = self
+            .rule
+            .room(lane.batched, lane.builder.estimated_bytes(), CALL_BYTES);
+        let batch = (0, lane.builder.batch_number());
+        let before = lane.batched;
+        let Some(mut run) = lane.builder.run(OperationExecutionRecord::schema()) else {
+            return false;
+        };
+        let mut refused = None;
+        self.drain.calls(room, |expander, call| {
+            match expander.push_call(call, batch, &mut run) {
+                Ok(()) => lane.batched = lane.batched.saturating_add(1),
+                Err(error) => refused = Some((call, error)),
+            }
+            refused.is_none()
+        });
+        if lane.batched > before || refused.is_some() {
+            lane.oldest.get_or_insert(self.drained_at);
+        }
+        let found = lane.batched > before || refused.is_some();
+        if let Some((call, error)) = refused {
+            let row = RefusedRow::new(&self.drain.expand(call), error);
+            self.refuse_row(0, row);
+        }
+        found
     }
 
     /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.

@@ -11,12 +11,13 @@
 //!   calls between the request and its noticing) and begins with that.
 //!   Whoever sleeps is not asked for anything: what it has added does not change.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use baler_common::record::timing::LogLinear;
 
 use super::super::site::SiteNumber;
+use crate::clock::{is_in_ticks, nanoseconds_a_tick, tag_of};
 
 /// So often a reader that has caught the owner at work looks again before it leaves the cell for the
 /// next time.
@@ -25,12 +26,47 @@ const LOOKS: usize = 1_000;
 /// So much that an owner has put by waits for the reader at most; further calls stay together.
 const MOST_PUT_BY: usize = 64;
 
+/// What no queues have as their tag, and no site as its state.
+const ASKED: u32 = 1;
+
+/// The histogram of a cell, by [`bucket_of`].
+type Histogram = Box<[AtomicU64; BUCKETS]>;
+
+/// A bucket for each four leading bits behind the first one and each power of two up to 2^63, and
+/// one for 0.
+const BUCKETS: usize = ZERO_BUCKET + 1;
+const ZERO_BUCKET: usize = 64 << 4;
+
+/// The number of the bucket for so many nanoseconds in a cell: the exponent and the leading bits of
+/// the number, which a processor finds in the floating-point number by a shift.
+///
+/// Each of these buckets is within one of [`LogLinear`], see [`log_linear`].
+#[inline(always)]
+fn bucket_of(nanoseconds: f64) -> usize {
+    // As a signed number, for which there is an instruction.
+    const ONE: u64 = 1.0_f64.to_bits() >> 48;
+    let bits = (nanoseconds.to_bits() >> 48).wrapping_sub(ONE);
+    usize::try_from(bits).unwrap_or(usize::MAX)
+}
+
+/// The bucket of [`LogLinear`] that holds this bucket of a cell.
+fn log_linear(bucket: usize) -> usize {
+    if bucket >= ZERO_BUCKET {
+        return 0;
+    }
+    let (exponent, leading) = (bucket >> 4, (bucket & 15) | 16);
+    match exponent.checked_sub(4) {
+        Some(above) => (above << 4).saturating_add(leading),
+        None => leading >> (4_usize.saturating_sub(exponent)),
+    }
+}
+
 /// The calls of one thread at one site. It is never freed, but used again.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Cell {
-    /// The key of the queues whose collector takes it; 0 asks the owner to begin anew.
-    ticket: AtomicU64,
+    /// The tag of the queues whose collector takes it; [`ASKED`] asks the owner to begin anew.
+    ticket: AtomicU32,
     /// The number of the call that is being added, or was last.
     begun: AtomicU64,
     /// The number of the call that was added last.
@@ -41,7 +77,9 @@ pub(super) struct Cell {
     /// When the first call began and the last one ended.
     tin: AtomicU64,
     tout: AtomicU64,
-    histogram: OnceLock<Box<[AtomicU64]>>,
+    /// Nanoseconds a tick, as the bits of a floating-point number.
+    rate: AtomicU64,
+    histogram: OnceLock<Histogram>,
     books: Mutex<Books>,
 }
 
@@ -66,7 +104,8 @@ pub(crate) struct Content {
     pub(crate) max: u64,
     pub(crate) tin: u64,
     pub(crate) tout: u64,
-    /// By the number of the bucket; none without a histogram.
+    /// By the number of the bucket, in a cell as [`bucket_of`] has it and outside of it as
+    /// [`LogLinear`]; none without a histogram.
     pub(crate) buckets: Vec<u64>,
 }
 
@@ -101,12 +140,26 @@ impl Content {
         self.tin = taken.tout;
         self
     }
+
+    fn in_log_linear(mut self) -> Self {
+        if self.buckets.is_empty() {
+            return self;
+        }
+        let mut buckets = vec![0_u64; LogLinear::BUCKETS];
+        for (bucket, calls) in self.buckets.iter().enumerate() {
+            if let Some(sum) = buckets.get_mut(log_linear(bucket)) {
+                *sum = sum.saturating_add(*calls);
+            }
+        }
+        self.buckets = buckets;
+        self
+    }
 }
 
 impl Cell {
     pub(super) fn new(site: SiteNumber) -> Self {
         Self {
-            ticket: AtomicU64::new(0),
+            ticket: AtomicU32::new(ASKED),
             begun: AtomicU64::new(0),
             count: AtomicU64::new(0),
             sum: AtomicU64::new(0),
@@ -114,6 +167,7 @@ impl Cell {
             max: AtomicU64::new(0),
             tin: AtomicU64::new(u64::MAX),
             tout: AtomicU64::new(0),
+            rate: AtomicU64::new(0),
             histogram: OnceLock::new(),
             books: Mutex::new(Books {
                 site,
@@ -130,31 +184,76 @@ impl Cell {
 
     /// Adds a call. Only the owner may call it.
     ///
-    /// `bucket` is that of a histogram, if there is one; so many calls make a record.
-    #[inline]
-    pub(super) fn add<const EVERY: u64>(&self, key: u64, tin: u64, tout: u64, bucket: Option<u32>) {
-        if !self.has_room_for::<EVERY>(key) {
+    /// `nanoseconds` is for the histogram, if there is one; so many calls make a record.
+    pub(super) fn add<const EVERY: u64>(
+        &self,
+        key: u64,
+        tin: u64,
+        tout: u64,
+        nanoseconds: Option<u64>,
+    ) {
+        if !self.has_room_for::<EVERY>(tag_of(key)) {
             self.begin_anew(key, tin);
         }
-        self.add_usually(tout.saturating_sub(tin), tout, bucket);
+        let bucket = nanoseconds.and_then(|nanoseconds| {
+            let histogram = self.histogram.get_or_init(empty_histogram);
+            let bucket = match nanoseconds {
+                0 => ZERO_BUCKET,
+                _ => bucket_of(to_f64(nanoseconds)),
+            };
+            histogram.get(bucket)
+        });
+        self.count_call(tout.saturating_sub(tin), tout, bucket);
     }
 
-    /// Whether the owner may add a call for the queues with this key without beginning anew.
-    #[inline]
-    pub(super) fn has_room_for<const EVERY: u64>(&self, key: u64) -> bool {
-        self.ticket.load(Ordering::Relaxed) == key
+    /// Whether the owner may add a call for the queues with this tag without beginning anew.
+    #[inline(always)]
+    fn has_room_for<const EVERY: u64>(&self, tag: u32) -> bool {
+        self.ticket.load(Ordering::Relaxed) == tag
             && (EVERY == u64::MAX || self.count.load(Ordering::Relaxed) < EVERY)
     }
 
-    /// Adds a call for which there is room. Only the owner may call it.
-    #[inline]
-    pub(super) fn add_usually(&self, duration: u64, tout: u64, bucket: Option<u32>) {
-        let number = self.count.load(Ordering::Relaxed).wrapping_add(1);
-        self.begun.store(number, Ordering::Relaxed);
+    /// Adds a call between two ticks, if nothing is unusual; a marked time is. Only the owner may
+    /// call it.
+    #[inline(always)]
+    pub(super) fn add_usually<const HISTOGRAM: bool, const EVERY: u64>(
+        &self,
+        tag: u32,
+        tin: u64,
+        tout: u64,
+    ) -> bool {
+        // What is marked is greater.
+        let Some(duration) = tout.checked_sub(tin) else {
+            return false;
+        };
+        if !self.has_room_for::<EVERY>(tag) {
+            return false;
+        }
+        let bucket = if HISTOGRAM {
+            let rate = f64::from_bits(self.rate.load(Ordering::Relaxed));
+            let bucket = bucket_of(to_f64(duration) * rate);
+            // None of a nanosecond, or without the histogram.
+            let Some(bucket) = self.histogram.get().and_then(|all| all.get(bucket)) else {
+                return false;
+            };
+            Some(bucket)
+        } else {
+            None
+        };
+        self.count_call(duration, tout, bucket);
+        true
+    }
+
+    /// Counts a call for which there is room, and another one in its bucket.
+    #[inline(always)]
+    fn count_call(&self, duration: u64, tout: u64, bucket: Option<&AtomicU64>) {
+        // Only the owner writes: a load and a store are as good as an addition, and one instruction.
+        let add = |word: &AtomicU64, more: u64, order| {
+            word.store(word.load(Ordering::Relaxed).wrapping_add(more), order);
+        };
+        add(&self.begun, 1, Ordering::Relaxed);
         fence(Ordering::Release);
-        let sum = self.sum.load(Ordering::Relaxed);
-        self.sum
-            .store(sum.wrapping_add(duration), Ordering::Relaxed);
+        add(&self.sum, duration, Ordering::Relaxed);
         if duration < self.min.load(Ordering::Relaxed) {
             self.min.store(duration, Ordering::Relaxed);
         }
@@ -163,30 +262,9 @@ impl Cell {
         }
         self.tout.store(tout, Ordering::Relaxed);
         if let Some(bucket) = bucket {
-            self.add_to_histogram(bucket);
+            add(bucket, 1, Ordering::Relaxed);
         }
-        self.count.store(number, Ordering::Release);
-    }
-
-    #[inline]
-    fn add_to_histogram(&self, bucket: u32) {
-        let histogram = match self.histogram.get() {
-            Some(histogram) => histogram,
-            None => self.make_histogram(),
-        };
-        let at = usize::try_from(bucket).unwrap_or(usize::MAX);
-        if let Some(bucket) = histogram.get(at) {
-            let calls = bucket.load(Ordering::Relaxed);
-            bucket.store(calls.wrapping_add(1), Ordering::Relaxed);
-        }
-    }
-
-    #[cold]
-    fn make_histogram(&self) -> &[AtomicU64] {
-        self.histogram.get_or_init(|| {
-            let buckets = std::iter::repeat_with(AtomicU64::default);
-            buckets.take(LogLinear::BUCKETS).collect()
-        })
+        add(&self.count, 1, Ordering::Release);
     }
 
     /// Begins anew with what nobody has taken, as the owner.
@@ -201,7 +279,7 @@ impl Cell {
             books.put_by.clear();
             Content::EMPTY
         };
-        let is_asked = self.ticket.load(Ordering::Relaxed) != key;
+        let is_asked = self.ticket.load(Ordering::Relaxed) != tag_of(key);
         if !is_asked && books.put_by.len() < MOST_PUT_BY {
             let full = std::mem::replace(&mut rest, Content::EMPTY);
             books.put_by.push(full);
@@ -215,7 +293,11 @@ impl Cell {
         books.key = key;
         books.taken = Content::EMPTY;
         self.store(&rest);
-        self.ticket.store(key, Ordering::Relaxed);
+        if is_in_ticks(key) {
+            let rate = nanoseconds_a_tick().to_bits();
+            self.rate.store(rate, Ordering::Relaxed);
+        }
+        self.ticket.store(tag_of(key), Ordering::Relaxed);
     }
 
     /// Takes what was added since the last time, if it is for the queues with this key, and asks the
@@ -229,8 +311,8 @@ impl Cell {
         books
             .put_by
             .drain(..)
-            .for_each(|content| take(site, content));
-        self.ticket.store(0, Ordering::Relaxed);
+            .for_each(|content| take(site, content.in_log_linear()));
+        self.ticket.store(ASKED, Ordering::Relaxed);
         // What the owner has added before it sees the request is seen now or the next time.
         fence(Ordering::SeqCst);
         let Some(content) = self.look() else {
@@ -238,7 +320,7 @@ impl Cell {
         };
         let news = content.clone().since(&books.taken);
         if news.count > 0 {
-            take(site, news);
+            take(site, news.in_log_linear());
             books.taken = content;
         }
     }
@@ -280,12 +362,30 @@ impl Cell {
         self.tin.store(content.tin, Ordering::Relaxed);
         self.tout.store(content.tout, Ordering::Relaxed);
         let buckets = content.buckets.iter().copied().chain(std::iter::repeat(0));
-        for (bucket, calls) in self.histogram.get().into_iter().flatten().zip(buckets) {
+        for (bucket, calls) in self
+            .histogram
+            .get()
+            .into_iter()
+            .flat_map(|it| it.iter())
+            .zip(buckets)
+        {
             bucket.store(calls, Ordering::Relaxed);
         }
         self.begun.store(content.count, Ordering::Relaxed);
         self.count.store(content.count, Ordering::Relaxed);
     }
+}
+
+fn empty_histogram() -> Histogram {
+    Box::new([const { AtomicU64::new(0) }; BUCKETS])
+}
+
+/// As a signed number, for which there is one instruction; durations are less than half of all
+/// numbers.
+#[inline(always)]
+#[expect(clippy::cast_precision_loss, reason = "a bucket has four leading bits")]
+fn to_f64(duration: u64) -> f64 {
+    duration.cast_signed() as f64
 }
 
 #[cfg(test)]
@@ -298,8 +398,8 @@ mod tests {
         Cell::new(SiteNumber::new(1).unwrap())
     }
 
-    fn add(cell: &Cell, key: u64, tin: u64, tout: u64, bucket: Option<u32>) {
-        cell.add::<3>(key, tin, tout, bucket);
+    fn add(cell: &Cell, key: u64, tin: u64, tout: u64, nanoseconds: Option<u64>) {
+        cell.add::<3>(key, tin, tout, nanoseconds);
     }
 
     fn take(cell: &Cell, key: u64) -> Vec<Content> {
@@ -335,9 +435,9 @@ mod tests {
         add(&cell, KEY, 0, 9, None);
         assert_eq!(figures(&cell, KEY), [(1, 9, 9, 9)]);
         // As if the owner had looked at its ticket before it was taken back.
-        cell.ticket.store(KEY, Ordering::Relaxed);
+        cell.ticket.store(tag_of(KEY), Ordering::Relaxed);
         add(&cell, KEY, 0, 4, None);
-        cell.ticket.store(0, Ordering::Relaxed);
+        cell.ticket.store(ASKED, Ordering::Relaxed);
         add(&cell, KEY, 0, 5, None);
         assert_eq!(figures(&cell, KEY), [(2, 9, 4, 5)]);
     }
@@ -374,6 +474,23 @@ mod tests {
         add(&cell, KEY, 0, 7, Some(7));
         let second = take(&cell, KEY).remove(0);
         assert_eq!((second.buckets[3], second.buckets[7]), (0, 1));
+    }
+
+    #[test]
+    fn buckets_of_a_cell_are_those_of_the_histogram_or_parts_of_them() {
+        let values = (1..5_000).chain((12..63).flat_map(|bits| {
+            let power = 1_u64 << bits;
+            [power - 1, power, power + 1, power + power / 3]
+        }));
+        for value in values {
+            let bucket = log_linear(bucket_of(to_f64(value)));
+            // Beyond 53 bits the nearest floating-point number may be in the next bucket.
+            let off = u32::try_from(bucket).unwrap() - LogLinear::bucket_of(value);
+            assert!(off == 0 || (off == 1 && value > 1 << 53), "{value}");
+        }
+        assert_eq!(log_linear(bucket_of(7.99)), 7);
+        assert_eq!(log_linear(ZERO_BUCKET), 0);
+        assert!(bucket_of(0.99) > ZERO_BUCKET && bucket_of(0.0) > ZERO_BUCKET);
     }
 
     #[test]

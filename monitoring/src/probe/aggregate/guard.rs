@@ -3,29 +3,21 @@
 use std::marker::PhantomData;
 use std::thread::LocalKey;
 
-use baler_common::record::timing::LogLinear;
-
-use super::super::record::read_clock;
-use super::super::site::SiteNumber;
+use super::super::record::read_marked;
+use super::super::site::{OFF, Site};
 use super::cell::Cell;
 use super::cells::{CellSlot, own_cell, with_spare_cell};
-use crate::clock::{is_in_ticks, nanoseconds, ticks};
+use crate::clock::{is_in_ticks, nanoseconds, ticks, unmarked};
 use crate::controller;
-
-/// Marks a time in nanoseconds since the Unix epoch; ticks are less.
-const UNIX_NS: u64 = 1 << 63;
-
-/// The time of a call for which there was no controller any more.
-const NEVER: u64 = u64::MAX;
 
 /// A synchronous call that is added up when the guard is dropped, on the thread that made it.
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
 pub struct AggregatedGuard<const HISTOGRAM: bool, const EVERY: u64> {
-    cell: Option<&'static Cell>,
+    /// When it began, as rows have it; 0 if it is not recorded.
     tin: u64,
-    /// Set on a thread that is about to end, which has no cell.
-    late: Option<SiteNumber>,
+    site: &'static Site,
+    slot: &'static LocalKey<CellSlot>,
     not_send: PhantomData<*const ()>,
 }
 
@@ -33,34 +25,26 @@ pub struct AggregatedGuard<const HISTOGRAM: bool, const EVERY: u64> {
 #[derive(Debug)]
 #[must_use = "the call ends at once unless it is kept in a variable"]
 pub struct AggregatedCall<const HISTOGRAM: bool, const EVERY: u64> {
-    begun: Option<(SiteNumber, u64)>,
+    tin: u64,
+    site: &'static Site,
     slot: &'static LocalKey<CellSlot>,
 }
 
 impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> {
-    #[inline]
-    pub(in super::super) fn new(
-        site: Option<SiteNumber>,
-        slot: &'static LocalKey<CellSlot>,
-    ) -> Self {
-        let Some(site) = site else {
-            return Self::with(None, None, NEVER);
+    #[inline(always)]
+    pub(in super::super) fn new(site: &'static Site, slot: &'static LocalKey<CellSlot>) -> Self {
+        let state = site.state();
+        let tin = if state == OFF {
+            0
+        } else if state.cast_signed() > 0 {
+            ticks::read()
+        } else {
+            begin_slowly(site)
         };
-        match slot.with(CellSlot::cell) {
-            Some(cell) => Self::with(Some(cell), None, begin()),
-            None => {
-                let (cell, late) = first(site, slot);
-                Self::with(cell, late, begin())
-            }
-        }
-    }
-
-    #[inline]
-    const fn with(cell: Option<&'static Cell>, late: Option<SiteNumber>, tin: u64) -> Self {
         Self {
-            cell,
             tin,
-            late,
+            site,
+            slot,
             not_send: PhantomData,
         }
     }
@@ -69,115 +53,89 @@ impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> 
 impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedGuard<HISTOGRAM, EVERY> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(cell) = self.cell {
-            end::<HISTOGRAM, EVERY>(cell, self.tin);
-        } else if let Some(site) = self.late {
-            end_late::<HISTOGRAM, EVERY>(site, self.tin);
+        if self.tin == 0 {
+            return;
+        }
+        let tout = ticks::read();
+        let is_added = self.slot.with(CellSlot::cell).is_some_and(|cell| {
+            let state = self.site.state_at_end();
+            cell.add_usually::<HISTOGRAM, EVERY>(state, self.tin, tout)
+        });
+        if !is_added {
+            end_slowly::<HISTOGRAM, EVERY>(self.site, self.slot, self.tin);
         }
     }
 }
 
 impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedCall<HISTOGRAM, EVERY> {
     #[inline]
-    pub(in super::super) fn new(
-        site: Option<SiteNumber>,
-        slot: &'static LocalKey<CellSlot>,
-    ) -> Self {
-        Self {
-            begun: site.map(|site| (site, begin())),
-            slot,
-        }
+    pub(in super::super) fn new(site: &'static Site, slot: &'static LocalKey<CellSlot>) -> Self {
+        let tin = if site.state() == OFF {
+            0
+        } else {
+            begin_slowly(site)
+        };
+        Self { tin, site, slot }
     }
 }
 
 impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedCall<HISTOGRAM, EVERY> {
     fn drop(&mut self) {
-        let Some((site, tin)) = self.begun else {
-            return;
-        };
-        match self
-            .slot
-            .with(CellSlot::cell)
-            .map_or_else(|| first(site, self.slot), |cell| (Some(cell), None))
-        {
-            (Some(cell), _) => end::<HISTOGRAM, EVERY>(cell, tin),
-            (None, Some(site)) => end_late::<HISTOGRAM, EVERY>(site, tin),
-            (None, None) => (),
+        if self.tin != 0 {
+            end_slowly::<HISTOGRAM, EVERY>(self.site, self.slot, self.tin);
         }
     }
 }
 
-/// The cell of a thread that has none yet; else, if the thread is about to end, the site.
+/// Begins the first call of a site, or one that has no ticks; when that was.
 #[cold]
 #[inline(never)]
-fn first(
-    site: SiteNumber,
+fn begin_slowly(site: &'static Site) -> u64 {
+    let key = controller::active_key();
+    if site.active().is_none() || key == 0 {
+        0
+    } else {
+        read_marked(key)
+    }
+}
+
+/// Ends the first call of a site on this thread, one that begins its cell anew, or one that has no
+/// ticks.
+#[cold]
+#[inline(never)]
+fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(
+    site: &'static Site,
     slot: &'static LocalKey<CellSlot>,
-) -> (Option<&'static Cell>, Option<SiteNumber>) {
-    match own_cell(site, slot) {
-        Ok(cell) => (cell, None),
-        Err(_) => (None, Some(site)),
-    }
-}
-
-/// Not inlined, for the same reason as the beginning of any other call.
-#[inline(never)]
-fn begin() -> u64 {
+    tin: u64,
+) {
     let key = controller::active_key();
-    if is_in_ticks(key) {
-        return ticks::read();
-    }
-    begin_slowly(key)
-}
-
-#[inline(never)]
-fn begin_slowly(key: u64) -> u64 {
-    if key == 0 {
-        NEVER
-    } else {
-        read_clock(key) | UNIX_NS
-    }
-}
-
-#[inline(never)]
-fn end<const HISTOGRAM: bool, const EVERY: u64>(cell: &Cell, tin: u64) {
-    let tout = ticks::read();
-    let key = controller::active_key();
-    // A time that is no tick is greater.
-    if is_in_ticks(key)
-        && cell.has_room_for::<EVERY>(key)
-        && let Some(duration) = tout.checked_sub(tin)
-    {
-        let bucket = HISTOGRAM.then(|| LogLinear::bucket_of(nanoseconds(duration)));
-        cell.add_usually(duration, tout, bucket);
-    } else {
-        end_slowly::<HISTOGRAM, EVERY>(cell, tin);
-    }
-}
-
-#[inline(never)]
-fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(cell: &Cell, tin: u64) {
-    let key = controller::active_key();
-    let in_ticks = is_in_ticks(key);
-    // Of two clocks no duration can be had.
-    if key == 0 || tin == NEVER || in_ticks != (tin & UNIX_NS == 0) {
+    let (Some(site), false) = (site.number(), key == 0) else {
         return;
-    }
-    let tin = tin & !UNIX_NS;
-    let tout = read_clock(key);
-    let bucket = HISTOGRAM.then(|| {
-        let duration = tout.saturating_sub(tin);
-        LogLinear::bucket_of(if in_ticks {
+    };
+    let tout = read_marked(key);
+    let (tin, tout) = match (unmarked(tin), unmarked(tout)) {
+        (None, None) => (tin, tout),
+        (Some(tin), Some(tout)) => (tin.cast_unsigned(), tout.cast_unsigned()),
+        // Of two clocks no duration can be had.
+        _ => return,
+    };
+    let duration = tout.saturating_sub(tin);
+    let nanoseconds = HISTOGRAM.then(|| {
+        if is_in_ticks(key) {
             nanoseconds(duration)
         } else {
             duration
-        })
+        }
     });
-    cell.add::<EVERY>(key, tin, tout, bucket);
-}
-
-#[cold]
-#[inline(never)]
-fn end_late<const HISTOGRAM: bool, const EVERY: u64>(site: SiteNumber, tin: u64) {
-    with_spare_cell(site, |cell| end_slowly::<HISTOGRAM, EVERY>(cell, tin));
+    let add = |cell: &Cell| cell.add::<EVERY>(key, tin, tout, nanoseconds);
+    match slot.with(CellSlot::cell) {
+        Some(cell) => add(cell),
+        None => match own_cell(site, slot) {
+            Ok(Some(cell)) => add(cell),
+            // It is called by the registration itself.
+            Ok(None) => (),
+            // A thread that is about to end keeps no cell.
+            Err(_) => with_spare_cell(site, add),
+        },
+    }
 }
