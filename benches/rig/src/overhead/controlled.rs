@@ -89,7 +89,7 @@ impl Running for Controlled {
     fn settle(&self) {
         if !matches!(self.taken, Taken::Stalled) {
             // What cannot be delivered is told at the end.
-            drop(self.controller.flush(PATIENCE));
+            self.controller.flush(PATIENCE).unwrap_or_default();
         }
     }
 
