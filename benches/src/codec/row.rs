@@ -90,7 +90,7 @@ pub(super) fn table(rows: &[Row]) -> String {
         ("table", true),
         ("chunk", false),
         ("compr.", true),
-        ("B/record", false),
+        ("B/rec", false),
         ("enc ns", false),
         ("min", false),
         ("max", false),
