@@ -276,6 +276,12 @@ impl QueueSet {
         counts
     }
 
+    /// Whether records come faster than the collector takes them, which it has tried to change by
+    /// hurrying, or has not.
+    pub(crate) fn is_backlog(&self, hurries: bool) -> bool {
+        self.budget.is_backlog(hurries)
+    }
+
     /// The bytes of all blocks that are queued or being read.
     pub(crate) fn bytes(&self) -> usize {
         self.budget.charged()

@@ -5,6 +5,7 @@
 
 mod closing;
 mod conservation;
+mod effort;
 #[cfg(all(feature = "enable", feature = "macros"))]
 mod examples;
 mod failure;

@@ -120,6 +120,11 @@ impl Outbox {
                 && self.bytes < self.settings.max_bytes)
     }
 
+    /// Whether chunks wait that the writer does not take: the medium is slower than the owner.
+    pub fn is_held_up(&self) -> bool {
+        self.offered_to < self.unconfirmed.len()
+    }
+
     /// Whether every chunk has its fate.
     pub fn is_empty(&self) -> bool {
         self.unconfirmed.is_empty()

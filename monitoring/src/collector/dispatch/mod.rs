@@ -6,7 +6,7 @@ mod shipping;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::container::LossReason;
+use baler_common::container::{Effort, LossReason};
 use baler_common::transport::{Connection, Fate, Outbox};
 
 use self::fates::account;
@@ -76,6 +76,16 @@ impl Dispatch {
     /// Whether another chunk is welcome.
     pub(super) fn has_room(&self) -> bool {
         self.outbox.has_room()
+    }
+
+    /// Whether the writer does not take what there is.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.outbox.is_held_up()
+    }
+
+    /// Says how much the chunks to come are worth.
+    pub(super) fn set_effort(&mut self, effort: Effort) {
+        self.encoder.set_effort(effort);
     }
 
     /// Whether every chunk has its fate.

@@ -77,6 +77,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         step_began: monotonic(),
         idle_ticks: 0,
         has_filled: false,
+        hurries: false,
         flushes: Vec::new(),
         stop: None,
         upkeep: plan.upkeep,
@@ -112,6 +113,8 @@ struct Collector {
     idle_ticks: u32,
     /// Whether this round filled a chunk.
     has_filled: bool,
+    /// Whether chunks are made as cheaply as possible, since records come faster.
+    hurries: bool,
     flushes: Vec<Flush>,
     /// When to be done at the latest, once that was ordered.
     stop: Option<Instant>,

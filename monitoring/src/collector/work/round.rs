@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use baler_common::container::LossReason;
+use baler_common::container::{Effort, LossReason};
 #[cfg(feature = "enable")]
 use baler_common::record::Record as _;
 #[cfg(feature = "enable")]
@@ -164,6 +164,13 @@ impl Collector {
         }
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(reason, row_bytes);
+        // Where the medium is what is slow, small chunks help more than cheap ones.
+        self.hurries = self.shared.queues.is_backlog(self.hurries) && !self.dispatch.is_held_up();
+        self.dispatch.set_effort(if self.hurries {
+            Effort::Fast
+        } else {
+            Effort::Full
+        });
         match self.dispatch.ship(number, lane.builder.batch(), last) {
             Ok(bytes) => {
                 lane.builder.clear();
