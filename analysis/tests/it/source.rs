@@ -159,7 +159,7 @@ impl ChunkReader for WindowOfOne {
             return Ok(Received::End);
         }
         self.waits.send(()).ok();
-        std::thread::sleep(by.saturating_duration_since(Instant::now()));
+        std::thread::park_timeout(by.saturating_duration_since(Instant::now()));
         Ok(Received::Idle)
     }
 
