@@ -94,7 +94,7 @@ pub(super) fn table(rows: &[Row]) -> String {
         ("enc ns", false),
         ("min", false),
         ("max", false),
-        ("records", false),
+        ("recs", false),
         ("dec ns", false),
         ("min", false),
         ("max", false),
@@ -190,7 +190,7 @@ mod tests {
     fn the_widest_row_fits_100_columns() {
         let mut sample = sample(123_000.0);
         sample.encode_records_ns = Some(123_000.0);
-        let mut row = Row::new(&case(), ("generated", 1), Some(9_999), &[sample], None);
+        let mut row = Row::new(&case(), ("generated", 1), Some(99_999), &[sample], None);
         row.chunk_records = 65_536;
         row.compression = "zstd:22".to_owned();
         let text = table(&[row]);

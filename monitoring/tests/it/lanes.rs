@@ -8,7 +8,7 @@ use baler_common::container::{ChunkDecoder, LossReason};
 use baler_common::record::{Record, read};
 use baler_monitoring::{Overflow, StartError};
 
-use super::support::{Medium, Mode, PATIENCE, Received, beat, plain};
+use super::support::{Medium, Mode, PATIENCE, Received, await_that, beat, plain};
 
 /// Of one trace.
 #[derive(Debug, Record)]
@@ -163,6 +163,18 @@ fn number_of_lanes_has_bounds() {
     }
 }
 
+/// A thousand characters that no encoding makes much smaller.
+fn text_unlike_others(number: u64) -> String {
+    let mut state = number;
+    let draws = std::iter::repeat_with(|| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'!' + u8::try_from((state >> 40) % 90).unwrap())
+    });
+    draws.take(1_000).collect()
+}
+
 #[test]
 fn one_budget_is_divided_among_queues_batches_and_chunks() {
     let start = |budget: usize| {
@@ -172,19 +184,27 @@ fn one_budget_is_divided_among_queues_batches_and_chunks() {
             .wait_time(Duration::from_millis(5))
     };
     let controller = start(8 << 20).start().unwrap();
-    let text = "x".repeat(1_000);
     let mut number = 0;
-    // The medium confirms nothing: everything fills up, then records are dropped.
-    while controller.stats().dropped.total() < 1_000 {
-        let mut record = beat(0, number);
-        record.text = format!("{number}{text}");
-        controller.emit(&record);
-        number += 1;
-    }
-    let stats = controller.stats();
-    let held = stats.queue_bytes + stats.outbox.unconfirmed_bytes;
-    assert!(held <= 8 << 20, "{held}");
-    assert!(held > 4 << 20, "the budget is used: {held}");
+    let held = || {
+        let stats = controller.stats();
+        (
+            stats.dropped.total(),
+            stats.queue_bytes + stats.outbox.unconfirmed_bytes,
+        )
+    };
+    // The medium confirms nothing: everything fills up, then records are dropped, and not only while
+    // the collector has not been there.
+    await_that("a budget that is used", || {
+        for _ in 0..1_000 {
+            let mut record = beat(0, number);
+            record.text = text_unlike_others(number);
+            controller.emit(&record);
+            number += 1;
+        }
+        let (dropped, held) = held();
+        assert!(held <= 8 << 20, "{held}");
+        dropped >= 1_000 && held > 4 << 20
+    });
     controller.shutdown(Duration::from_millis(10));
 
     let error = start(1 << 20).start().unwrap_err();
