@@ -10,6 +10,8 @@ use super::args::Args;
 pub enum Codec {
     /// Baler's own container.
     Columnar,
+    /// The same, as it is written while records come faster than that.
+    ColFast,
     /// Kieker's container: rows and a string table.
     Kieker,
     /// A stream of Arrow's IPC format.
@@ -33,6 +35,7 @@ impl Codec {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Columnar => "columnar",
+            Self::ColFast => "col-fast",
             Self::Kieker => "kieker",
             Self::Arrow => "arrow",
             Self::Avro => "avro",
@@ -47,7 +50,7 @@ impl Codec {
     /// Whether records name their strings by a position in a table, as far as there is a choice.
     const fn string_tables(self) -> &'static [bool] {
         match self {
-            Self::Columnar | Self::Kieker => &[true],
+            Self::Columnar | Self::ColFast | Self::Kieker => &[true],
             Self::Arrow | Self::Postcard | Self::Fixed | Self::Rkyv => &[true, false],
             Self::Avro | Self::Otlp | Self::Json => &[false],
         }
@@ -99,7 +102,7 @@ mod tests {
     #[test]
     fn every_codec_has_a_row_for_every_chunk_and_compression() {
         let all = Case::all(&Args::parse_from(["codec"]));
-        assert_eq!(all.len(), 6 * 4 * 13);
+        assert_eq!(all.len(), 6 * 4 * 14);
         let some = Args::parse_from(["codec", "--only=arrow", "--chunk-records=32"]);
         assert_eq!(Case::all(&some).len(), 4 * 2);
     }

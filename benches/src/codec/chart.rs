@@ -20,8 +20,9 @@ const TEXT: (&str, u32) = ("sans-serif", 15);
 const CAPTION: (&str, u32) = ("sans-serif", 18);
 
 /// Lines, told apart by those who do not see all colours too (Okabe and Ito); black is ours.
-const COLOURS: [RGBColor; 9] = [
+const COLOURS: [RGBColor; 10] = [
     RGBColor(0, 0, 0),
+    RGBColor(90, 90, 90),
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

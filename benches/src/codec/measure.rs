@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use baler_common::container::Compression;
+use baler_common::container::{Compression, Effort};
 use baler_rig::checksum::CallChecksum;
 use baler_rig::cpu::thread_cpu_time;
 use baler_rig::statistics::to_f64;
@@ -81,9 +81,14 @@ fn dispatch(case: &Case, input: &Input<'_>, task: Task) -> Result<Answer, Failur
     let string_table = case.string_table;
     let packed = Packing::new(case.compression)?;
     match case.codec {
-        Codec::Columnar => {
+        Codec::Columnar | Codec::ColFast => {
             let executions = input.executions.clone();
-            let format = Baler::columnar(case.compression, executions)?;
+            let effort = if case.codec == Codec::ColFast {
+                Effort::Fast
+            } else {
+                Effort::Full
+            };
+            let format = Baler::columnar(case.compression, effort, executions)?;
             // It compresses its own body.
             Work::new(format, Packing::new(Compression::None)?).does(pieces, task)
         }

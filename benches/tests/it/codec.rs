@@ -44,7 +44,7 @@ fn every_format_is_verified_and_has_its_figures() {
         "arrow", "avro", "columnar", "fixed", "json", "kieker", "otlp", "postcard", "rkyv",
     ];
     assert!(codecs.into_iter().eq(all));
-    assert_eq!(rows.len(), 3 * 4 * 13);
+    assert_eq!(rows.len(), 3 * 4 * 14);
     assert!(output.status.success());
 }
 
@@ -74,7 +74,7 @@ fn real_records_are_taken_and_results_are_kept() {
     assert!(
         kept_rows["rows"]
             .as_array()
-            .is_some_and(|rows| rows.len() == 13)
+            .is_some_and(|rows| rows.len() == 14)
     );
     assert!(kept("codec.txt").contains("bytes, of 2100 records"));
     assert!(kept("codec.svg").starts_with("<svg") && kept("codec.html").contains("<svg"));

@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use baler_common::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, Effort, KiekerSerializer,
+    NativeSerializer,
 };
 use baler_common::record::{BatchBuilder, RecordBatch, RecordRef, ValueRef};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
@@ -26,9 +27,11 @@ pub(in super::super) struct Baler {
 impl Baler {
     pub(in super::super) fn columnar(
         compression: Compression,
+        effort: Effort,
         executions: Executions,
     ) -> Result<Self, Failure> {
-        let serializer = NativeSerializer::new(compression).map_err(cannot_encode())?;
+        let mut serializer = NativeSerializer::new(compression).map_err(cannot_encode())?;
+        serializer.set_effort(effort);
         Ok(Self::new(Box::new(serializer), executions))
     }
 
