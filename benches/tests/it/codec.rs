@@ -33,7 +33,7 @@ fn every_format_is_verified_and_has_its_figures() {
         for number in ["bytes_per_record", "encode_ns", "decode_ns"] {
             assert!(row[number].as_f64().unwrap() > 0.0, "{row:#}");
         }
-        let ours = row["codec"] == "columnar";
+        let ours = row["codec"] == "columnar" || row["codec"] == "col-fast";
         assert_eq!(
             row["encode_records_ns"].is_number(),
             ours || row["codec"] == "kieker"
@@ -41,7 +41,8 @@ fn every_format_is_verified_and_has_its_figures() {
         codecs.insert(row["codec"].as_str().unwrap());
     }
     let all = [
-        "arrow", "avro", "columnar", "fixed", "json", "kieker", "otlp", "postcard", "rkyv",
+        "arrow", "avro", "col-fast", "columnar", "fixed", "json", "kieker", "otlp", "postcard",
+        "rkyv",
     ];
     assert!(codecs.into_iter().eq(all));
     assert_eq!(rows.len(), 3 * 4 * 14);
