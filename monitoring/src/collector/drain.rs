@@ -91,6 +91,13 @@ impl Drain {
         }
     }
 
+    /// Whether [`Self::calls`] has any.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn is_call_next(&self) -> bool {
+        self.reader.as_ref().is_some_and(PieceReader::is_call_next)
+    }
+
     /// Hands the calls to `take` that are next in what is being read, so many at most, as long as it
     /// wants more.
     #[cfg(feature = "enable")]

@@ -378,6 +378,15 @@ impl BlockReader {
         }
     }
 
+    /// Whether a call is next.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn is_call_next(&self) -> bool {
+        let next = (self.at < self.until).then(|| self.block.words.get(self.at));
+        next.flatten()
+            .is_some_and(|header| header.load(Ordering::Relaxed) & KIND == KIND_CALL)
+    }
+
     /// Hands over calls as long as they are next, so many at most, and as long as `take` wants more.
     #[cfg(feature = "enable")]
     #[inline]

@@ -86,6 +86,13 @@ impl Piece {
 }
 
 impl PieceReader {
+    /// Whether [`Self::calls`] has any.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(crate) fn is_call_next(&self) -> bool {
+        matches!(&self.0, Reader::Block(reader) if reader.is_call_next())
+    }
+
     /// Hands over calls as long as they are next, so many at most, and as long as `take` wants more.
     #[cfg(feature = "enable")]
     #[inline]

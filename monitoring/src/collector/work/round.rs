@@ -93,7 +93,8 @@ impl Collector {
     /// With several lanes each call may be for another one, so there is nothing to gain.
     #[cfg(feature = "enable")]
     fn take_calls(&mut self) -> bool {
-        let ([lane], true) = (self.lanes.as_mut_slice(), self.drain.is_reading()) else {
+        // Asked first: a run makes a table in the batch, which others' records have no use for.
+        let ([lane], true) = (self.lanes.as_mut_slice(), self.drain.is_call_next()) else {
             return false;
         };
         let room = self
@@ -112,10 +113,10 @@ impl Collector {
             }
             refused.is_none()
         });
-        if lane.batched > before || refused.is_some() {
+        let found = lane.batched > before || refused.is_some();
+        if found {
             lane.oldest.get_or_insert(self.drained_at);
         }
-        let found = lane.batched > before || refused.is_some();
         if let Some((call, error)) = refused {
             let row = RefusedRow::new(&self.drain.expand(call), error);
             self.refuse_row(0, row);
