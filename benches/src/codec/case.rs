@@ -47,6 +47,11 @@ impl Codec {
         }
     }
 
+    /// Whether it can be compressed so: what is worth compressing is chosen by Baler's own alone.
+    fn takes(self, compression: Compression) -> bool {
+        compression != Compression::Auto || matches!(self, Self::Columnar | Self::ColFast)
+    }
+
     /// Whether records name their strings by a position in a table, as far as there is a choice.
     const fn string_tables(self) -> &'static [bool] {
         match self {
@@ -76,10 +81,11 @@ impl Case {
         let mut cases = Vec::new();
         for chunk_records in &args.chunk_records {
             for compression in &args.compression {
-                let codecs = Codec::value_variants().iter();
-                for codec in
-                    codecs.filter(|codec| args.only.is_empty() || args.only.contains(codec))
-                {
+                let codecs = Codec::value_variants()
+                    .iter()
+                    .filter(|codec| args.only.is_empty() || args.only.contains(codec))
+                    .filter(|codec| codec.takes(*compression));
+                for codec in codecs {
                     cases.extend(codec.string_tables().iter().map(|string_table| Self {
                         codec: *codec,
                         chunk_records: usize::try_from(*chunk_records).unwrap_or(usize::MAX),
@@ -105,5 +111,7 @@ mod tests {
         assert_eq!(all.len(), 6 * 4 * 14);
         let some = Args::parse_from(["codec", "--only=arrow", "--chunk-records=32"]);
         assert_eq!(Case::all(&some).len(), 4 * 2);
+        let auto = Args::parse_from(["codec", "--chunk-records=32", "--compression=auto"]);
+        assert_eq!(Case::all(&auto).len(), 2);
     }
 }

@@ -79,7 +79,13 @@ fn dispatch(case: &Case, input: &Input<'_>, task: Task) -> Result<Answer, Failur
     let pieces = input.pieces.get(&case.chunk_records);
     let pieces = pieces.ok_or_else(|| Failure::new("there is no load"))?;
     let string_table = case.string_table;
-    let packed = Packing::new(case.compression)?;
+    let own = matches!(case.codec, Codec::Columnar | Codec::ColFast);
+    // These compress their own body.
+    let packed = Packing::new(if own {
+        Compression::None
+    } else {
+        case.compression
+    })?;
     match case.codec {
         Codec::Columnar | Codec::ColFast => {
             let executions = input.executions.clone();
@@ -89,8 +95,7 @@ fn dispatch(case: &Case, input: &Input<'_>, task: Task) -> Result<Answer, Failur
                 Effort::Full
             };
             let format = Baler::columnar(case.compression, effort, executions)?;
-            // It compresses its own body.
-            Work::new(format, Packing::new(Compression::None)?).does(pieces, task)
+            Work::new(format, packed).does(pieces, task)
         }
         Codec::Kieker => {
             Work::new(Baler::kieker(input.executions.clone()), packed).does(pieces, task)

@@ -25,6 +25,7 @@ pub(super) enum Packing {
 impl Packing {
     pub(super) fn new(compression: Compression) -> Result<Self, Failure> {
         Ok(match compression {
+            Compression::Auto => return Err(Failure::new("auto is a choice of Baler's own")),
             Compression::None => Self::None,
             Compression::Lz4 => Self::Lz4(Box::default()),
             Compression::Zstd { level } => Self::Zstd(

@@ -15,7 +15,8 @@ pub(crate) struct ShippingArgs {
     /// The container
     #[arg(long, value_enum, default_value = "native", env = "BALER_CONTAINER")]
     pub(crate) container: ContainerChoice,
-    /// How native chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
+    /// How native chunks are compressed: none, lz4, zstd, zstd:1 to zstd:22, or auto: what pays for
+    /// it by zstd:1
     #[arg(
         long,
         value_name = "NAME",

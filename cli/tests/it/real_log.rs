@@ -15,6 +15,7 @@ const WAYS: [&[&str]; 5] = [
     &["--compression", "lz4"],
     &["--compression", "zstd"],
     &["--compression", "zstd:19"],
+    &["--compression", "auto"],
     &["--container", "kieker"],
 ];
 

@@ -6,6 +6,12 @@ use std::str::FromStr;
 /// How a native chunk's body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Compression {
+    /// Where it pays: nothing, the types and strings alone, the tables alone, or all.
+    ///
+    /// What is compressed is compressed by zstd at level 1, or by lz4 in a build without zstd.
+    /// What pays is tried on a few chunks and remembered for the next ones of a like size; nothing
+    /// is compressed at [`Effort::Fast`](super::Effort::Fast).
+    Auto,
     /// lz4 in block mode.
     Lz4,
     /// Not at all.
@@ -19,9 +25,10 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The name without the level, as tables and JSON show it: `none`, `lz4` or `zstd`.
+    /// The name without the level, as tables and JSON show it: `auto`, `none`, `lz4` or `zstd`.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Lz4 => "lz4",
             Self::None => "none",
             Self::Zstd { .. } => "zstd",
@@ -40,7 +47,7 @@ impl fmt::Display for Compression {
 
 /// The text is no compression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text} is no compression; use none, lz4, zstd or zstd:1 to zstd:22")]
+#[error("{text} is no compression; use none, lz4, zstd, zstd:1 to zstd:22 or auto")]
 pub struct ParseCompressionError {
     text: Box<str>,
 }
@@ -50,6 +57,7 @@ impl FromStr for Compression {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let level = match text {
+            "auto" => return Ok(Self::Auto),
             "none" => return Ok(Self::None),
             "lz4" => return Ok(Self::Lz4),
             "zstd" => Some(3),

@@ -7,6 +7,7 @@
 //! - `prefix`: magic, version, length and the two checksums.
 //! - `head`: what a chunk says about itself.
 //! - `blocks`: the body cut into compressed blocks.
+//! - `judge`: which parts of a body are worth compressing.
 //! - `formats`: the formats of a body by number; `columnar` is the only one so far.
 
 mod blocks;
@@ -14,6 +15,7 @@ mod columnar;
 mod decode;
 mod formats;
 mod head;
+mod judge;
 mod prefix;
 mod serializer;
 mod write;

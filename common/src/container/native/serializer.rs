@@ -1,6 +1,8 @@
 //! Batches to native chunks.
 
+use super::blocks::Plan;
 use super::head::Head;
+use super::judge::Judge;
 use super::prefix::{self, PREFIX_BYTES};
 use super::{blocks, columnar};
 use crate::container::codec::Compressor;
@@ -13,11 +15,15 @@ use crate::transport::ContainerKind;
 
 /// Writes Baler's own container.
 ///
-/// Equal batches and headers yield equal bytes, at equal [`Effort`].
+/// Equal batches and headers yield equal bytes, at equal [`Effort`]; but with
+/// [`Compression::Auto`], what is compressed depends on the chunks before.
 /// Buffers and the compressor's tables are kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct NativeSerializer {
     compressor: Compressor,
+    /// Decides what is compressed, where that is not all.
+    judge: Option<Judge>,
+    effort: Effort,
     encoder: columnar::Encoder,
     body: Vec<u8>,
 }
@@ -31,6 +37,8 @@ impl NativeSerializer {
     pub fn new(compression: Compression) -> Result<Self, EncodeError> {
         Ok(Self {
             compressor: Compressor::new(compression)?,
+            judge: (compression == Compression::Auto).then(Judge::default),
+            effort: Effort::default(),
             encoder: columnar::Encoder::default(),
             body: Vec::new(),
         })
@@ -43,7 +51,7 @@ impl NativeSerializer {
         out: &mut Vec<u8>,
     ) -> Result<usize, EncodeError> {
         self.body.clear();
-        self.encoder.encode(batch, &mut self.body);
+        let texts = self.encoder.encode(batch, &mut self.body);
         let head = Head {
             header,
             records: batch.len(),
@@ -54,8 +62,19 @@ impl NativeSerializer {
         let start = out.len();
         out.resize(start + PREFIX_BYTES, 0);
         head.write(out);
-        blocks::write(&self.body, &mut self.compressor, out)?;
+        let plan = self.plan(texts)?;
+        blocks::write(&self.body, texts, plan, &mut self.compressor, out)?;
         prefix::seal(out, start, columnar::NUMBER)
+    }
+
+    /// What of the body is compressed; its types and strings have so many bytes.
+    fn plan(&mut self, texts: usize) -> Result<Plan, EncodeError> {
+        match &mut self.judge {
+            None => Ok(Plan::Whole),
+            // Time is what there is too little of.
+            Some(_) if self.effort == Effort::Fast => Ok(Plan::Nothing),
+            Some(judge) => judge.plan(&self.body, texts, &mut self.compressor),
+        }
     }
 }
 
@@ -64,8 +83,10 @@ impl ChunkSerializer for NativeSerializer {
         ContainerKind::Native
     }
 
-    /// The effort changes the body's encodings; its compression stays.
+    /// The effort changes the body's encodings; its compression stays, unless it is chosen from
+    /// chunk to chunk ([`Compression::Auto`]).
     fn set_effort(&mut self, effort: Effort) {
+        self.effort = effort;
         self.encoder.set_effort(effort);
     }
 

@@ -37,8 +37,13 @@ impl Encoder {
         self.ints.set_effort(effort);
     }
 
-    /// Appends the body of a batch.
-    pub(in crate::container::native) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
+    /// Appends the body of a batch; how many bytes of it are types and strings, which come first.
+    pub(in crate::container::native) fn encode(
+        &mut self,
+        batch: &RecordBatch,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let start = out.len();
         for (_, table) in types_of(batch) {
             self.schemas.write(table.schema(), out);
         }
@@ -49,10 +54,12 @@ impl Encoder {
                 .strings
                 .write(strings, batch.len(), &mut self.ints, out),
         }
+        let texts = out.len().saturating_sub(start);
         self.order(batch, out);
         for (_, table) in types_of(batch) {
             prefixed_by_length(out, |out| self.table(table, out));
         }
+        texts
     }
 
     fn order(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
