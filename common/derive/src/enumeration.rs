@@ -54,10 +54,14 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenS
     let common = &attributes.common;
     let name = &attributes.name;
     let idents = data.variants.iter().map(|variant| &variant.ident);
-    let writes = idents
+    let writes: Vec<_> = idents
         .clone()
-        .zip(0_u32..)
-        .map(|(variant, number)| quote!(Self::#variant => #number));
+        .zip(0..)
+        .map(|(variant, number)| {
+            let number = proc_macro2::Literal::u32_unsuffixed(number);
+            quote!(Self::#variant => #number)
+        })
+        .collect();
     let reads = idents
         .zip(&variant_names)
         .zip(&said)
@@ -80,6 +84,15 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenS
                         __record::derived::enum_type(#name, &[#(#variant_names),*])
                     });
                     __record::FieldType::Enum(::std::sync::Arc::clone(enum_type))
+                }
+
+                const WIDTH: __record::Width = __record::Width::Four;
+
+                #[inline]
+                fn bits(&self) -> u64 {
+                    match self {
+                        #(#writes),*
+                    }
                 }
 
                 fn write(&self, row: &mut __record::RowWriter<'_>) {

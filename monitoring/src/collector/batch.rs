@@ -82,11 +82,17 @@ impl ClosingRule {
     /// is a chunk; at least one.
     #[cfg(feature = "enable")]
     pub(super) fn room(&self, records: usize, row_bytes: usize, record_bytes: usize) -> usize {
+        let (records, bytes) = self.left(records, row_bytes);
+        records.min(bytes.div_ceil(record_bytes.max(1)))
+    }
+
+    /// How many records, and bytes of rows, such a batch takes before it is a chunk; at least one.
+    pub(super) fn left(&self, records: usize, row_bytes: usize) -> (usize, usize) {
         let bytes = self.bytes.saturating_mul(self.rows_of_1024) / 1_024;
-        let by_bytes = bytes
-            .saturating_sub(row_bytes)
-            .div_ceil(record_bytes.max(1));
-        self.records.saturating_sub(records).min(by_bytes).max(1)
+        (
+            self.records.saturating_sub(records).max(1),
+            bytes.saturating_sub(row_bytes).max(1),
+        )
     }
 
     /// When a batch whose oldest record was emitted at this time at the earliest must be closed.

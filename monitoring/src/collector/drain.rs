@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use baler_common::record::{Schema, WordSpan};
+
 use super::expand::{Expander, Row};
 #[cfg(feature = "enable")]
 use crate::probe;
+use crate::queue::{BlockWords, PieceReader, QueueSet, ReadBuffer, ThreadQueue};
 #[cfg(feature = "enable")]
 use crate::queue::{CALL_WORDS, Stored};
-use crate::queue::{PieceReader, QueueSet, ReadBuffer, ThreadQueue};
 
 /// Goes round the threads' queues; the rows of one thread stay in order.
 #[derive(Debug)]
@@ -91,31 +93,56 @@ impl Drain {
         }
     }
 
-    /// Whether [`Self::calls`] has any.
+    /// The kind of row that is next in what is being read; 0 if none is.
     #[cfg(feature = "enable")]
     #[inline]
-    pub(super) fn is_call_next(&self) -> bool {
-        self.reader.as_ref().is_some_and(PieceReader::is_call_next)
+    pub(super) fn next_kind(&self) -> u64 {
+        self.reader.as_ref().map_or(0, PieceReader::next_kind)
     }
 
-    /// Hands the calls to `take` that are next in what is being read, so many at most, as long as it
-    /// wants more.
+    /// Hands the compact rows of a kind to `take` that are next in what is being read, so many at
+    /// most, as long as it wants more.
     #[cfg(feature = "enable")]
     #[inline]
-    pub(super) fn calls(
+    pub(super) fn compact<const N: usize>(
         &mut self,
+        kind: u64,
         most: usize,
-        mut take: impl FnMut(&mut Expander, [u64; CALL_WORDS]) -> bool,
+        mut take: impl FnMut(&mut Expander, [u64; N]) -> bool,
     ) {
         if let Some(reader) = &mut self.reader {
-            reader.calls(most, |call| take(&mut self.expander, call));
+            reader.compact(kind, most, |row| take(&mut self.expander, row));
         }
     }
 
-    /// The row that a batch takes for a call.
+    /// The row that a batch takes for a compact one.
     #[cfg(feature = "enable")]
     pub(super) fn expand(&mut self, call: [u64; CALL_WORDS]) -> Row<'_> {
         self.expander.expand(Stored::Call(call))
+    }
+
+    /// Whether [`Self::words`] has any.
+    #[inline]
+    pub(super) fn are_words_next(&self) -> bool {
+        self.reader
+            .as_ref()
+            .is_some_and(PieceReader::are_words_next)
+    }
+
+    /// Hands rows of words of one type to `take` that are next in what is being read, so many at
+    /// most and of hardly more bytes than these; those behind the number that it yields stay.
+    ///
+    /// All of them count as taken if `take` panics.
+    pub(super) fn words(
+        &mut self,
+        most: (usize, usize),
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &[WordSpan]) -> usize,
+    ) {
+        if let Some(reader) = &mut self.reader {
+            let expander = &self.expander;
+            let unix_ns = |ticks| expander.unix_ns(ticks);
+            reader.words(&mut self.buffer, most, unix_ns, take);
+        }
     }
 
     /// Finds something to read; `false` when the round is over.

@@ -18,7 +18,7 @@ use crate::clock::{monotonic, unmarked};
 use crate::probe::{self, Content, KIND_BITS};
 #[cfg(feature = "enable")]
 use crate::queue::{
-    CALL_WORDS, KIND, KIND_DURATION, KIND_TRACE, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS,
+    CALL_WORDS, DURATION_WORDS, KIND, KIND_DURATION, KIND_TRACE, RowRef, TIN_UNIX_NS, TOUT_UNIX_NS,
 };
 use crate::queue::{Stamp, Stored};
 #[cfg(feature = "enable")]
@@ -57,6 +57,8 @@ pub(super) struct Calls {
     pub(super) fields: Vec<u8>,
     /// The strings' ids in the batch of this lane and number, once they are known.
     ids: Ids,
+    /// Those of durations, which have no session and no host.
+    duration_ids: Ids,
 }
 
 /// Ids of strings in the batch that is being filled.
@@ -92,6 +94,7 @@ impl Expander {
                 classes: Vec::new(),
                 fields: Vec::new(),
                 ids: Ids::default(),
+                duration_ids: Ids::default(),
             },
         }
     }
@@ -136,11 +139,47 @@ impl Expander {
         run.push(&row, tout)
     }
 
+    /// Adds a duration to a run of durations, in the batch of this lane and number.
+    ///
+    /// # Errors
+    ///
+    /// The batch's, which is then as it was.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn push_duration(
+        &mut self,
+        [header, tin, tout]: [u64; DURATION_WORDS],
+        batch: (usize, u64),
+        run: &mut Run<'_>,
+    ) -> Result<(), PushError> {
+        let (tin, tout) = times_of(tin, tout, &mut self.mapping);
+        let site = usize::try_from(header >> KIND_BITS).unwrap_or(usize::MAX);
+        let ids = &self.calls.duration_ids;
+        let signature = match ids.signatures.get(site) {
+            Some(more) if *more != 0 && ids.batch == Some(batch) => more.wrapping_sub(1),
+            _ => self.calls.learn_duration_id(site, batch, run)?,
+        };
+        // As `DurationRecord` has its fields.
+        let mut row = [0; 20];
+        let mut rest = row.as_mut_slice();
+        put(&mut rest, signature.to_le_bytes());
+        put(&mut rest, tin.to_le_bytes());
+        put(&mut rest, tout.to_le_bytes());
+        run.push(&row, tout)
+    }
+
     /// Brings the clock up to date.
     pub(super) fn refresh(&mut self, now: Instant) {
         if let Some(mapping) = &mut self.mapping {
             mapping.refresh(now);
         }
+    }
+
+    /// A time in ticks, in nanoseconds since the Unix epoch.
+    #[inline]
+    pub(super) fn unix_ns(&self, ticks: u64) -> i64 {
+        let mapping = self.mapping.as_ref();
+        mapping.map_or(0, |mapping| mapping.unix_ns(ticks))
     }
 
     /// The row of calls that were added up at the site with this number.
@@ -211,13 +250,30 @@ impl Expander {
                 schema,
                 timestamp: match stamp {
                     Stamp::UnixNs(time) => time,
-                    Stamp::Ticks(ticks) => {
-                        let mapping = self.mapping.as_ref();
-                        mapping.map_or(0, |mapping| mapping.unix_ns(ticks))
-                    }
+                    Stamp::Ticks(ticks) => self.unix_ns(ticks),
                 },
                 fields,
             },
+        }
+    }
+}
+
+#[cfg(feature = "enable")]
+impl Ids {
+    /// Remembers the id of the signature of a site in a batch, if there are more sites than this.
+    fn learn(&mut self, site: usize, signature: u32, batch: (usize, u64), sites: usize) {
+        if self.batch != Some(batch) {
+            self.signatures.clear();
+        }
+        self.batch = Some(batch);
+        // Only numbers of sites that there are.
+        if site < sites {
+            if site >= self.signatures.len() {
+                self.signatures.resize(site.saturating_add(1), 0);
+            }
+            if let Some(known) = self.signatures.get_mut(site) {
+                *known = signature.saturating_add(1);
+            }
         }
     }
 }
@@ -282,22 +338,27 @@ impl Calls {
         let signature = run.string(signature)?;
         let session = run.string(self.session)?;
         let hostname = run.string(self.hostname)?;
-        if self.ids.batch != Some(batch) {
-            self.ids.signatures.clear();
-        }
-        self.ids.batch = Some(batch);
         self.ids.session = session;
         self.ids.hostname = hostname;
-        // Only numbers of sites that there are.
-        if site < self.signatures.len() {
-            if site >= self.ids.signatures.len() {
-                self.ids.signatures.resize(site.saturating_add(1), 0);
-            }
-            if let Some(known) = self.ids.signatures.get_mut(site) {
-                *known = signature.saturating_add(1);
-            }
-        }
+        self.ids
+            .learn(site, signature, batch, self.signatures.len());
         Ok((signature, session, hostname))
+    }
+
+    /// The id of the signature of a duration at this site in a batch.
+    #[cold]
+    #[inline(never)]
+    fn learn_duration_id(
+        &mut self,
+        site: usize,
+        batch: (usize, u64),
+        run: &mut Run<'_>,
+    ) -> Result<u32, PushError> {
+        let signature = self.signature(u64::try_from(site).unwrap_or(u64::MAX));
+        let signature = run.string(signature)?;
+        self.duration_ids
+            .learn(site, signature, batch, self.signatures.len());
+        Ok(signature)
     }
 
     pub(super) fn signature(&mut self, site: u64) -> Interned {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use baler_common::record::{Record, RowWriter};
+use baler_common::record::Record;
 
 use super::Controller;
 use crate::clock::{is_in_ticks, ticks};
@@ -85,8 +85,7 @@ pub fn emit<R: Record>(record: &R) -> bool {
         },
     };
     let find = || active_shared(key).map(|shared| Arc::clone(&shared.queues));
-    let write = |row: &mut RowWriter<'_>| record.write_fields(row);
-    queue::push(key, find, R::schema(), stamp, write)
+    queue::push_record(key, find, record, stamp)
 }
 
 /// Shuts the process-wide controller down, if there is one; see [`Controller::shutdown`].

@@ -152,9 +152,7 @@ impl Controller {
             None => Stamp::UnixNs(shared.clock.unix_ns()),
         };
         let find = || Some(Arc::clone(queues));
-        queue::push(queues.key(), find, R::schema(), stamp, |row| {
-            record.write_fields(row);
-        })
+        queue::push_record(queues.key(), find, record, stamp)
     }
 
     /// Emits a record as it is, without a timestamp if it has none: for those who pass records on.

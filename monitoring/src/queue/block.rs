@@ -5,20 +5,20 @@
 //! store. Whoever loads that word with acquire sees all rows below it, while the owner goes on.
 //!
 //! ```text
-//! committed      row                         row
-//! rows | words   header, time, fields...     header, trace, tin, tout, eoi and ess   ...
+//! committed      row                        row                      row
+//! rows | words   header, time, bytes...     header, time, words...   header, trace, tin, tout, eoi and ess   ...
 //! ```
 
 use std::sync::{Arc, PoisonError};
 
-use baler_common::record::Schema;
+use baler_common::record::{Schema, WordLayout, WordSpan, Words, text_words, words_of_text};
 
 use super::hot::zeroed;
 use super::sync::{AtomicU64, Mutex, Ordering};
 
 /// The lowest bits of the first word: how many words are in use, the first one included. So few
 /// bits that what a row adds to the first word fits an instruction.
-const WORDS: u64 = 0xffff;
+const WORDS_IN_USE: u64 = 0xffff;
 
 /// Where the number of rows begins.
 const ROWS_FROM: u32 = 16;
@@ -59,6 +59,8 @@ pub(crate) const KIND: u64 = 0x0f;
 pub(crate) const KIND_CALL: u64 = 1;
 const KIND_FIELDS: u64 = 2;
 const KIND_FIELDS_TICKS: u64 = 3;
+const KIND_WORDS: u64 = 4;
+const KIND_WORDS_TICKS: u64 = 6;
 #[cfg(feature = "enable")]
 pub(crate) const KIND_DURATION: u64 = 5;
 #[cfg(feature = "enable")]
@@ -75,7 +77,7 @@ pub(crate) const TIN_UNIX_NS: u64 = 0x10;
 #[cfg(feature = "enable")]
 pub(crate) const TOUT_UNIX_NS: u64 = 0x20;
 
-/// Header and time of a row with fields.
+/// Header and time of a row with fields, as bytes or as words.
 const FIELDS_HEADER_WORDS: usize = 2;
 
 /// Rows of one thread in order.
@@ -157,7 +159,7 @@ impl Extent {
     fn of(committed: u64) -> Self {
         Self {
             rows: committed >> ROWS_FROM,
-            words: usize::try_from(committed & WORDS & !SEALED).unwrap_or(usize::MAX),
+            words: usize::try_from(committed & WORDS_IN_USE & !SEALED).unwrap_or(usize::MAX),
         }
     }
 }
@@ -180,7 +182,7 @@ pub(super) fn append_words<const N: usize>(
         return false;
     };
     let committed = head.load(Ordering::Relaxed);
-    let at = usize::try_from(committed & WORDS).unwrap_or(usize::MAX);
+    let at = usize::try_from(committed & WORDS_IN_USE).unwrap_or(usize::MAX);
     // One comparison: `at` is so small that the sum cannot overflow.
     let slots = words.get(at..at.wrapping_add(N));
     let Some(slots) = slots.and_then(|slots| slots.first_chunk::<N>()) else {
@@ -218,7 +220,7 @@ fn write_fields<'a>(
 ) -> Option<(&'a AtomicU64, u64)> {
     let head = words.first()?;
     let committed = head.load(Ordering::Relaxed);
-    let at = usize::try_from(committed & WORDS).ok()?;
+    let at = usize::try_from(committed & WORDS_IN_USE).ok()?;
     let needed = words_for(fields.len());
     let slots = words.get(at..)?.get(..needed)?;
     let (kind, time) = match stamp {
@@ -255,9 +257,74 @@ pub(super) fn append_fields(
     stamp: Stamp,
     fields: &[u8],
 ) -> Appended {
-    let Some((head, commit)) = write_fields(words, number, stamp, fields) else {
-        return Appended::No;
+    match write_fields(words, number, stamp, fields) {
+        Some((head, commit)) => commit_truly(head, commit),
+        None => Appended::No,
+    }
+}
+
+/// Writes a row of words behind the last one, without committing it; the word to commit with.
+#[inline(always)]
+fn write_words<'a, const WORDS: usize, const TEXTS: usize>(
+    words: &'a [AtomicU64],
+    number: u8,
+    stamp: Stamp,
+    fields: [u64; WORDS],
+    texts: [&str; TEXTS],
+) -> Option<(&'a AtomicU64, u64)> {
+    let head = words.first()?;
+    let committed = head.load(Ordering::Relaxed);
+    let at = usize::try_from(committed & WORDS_IN_USE).ok()?;
+    // No text is so long that the sum of so few could overflow.
+    let behind = texts.iter().fold(0, |sum: usize, text| {
+        sum.wrapping_add(text_words(text.len()))
+    });
+    let needed = behind.wrapping_add(FIELDS_HEADER_WORDS + WORDS);
+    let slots = words.get(at..)?.get(..needed)?;
+    let (kind, time) = match stamp {
+        Stamp::UnixNs(time) => (KIND_WORDS, time.cast_unsigned()),
+        Stamp::Ticks(ticks) => (KIND_WORDS_TICKS, ticks),
     };
+    let ([header, stamp], slots) = slots.split_first_chunk()?;
+    let (places, mut slots) = slots.split_first_chunk::<WORDS>()?;
+    let needed = u64::try_from(needed).ok()?;
+    header.store(
+        kind | (u64::from(number) << 8) | (needed << 32),
+        Ordering::Relaxed,
+    );
+    stamp.store(time, Ordering::Relaxed);
+    for (slot, word) in places.iter().zip(fields) {
+        slot.store(word, Ordering::Relaxed);
+    }
+    for text in texts {
+        let (places, rest) = slots.split_at_checked(text_words(text.len()))?;
+        slots = rest;
+        for (slot, word) in places.iter().zip(words_of_text(text)) {
+            slot.store(word, Ordering::Relaxed);
+        }
+    }
+    Some((head, committed.wrapping_add(ROW).wrapping_add(needed)))
+}
+
+/// Appends a row of words whose type has this number, and says truly whether it came before the
+/// block was sealed. Only the block's owner may call it.
+#[inline(always)]
+pub(super) fn append_row<const WORDS: usize, const TEXTS: usize>(
+    words: &[AtomicU64],
+    number: u8,
+    stamp: Stamp,
+    fields: [u64; WORDS],
+    texts: [&str; TEXTS],
+) -> Appended {
+    match write_words(words, number, stamp, fields, texts) {
+        Some((head, commit)) => commit_truly(head, commit),
+        None => Appended::No,
+    }
+}
+
+/// Commits what was written, unless the block was sealed meanwhile.
+#[inline(always)]
+fn commit_truly(head: &AtomicU64, commit: u64) -> Appended {
     // The one who seals and this thread change the same word, so one of them comes first for both.
     // Probes tell nobody whether their record was taken and do without this.
     let before = head.swap(commit, Ordering::AcqRel);
@@ -366,7 +433,41 @@ pub(super) struct BlockReader {
 pub(crate) struct ReadBuffer {
     types: Vec<Arc<Schema>>,
     fields: Vec<u8>,
+    rows: Vec<WordSpan>,
+    /// The last type whose words had to become bytes.
+    layout: Option<(Arc<Schema>, Option<WordLayout>)>,
 }
+
+/// The words of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockWords<'a>(&'a [AtomicU64]);
+
+impl Words for BlockWords<'_> {
+    #[inline(always)]
+    fn word(&self, at: usize) -> Option<u64> {
+        self.0.get(at).map(|word| word.load(Ordering::Relaxed))
+    }
+}
+
+impl BlockWords<'_> {
+    /// Has so many words brought near, all at once: each row's header says where the next one is, so
+    /// that one would be waited for after the other. They come from another processor's cache.
+    #[inline]
+    fn fetch(self, from: usize, count: usize) {
+        let words = self.0.get(from..).unwrap_or_default();
+        let words = words.get(..count).unwrap_or(words);
+        let line = words.iter().step_by(LINE_WORDS);
+        let sum = line.fold(0, |sum, word| sum | word.load(Ordering::Relaxed));
+        std::hint::black_box(sum);
+    }
+}
+
+/// How many words a line of the processor's cache has, or more.
+const LINE_WORDS: usize = 8;
+
+/// How many rows of words are handed over at once at most: so many that a column of them is worth
+/// the while, and so few that they stay in the processor's first cache.
+const ROWS_AT_ONCE: usize = 128;
 
 impl BlockReader {
     /// Reads the words between two extents.
@@ -378,33 +479,43 @@ impl BlockReader {
         }
     }
 
-    /// Whether a call is next.
+    /// The kind of row that is next; 0 if none is.
     #[cfg(feature = "enable")]
     #[inline]
-    pub(super) fn is_call_next(&self) -> bool {
+    pub(super) fn next_kind(&self) -> u64 {
         let next = (self.at < self.until).then(|| self.block.words.get(self.at));
         next.flatten()
-            .is_some_and(|header| header.load(Ordering::Relaxed) & KIND == KIND_CALL)
+            .map_or(0, |header| header.load(Ordering::Relaxed) & KIND)
     }
 
-    /// Hands over calls as long as they are next, so many at most, and as long as `take` wants more.
+    /// Hands over compact rows of this kind, of so many words each, as long as they are next, so many
+    /// at most, and as long as `take` wants more.
     #[cfg(feature = "enable")]
     #[inline]
-    pub(super) fn calls(&mut self, most: usize, mut take: impl FnMut([u64; CALL_WORDS]) -> bool) {
+    pub(super) fn compact<const N: usize>(
+        &mut self,
+        kind: u64,
+        most: usize,
+        mut take: impl FnMut([u64; N]) -> bool,
+    ) {
         let words = self
             .block
             .words
             .get(self.at..self.until)
             .unwrap_or_default();
-        for slots in words.as_chunks::<CALL_WORDS>().0.iter().take(most) {
-            let call = slots.each_ref().map(|slot| slot.load(Ordering::Relaxed));
-            let [header, ..] = call;
-            if header & KIND != KIND_CALL {
-                break;
-            }
-            self.at = self.at.saturating_add(CALL_WORDS);
-            if !take(call) {
-                break;
+        let rows = words.as_chunks::<N>().0;
+        let rows = rows.get(..most).unwrap_or(rows);
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            BlockWords(rows.as_flattened()).fetch(0, usize::MAX);
+            for slots in rows {
+                let row = slots.each_ref().map(|slot| slot.load(Ordering::Relaxed));
+                if row.first().is_none_or(|header| header & KIND != kind) {
+                    return;
+                }
+                self.at = self.at.saturating_add(N);
+                if !take(row) {
+                    return;
+                }
             }
         }
     }
@@ -428,7 +539,10 @@ impl BlockReader {
             self.at = self.at.saturating_add(length);
             return Some(Stored::Call(row));
         }
-        let number = usize::from((header >> 8).to_le_bytes().first().copied()?);
+        let number = number_in(header);
+        if is_words(header) {
+            return self.next_as_bytes(number, buffer);
+        }
         let length = usize::try_from(header >> 32).ok()?;
         let needed = words_for(length);
         let ([_, stamp], slots) = words.get(..needed)?.split_first_chunk()?;
@@ -439,10 +553,8 @@ impl BlockReader {
             buffer.fields.extend_from_slice(&bytes);
         }
         buffer.fields.truncate(length);
-        if number >= buffer.types.len() {
-            buffer.types.clone_from(&self.block.lock_types());
-        }
         let stamp = stamp.load(Ordering::Relaxed);
+        buffer.learn_types(number, &self.block);
         Some(Stored::Fields {
             schema: buffer.types.get(number)?,
             stamp: if kind == KIND_FIELDS_TICKS {
@@ -455,7 +567,131 @@ impl BlockReader {
     }
 }
 
+impl BlockReader {
+    /// Whether a row of words is next.
+    #[inline]
+    pub(super) fn are_words_next(&self) -> bool {
+        let next = (self.at < self.until).then(|| self.block.words.get(self.at));
+        next.flatten()
+            .is_some_and(|header| is_words(header.load(Ordering::Relaxed)))
+    }
+
+    /// Hands over rows of words of one type that are next, so many at most and of hardly more bytes
+    /// than these, and says that they are taken but for those behind the number that `take` yields.
+    pub(super) fn words(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        (most_rows, most_bytes): (usize, usize),
+        unix_ns: impl Fn(u64) -> i64,
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &[WordSpan]) -> usize,
+    ) {
+        let words = BlockWords(self.block.words.get(..self.until).unwrap_or_default());
+        let kind_and_number = |header: u64| header & (KIND | 0xff00);
+        let first = words.word(self.at).unwrap_or(0);
+        let most_rows = most_rows.min(ROWS_AT_ONCE);
+        words.fetch(self.at, words_in(first).saturating_mul(most_rows));
+        buffer.rows.clear();
+        let mut left = most_bytes;
+        while let Some(header) = words.word(self.at)
+            && kind_and_number(header) == kind_and_number(first)
+            && buffer.rows.len() < most_rows
+            && left > 0
+        {
+            let needed = words_in(header);
+            let stamp = words.word(self.at.wrapping_add(1)).unwrap_or(0);
+            buffer.rows.push(WordSpan {
+                at: self.at.wrapping_add(FIELDS_HEADER_WORDS),
+                words: needed.wrapping_sub(FIELDS_HEADER_WORDS),
+                timestamp: if first & KIND == KIND_WORDS_TICKS {
+                    unix_ns(stamp)
+                } else {
+                    stamp.cast_signed()
+                },
+            });
+            left = left.saturating_sub(needed.saturating_mul(8));
+            self.at = self.at.saturating_add(needed);
+        }
+        let number = number_in(first);
+        buffer.learn_types(number, &self.block);
+        let Some(schema) = buffer.types.get(number) else {
+            return;
+        };
+        let taken = take(schema, words, &buffer.rows);
+        if let Some(next) = buffer.rows.get(taken) {
+            self.at = next.at.saturating_sub(FIELDS_HEADER_WORDS);
+        }
+    }
+
+    /// Takes the next row, one of words, as the bytes of its fields.
+    #[inline(never)]
+    fn next_as_bytes<'a>(
+        &mut self,
+        number: usize,
+        buffer: &'a mut ReadBuffer,
+    ) -> Option<Stored<'a>> {
+        let words = BlockWords(self.block.words.get(..self.until)?);
+        let header = words.word(self.at)?;
+        let needed = words_in(header);
+        let stamp = words.word(self.at.saturating_add(1))?;
+        let row = WordSpan {
+            at: self.at.saturating_add(FIELDS_HEADER_WORDS),
+            words: needed.checked_sub(FIELDS_HEADER_WORDS)?,
+            timestamp: stamp.cast_signed(),
+        };
+        self.at = self.at.saturating_add(needed);
+        buffer.learn_types(number, &self.block);
+        let schema = buffer.types.get(number)?;
+        if !matches!(&buffer.layout, Some((known, _)) if Arc::ptr_eq(known, schema)) {
+            buffer.layout = Some((Arc::clone(schema), WordLayout::of(schema)));
+        }
+        buffer.fields.clear();
+        let layout = buffer
+            .layout
+            .as_ref()
+            .and_then(|(_, layout)| layout.as_ref());
+        let follows =
+            layout.is_some_and(|layout| layout.write_row(&words, &row, &mut buffer.fields));
+        if !follows {
+            // A row that no type has: the batch refuses it, and it is counted.
+            buffer.fields.push(0);
+        }
+        Some(Stored::Fields {
+            schema,
+            stamp: if header & KIND == KIND_WORDS_TICKS {
+                Stamp::Ticks(stamp)
+            } else {
+                Stamp::UnixNs(row.timestamp)
+            },
+            fields: &buffer.fields,
+        })
+    }
+}
+
+/// The number of a row's type in its block.
+fn number_in(header: u64) -> usize {
+    let [_, number, ..] = header.to_le_bytes();
+    usize::from(number)
+}
+
+/// How many words a row of words with this header has.
+fn words_in(header: u64) -> usize {
+    usize::try_from(header >> 32).unwrap_or(usize::MAX)
+}
+
+/// Whether a row with this header is one of words.
+fn is_words(header: u64) -> bool {
+    matches!(header & KIND, KIND_WORDS | KIND_WORDS_TICKS)
+}
+
 impl ReadBuffer {
+    /// Learns the types of a block if it knows none of this number.
+    #[inline]
+    fn learn_types(&mut self, number: usize, block: &Block) {
+        if number >= self.types.len() {
+            self.types.clone_from(&block.lock_types());
+        }
+    }
+
     /// Forgets the types of the block before.
     pub(crate) fn forget(&mut self) {
         self.types.clear();

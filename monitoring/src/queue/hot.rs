@@ -27,7 +27,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
-use baler_common::record::Schema;
+use baler_common::record::{Schema, Width, WordLayout, WordSink};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
@@ -37,6 +37,9 @@ use crate::clock::{is_in_ticks, tag_of};
 
 /// How many types of the open block the thread remembers by their address.
 const TYPES: usize = 8;
+
+/// Set in the address of a type that was found to be one of words.
+const OF_WORDS: usize = 1;
 
 /// No set has this key, and it is not what is told when nothing is recorded.
 const NOBODY: u64 = u64::MAX;
@@ -192,9 +195,46 @@ pub(super) fn append_fields(
     })
 }
 
+/// Appends a record of words to the thread's block, on the terms of [`append_fields`].
+pub(super) struct Row<'a> {
+    pub(super) key: u64,
+    pub(super) schema: &'a Arc<Schema>,
+    pub(super) stamp: Stamp,
+}
+
+impl WordSink for Row<'_> {
+    type Output = Appended;
+
+    #[inline(always)]
+    fn put<const WORDS: usize, const TEXTS: usize>(
+        self,
+        words: [u64; WORDS],
+        texts: [&str; TEXTS],
+    ) -> Appended {
+        let Self { key, schema, stamp } = self;
+        HOT.with(|hot| {
+            let address = Arc::as_ptr(schema).addr() | OF_WORDS;
+            let (known, number) = hot.types.get(slot_of(address)).map_or((0, 0), Cell::get);
+            // A known type is one of this block.
+            if hot.key.get() != key || known != address {
+                return Appended::No;
+            }
+            // SAFETY: as above.
+            block::append_row(unsafe { &*hot.words.get() }, number, stamp, words, texts)
+        })
+    }
+}
+
+/// Remembers the number of a type for rows of words, if fields of these widths are those of the
+/// schema.
+#[cold]
+pub(super) fn learn_words(key: u64, schema: &Arc<Schema>, widths: &[Width]) -> bool {
+    WordLayout::is_of(schema, widths) && learn(key, schema, OF_WORDS)
+}
+
 /// Remembers the number of a type in the thread's block, if it has one of the set with this key.
 #[cold]
-pub(super) fn learn(key: u64, schema: &Arc<Schema>) -> bool {
+pub(super) fn learn(key: u64, schema: &Arc<Schema>, mark: usize) -> bool {
     // Nothing stays borrowed while the block may allocate.
     let Ok(Some(block)) = HELD.try_with(|held| held.0.borrow().clone()) else {
         return false;
@@ -202,7 +242,7 @@ pub(super) fn learn(key: u64, schema: &Arc<Schema>) -> bool {
     let Some(number) = block.number_of(schema) else {
         return false;
     };
-    let address = Arc::as_ptr(schema).addr();
+    let address = Arc::as_ptr(schema).addr() | mark;
     HOT.with(|hot| {
         let is_it = hot.key.get() == key && ptr::eq(hot.words.get(), block.words());
         match hot.types.get(slot_of(address)) {
@@ -215,7 +255,7 @@ pub(super) fn learn(key: u64, schema: &Arc<Schema>) -> bool {
     })
 }
 
-/// Where a type is remembered; the lowest bits of an address are alike in all.
+/// Where a type is remembered, with its mark; the other low bits of an address are alike in all.
 const fn slot_of(address: usize) -> usize {
-    (address >> 4) % TYPES
+    ((address >> 4) ^ (address & OF_WORDS)) % TYPES
 }

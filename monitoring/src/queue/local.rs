@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
 use baler_common::container::LossReason;
-use baler_common::record::{RowWriter, Schema};
+use baler_common::record::{Record, RowWriter, Schema};
 
 use super::block::{Appended, RowRef, Stamp};
 use super::hot;
@@ -76,6 +76,43 @@ pub(crate) fn push<F: FnOnce() -> Option<Arc<QueueSet>>>(
     pushed
 }
 
+/// As [`push`], of a typed record: one whose type is flat goes straight into the thread's block.
+#[inline]
+pub(crate) fn push_record<R: Record, F: FnOnce() -> Option<Arc<QueueSet>>>(
+    key: u64,
+    find: F,
+    record: &R,
+    stamp: Stamp,
+) -> bool {
+    let schema = R::schema();
+    match record.write_words(hot::Row { key, schema, stamp }) {
+        Some(Appended::Yes) => true,
+        Some(Appended::Late) => false,
+        Some(Appended::No) => push_record_slowly(key, find, record, stamp),
+        None => push(key, find, schema, stamp, |row| record.write_fields(row)),
+    }
+}
+
+/// Appends a record for which the thread's block will not do, or does not know its type.
+#[cold]
+#[inline(never)]
+fn push_record_slowly<R: Record>(
+    key: u64,
+    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    record: &R,
+    stamp: Stamp,
+) -> bool {
+    let schema = R::schema();
+    if hot::learn_words(key, schema, R::WIDTHS) {
+        match record.write_words(hot::Row { key, schema, stamp }) {
+            Some(Appended::Yes) => return true,
+            Some(Appended::Late) => return false,
+            _ => (),
+        }
+    }
+    push(key, find, schema, stamp, |row| record.write_fields(row))
+}
+
 /// Appends a row for which the thread's block will not do.
 #[cold]
 #[inline(never)]
@@ -85,7 +122,7 @@ fn push_slowly(key: u64, find: impl FnOnce() -> Option<Arc<QueueSet>>, row: &Row
         stamp,
         fields,
     } = row
-        && hot::learn(key, schema)
+        && hot::learn(key, schema, 0)
     {
         match hot::append_fields(key, schema, *stamp, fields) {
             Appended::Yes => return true,

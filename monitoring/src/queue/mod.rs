@@ -29,17 +29,17 @@ mod sync;
 mod tests;
 mod thread;
 
+pub(crate) use block::{BlockWords, ReadBuffer, RowRef, Stamp, Stored};
 #[cfg(feature = "enable")]
 pub(crate) use block::{
-    CALL_WORDS, KIND, KIND_AFTER, KIND_BEFORE, KIND_CALL, KIND_DURATION, KIND_TRACE, TIN_UNIX_NS,
-    TOUT_UNIX_NS,
+    CALL_WORDS, DURATION_WORDS, KIND, KIND_AFTER, KIND_BEFORE, KIND_CALL, KIND_DURATION,
+    KIND_TRACE, TIN_UNIX_NS, TOUT_UNIX_NS,
 };
-pub(crate) use block::{ReadBuffer, RowRef, Stamp, Stored};
 #[cfg(feature = "enable")]
 pub(crate) use hot::{append_call, append_call_in_ticks};
-pub(crate) use local::push;
 #[cfg(feature = "enable")]
 pub(crate) use local::push_row;
+pub(crate) use local::{push, push_record};
 pub use overflow::Overflow;
 pub(crate) use piece::PieceReader;
 pub(crate) use set::QueueSet;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use baler_common::record::Schema;
+use baler_common::record::{Schema, WordSpan};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
-use super::block::{Block, BlockReader, Extent, ReadBuffer, RowRef, Stamp, Stored};
+use super::block::{Block, BlockReader, BlockWords, Extent, ReadBuffer, RowRef, Stamp, Stored};
 
 /// What a record by itself is charged beside its fields: what holds it.
 const BOXED_BYTES: usize = 64;
@@ -86,20 +86,51 @@ impl Piece {
 }
 
 impl PieceReader {
-    /// Whether [`Self::calls`] has any.
+    /// The kind of row that is next, of those that [`Self::compact`] hands over; 0 if none is.
     #[cfg(feature = "enable")]
     #[inline]
-    pub(crate) fn is_call_next(&self) -> bool {
-        matches!(&self.0, Reader::Block(reader) if reader.is_call_next())
+    pub(crate) fn next_kind(&self) -> u64 {
+        match &self.0 {
+            Reader::Block(reader) => reader.next_kind(),
+            // A record by itself is not worth the while.
+            Reader::Boxed { .. } => 0,
+        }
     }
 
-    /// Hands over calls as long as they are next, so many at most, and as long as `take` wants more.
+    /// Hands over compact rows of this kind, of so many words each, as long as they are next, so many
+    /// at most, and as long as `take` wants more.
     #[cfg(feature = "enable")]
     #[inline]
-    pub(crate) fn calls(&mut self, most: usize, take: impl FnMut([u64; CALL_WORDS]) -> bool) {
-        // A record by itself is not worth the while.
+    pub(crate) fn compact<const N: usize>(
+        &mut self,
+        kind: u64,
+        most: usize,
+        take: impl FnMut([u64; N]) -> bool,
+    ) {
         if let Reader::Block(reader) = &mut self.0 {
-            reader.calls(most, take);
+            reader.compact(kind, most, take);
+        }
+    }
+
+    /// Whether [`Self::words`] has any.
+    #[inline]
+    pub(crate) fn are_words_next(&self) -> bool {
+        matches!(&self.0, Reader::Block(reader) if reader.are_words_next())
+    }
+
+    /// Hands over rows of words of one type that are next, so many at most and of hardly more bytes
+    /// than these, and says that they are taken but for those behind the number that `take` yields.
+    ///
+    /// Those that are in ticks become nanoseconds since the Unix epoch by `unix_ns`.
+    pub(crate) fn words(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        most: (usize, usize),
+        unix_ns: impl Fn(u64) -> i64,
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &[WordSpan]) -> usize,
+    ) {
+        if let Reader::Block(reader) = &mut self.0 {
+            reader.words(buffer, most, unix_ns, take);
         }
     }
 

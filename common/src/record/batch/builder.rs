@@ -7,6 +7,7 @@ use super::flat::FlatRows;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
 use super::type_index::TypeIndex;
+use super::word_rows::WordRun;
 use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
 use crate::record::intern::Interned;
@@ -16,7 +17,7 @@ use crate::record::schema::Schema;
 use crate::record::{NO_TIMESTAMP, Record};
 
 /// How many bytes a record's timestamp is counted as.
-const TIME_BYTES: usize = 8;
+pub(super) const TIME_BYTES: usize = 8;
 
 /// Collects records into a [`RecordBatch`]; reused from chunk to chunk.
 #[derive(Debug, Default)]
@@ -280,20 +281,34 @@ impl BatchBuilder {
 /// them is found once. See [`BatchBuilder::run`].
 #[derive(Debug)]
 pub struct Run<'a> {
-    rows: &'a mut FlatRows,
-    table: &'a mut Table,
+    pub(super) rows: &'a mut FlatRows,
+    pub(super) table: &'a mut Table,
     /// The records' table, where records of other types are in the batch.
-    order: Option<(u32, &'a mut Vec<u32>)>,
-    strings: &'a mut StringTable,
-    index: &'a mut StringIndex,
-    records: &'a mut usize,
-    row_bytes: &'a mut usize,
+    pub(super) order: Option<(u32, &'a mut Vec<u32>)>,
+    pub(super) strings: &'a mut StringTable,
+    pub(super) index: &'a mut StringIndex,
+    pub(super) records: &'a mut usize,
+    pub(super) row_bytes: &'a mut usize,
 }
 
 impl BatchBuilder {
     /// Goes on with records of this type; `None` if its fields have no fixed widths, or if some need
     /// to be checked (bool, char, enum), or if strings lie between them.
     pub fn run(&mut self, schema: &Arc<Schema>) -> Option<Run<'_>> {
+        self.run_of(schema, FlatRows::is_unchecked)
+    }
+
+    /// Goes on with rows of words of this type; `None` if it is not flat.
+    pub fn words(&mut self, schema: &Arc<Schema>) -> Option<WordRun<'_>> {
+        self.run_of(schema, |rows| rows.words.is_some())
+            .map(WordRun)
+    }
+
+    fn run_of(
+        &mut self,
+        schema: &Arc<Schema>,
+        will_do: impl FnOnce(&FlatRows) -> bool,
+    ) -> Option<Run<'_>> {
         let filling = filling(&mut self.filling, &mut self.looked_at);
         let number = match self.types.recent(schema) {
             Some(number) => number,
@@ -301,7 +316,7 @@ impl BatchBuilder {
         };
         let is_mixed = filling.rows.len() > 1;
         let rows = filling.rows.get_mut(number)?.as_mut()?;
-        if !rows.is_unchecked() {
+        if !will_do(rows) {
             return None;
         }
         let order = if is_mixed {

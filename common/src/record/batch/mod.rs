@@ -10,6 +10,7 @@ mod string_index;
 mod strings;
 mod type_index;
 mod typed;
+mod word_rows;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_index::StringKeys;
 pub use strings::StringTable;
 pub use typed::TypedRecords;
+pub use word_rows::WordRun;
 
 use super::reference::{RecordFields, RecordRef};
 use super::schema::Schema;

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use super::builder::PushError;
 use super::strings::StringTable;
 use crate::record::intern::Interned;
+use crate::record::words::{Words, text_words};
 
 /// Finds the ids of strings while a batch is filled.
 ///
@@ -25,6 +26,26 @@ pub(super) struct StringIndex {
     batch: u32,
     /// How many bytes the strings have together.
     text_bytes: usize,
+    /// Short texts that came lately: [`LATELY`] of them, or none before the first.
+    lately: Vec<Lately>,
+    /// Where a longer text is put together.
+    long: Vec<u8>,
+}
+
+/// How many texts are remembered as words.
+const LATELY: usize = 128;
+
+/// How long they are at most: a UUID with its dashes is among them.
+const LATELY_WORDS: usize = 5;
+
+/// A text that came lately, as a queue has it: most texts in a row's place came shortly before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lately {
+    /// The batch that has it, and its length; no batch has number 0.
+    batch: u32,
+    bytes: u32,
+    id: u32,
+    words: [u64; LATELY_WORDS],
 }
 
 /// What is known of an interned string.
@@ -80,6 +101,8 @@ impl Default for StringIndex {
             texts: Vec::new(),
             batch: 1,
             text_bytes: 0,
+            lately: Vec::new(),
+            long: Vec::new(),
         }
     }
 }
@@ -157,6 +180,95 @@ impl StringIndex {
         Ok(id)
     }
 
+    /// As [`Self::id`], of a text of so many bytes that begins at a word.
+    ///
+    /// # Errors
+    ///
+    /// See [`PushError`].
+    #[inline]
+    pub(super) fn id_of_words(
+        &mut self,
+        words: &(impl Words + ?Sized),
+        at: usize,
+        bytes: u32,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        let count = usize::try_from(bytes).map_or(usize::MAX, text_words);
+        let mut text = [0; LATELY_WORDS];
+        if count > LATELY_WORDS {
+            return self.id_of_long(words, at, bytes, table);
+        }
+        // What is equal has one place; no more is asked of it, so nobody need be kept from choosing
+        // texts that share one.
+        let mut place = u64::from(bytes);
+        for (number, word) in text.iter_mut().take(count).enumerate() {
+            *word = words
+                .word(at.wrapping_add(number))
+                .ok_or(PushError::Malformed)?;
+            place = (place ^ *word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        let place = usize::try_from(place >> 57).unwrap_or(0);
+        match self.lately.get(place) {
+            Some(lately)
+                if lately.batch == self.batch
+                    && lately.bytes == bytes
+                    && are_equal(&lately.words, &text) =>
+            {
+                Ok(lately.id)
+            }
+            _ => self.remember(place, text, bytes, table),
+        }
+    }
+
+    /// Finds a text that did not come lately.
+    #[inline(never)]
+    fn remember(
+        &mut self,
+        place: usize,
+        words: [u64; LATELY_WORDS],
+        bytes: u32,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        let mut text = [0; LATELY_WORDS * 8];
+        for (to, word) in text.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+        let length = usize::try_from(bytes).map_err(|_| PushError::Malformed)?;
+        let text = text.get(..length).ok_or(PushError::Malformed)?;
+        let id = self.id(text, table)?;
+        self.lately.resize(LATELY, Lately::default());
+        if let Some(lately) = self.lately.get_mut(place) {
+            *lately = Lately {
+                batch: self.batch,
+                bytes,
+                id,
+                words,
+            };
+        }
+        Ok(id)
+    }
+
+    #[inline(never)]
+    fn id_of_long(
+        &mut self,
+        words: &(impl Words + ?Sized),
+        at: usize,
+        bytes: u32,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        let length = usize::try_from(bytes).map_err(|_| PushError::Malformed)?;
+        let mut text = std::mem::take(&mut self.long);
+        text.clear();
+        for at in at..at.saturating_add(text_words(length)) {
+            let word = words.word(at).ok_or(PushError::Malformed)?;
+            text.extend_from_slice(&word.to_le_bytes());
+        }
+        text.truncate(length);
+        let id = self.id(&text, table);
+        self.long = text;
+        id
+    }
+
     /// How many bytes the strings have together.
     pub(super) fn text_bytes(&self) -> usize {
         self.text_bytes
@@ -216,6 +328,7 @@ impl StringIndex {
         if self.batch == 0 {
             // After four billion batches the numbers begin anew.
             self.interned.fill((0, 0));
+            self.lately.clear();
             self.batch = 1;
         }
     }
@@ -240,6 +353,12 @@ impl StringIndex {
             }
         }
     }
+}
+
+/// Compares without a call: the usual text is equal.
+#[inline(always)]
+fn are_equal(a: &[u64; LATELY_WORDS], b: &[u64; LATELY_WORDS]) -> bool {
+    a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
 /// Multiplies to 128 bits and folds the halves, 16 bytes at a time, as wyhash does (Wang Yi).

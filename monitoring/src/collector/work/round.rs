@@ -8,20 +8,30 @@ use baler_common::container::{Effort, LossReason};
 use baler_common::record::Record as _;
 #[cfg(feature = "enable")]
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
-use baler_common::record::{PushError, Schema};
+use baler_common::record::{PushError, Schema, WordLayout};
+#[cfg(feature = "enable")]
+use baler_common::record::{Run, timing::DurationRecord};
 use bytes::Bytes;
 
 use super::super::batch::ClosedBy;
 use super::super::encoder::Problem;
 use super::super::event::Quarantined;
+#[cfg(feature = "enable")]
+use super::super::expand::Expander;
 use super::super::expand::Row;
 use super::super::lanes::Lane;
 use super::{Collector, LONGEST_STEP, Round};
 use crate::clock::monotonic;
+#[cfg(feature = "enable")]
+use crate::queue::{CALL_WORDS, KIND_CALL, KIND_DURATION};
 
 /// What a call is counted as in a batch: its fields and its timestamp.
 #[cfg(feature = "enable")]
 const CALL_BYTES: usize = 52;
+
+/// The same of a duration.
+#[cfg(feature = "enable")]
+const DURATION_BYTES: usize = 28;
 
 impl Collector {
     /// Fills batches from the queues and closes full ones, as long as the outbox has room.
@@ -46,6 +56,16 @@ impl Collector {
                     self.idle_ticks = 0;
                     return Round::Interrupted;
                 }
+                continue;
+            }
+            if self.take_words() {
+                found = true;
+                if !self.close_if_full(0) {
+                    self.in_round = true;
+                    self.idle_ticks = 0;
+                    return Round::Interrupted;
+                }
+                continue;
             }
             let (dealer, lanes, drained_at) = (&mut self.dealer, &mut self.lanes, self.drained_at);
             let pushed = self.drain.next_row(|row| {
@@ -87,29 +107,56 @@ impl Collector {
         }
     }
 
-    /// Takes the calls that are next in what is being read, as many as the batch has room for: most
-    /// records are calls, and of these most is the same. Whether there was one.
-    ///
-    /// With several lanes each call may be for another one, so there is nothing to gain.
+    /// Takes the calls or durations that are next in what is being read, as many as the batch has
+    /// room for: most records are such, and of these most is the same. Whether there was one.
     #[cfg(feature = "enable")]
     fn take_calls(&mut self) -> bool {
-        // Asked first: a run makes a table in the batch, which others' records have no use for.
-        let ([lane], true) = (self.lanes.as_mut_slice(), self.drain.is_call_next()) else {
+        match self.drain.next_kind() {
+            KIND_CALL => self.take_run(
+                KIND_CALL,
+                OperationExecutionRecord::schema(),
+                CALL_BYTES,
+                Expander::push_call,
+            ),
+            KIND_DURATION => self.take_run(
+                KIND_DURATION,
+                DurationRecord::schema(),
+                DURATION_BYTES,
+                Expander::push_duration,
+            ),
+            _ => false,
+        }
+    }
+
+    /// Takes the compact rows of a kind that are next.
+    ///
+    /// With several lanes each row may be for another one, so there is nothing to gain.
+    #[cfg(feature = "enable")]
+    #[inline(always)]
+    fn take_run<const N: usize>(
+        &mut self,
+        kind: u64,
+        schema: &Arc<Schema>,
+        record_bytes: usize,
+        push: impl Fn(&mut Expander, [u64; N], (usize, u64), &mut Run<'_>) -> Result<(), PushError>,
+    ) -> bool {
+        // A run makes a table in the batch, which others' records have no use for.
+        let [lane] = self.lanes.as_mut_slice() else {
             return false;
         };
         let room = self
             .rule
-            .room(lane.batched, lane.builder.estimated_bytes(), CALL_BYTES);
+            .room(lane.batched, lane.builder.estimated_bytes(), record_bytes);
         let batch = (0, lane.builder.batch_number());
         let before = lane.batched;
-        let Some(mut run) = lane.builder.run(OperationExecutionRecord::schema()) else {
+        let Some(mut run) = lane.builder.run(schema) else {
             return false;
         };
         let mut refused = None;
-        self.drain.calls(room, |expander, call| {
-            match expander.push_call(call, batch, &mut run) {
+        self.drain.compact(kind, room, |expander, row: [u64; N]| {
+            match push(expander, row, batch, &mut run) {
                 Ok(()) => lane.batched = lane.batched.saturating_add(1),
-                Err(error) => refused = Some((call, error)),
+                Err(error) => refused = Some((row, error)),
             }
             refused.is_none()
         });
@@ -117,11 +164,58 @@ impl Collector {
         if found {
             lane.oldest.get_or_insert(self.drained_at);
         }
-        if let Some((call, error)) = refused {
-            let row = RefusedRow::new(&self.drain.expand(call), error);
+        if let Some((row, error)) = refused {
+            let mut words = [0; CALL_WORDS];
+            words.iter_mut().zip(row).for_each(|(to, word)| *to = word);
+            let row = RefusedRow::new(&self.drain.expand(words), error);
             self.refuse_row(0, row);
         }
         found
+    }
+
+    /// Takes the rows of words that are next in what is being read, as many as the batch has room
+    /// for and are of one type. Whether there was one.
+    ///
+    /// With several lanes each row may be for another one, so there is nothing to gain.
+    fn take_words(&mut self) -> bool {
+        let ([lane], true) = (self.lanes.as_mut_slice(), self.drain.are_words_next()) else {
+            return false;
+        };
+        let most = self.rule.left(lane.batched, lane.builder.estimated_bytes());
+        let mut is_flat = true;
+        let mut refused = None;
+        self.drain.words(most, |schema, words, rows| {
+            let Some(mut run) = lane.builder.words(schema) else {
+                is_flat = false;
+                return 0;
+            };
+            let (added, result) = run.extend(&words, rows);
+            lane.batched = lane.batched.saturating_add(added);
+            let row = rows.get(added);
+            let Some((error, row)) = result.err().zip(row) else {
+                return added;
+            };
+            let mut fields = Vec::new();
+            if let Some(layout) = WordLayout::of(schema)
+                && !layout.write_row(&words, row, &mut fields)
+            {
+                fields.clear();
+            }
+            refused = Some(RefusedRow {
+                schema: Arc::clone(schema),
+                timestamp: row.timestamp,
+                fields,
+                error,
+            });
+            added.saturating_add(1)
+        });
+        if is_flat {
+            lane.oldest.get_or_insert(self.drained_at);
+        }
+        if let Some(refused) = refused {
+            self.refuse_row(0, refused);
+        }
+        is_flat
     }
 
     /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.
