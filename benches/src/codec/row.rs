@@ -87,7 +87,7 @@ impl Row {
 pub(super) fn table(rows: &[Row]) -> String {
     let mut table = TextTable::new(&[
         ("codec", true),
-        ("table", true),
+        ("tbl", true),
         ("chunk", false),
         ("compr.", true),
         ("B/rec", false),
@@ -111,7 +111,7 @@ pub(super) fn table(rows: &[Row]) -> String {
             row.chunk_records.to_string(),
             row.compression.clone(),
             row.bytes_per_record
-                .map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.2}")),
+                .map_or_else(|| "-".to_owned(), bytes_of),
             number(row.encode_ns),
             number(encode.map(|encode| encode.min)),
             number(encode.map(|encode| encode.max)),
@@ -140,6 +140,15 @@ pub(super) fn table(rows: &[Row]) -> String {
     text
 }
 
+/// Two decimals, where they tell anything.
+fn bytes_of(record: f64) -> String {
+    if record < 100.0 {
+        format!("{record:.2}")
+    } else {
+        short(record)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
@@ -148,7 +157,7 @@ mod tests {
     use super::*;
 
     fn case() -> Case {
-        Case::all(&Args::parse_from(["codec", "--only=postcard"])).swap_remove(0)
+        Case::all(&Args::parse_from(["codec", "--only=col-fast"])).swap_remove(0)
     }
 
     fn sample(ns: f64) -> Sample {
