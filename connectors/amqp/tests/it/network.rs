@@ -27,7 +27,8 @@ fn half_open_connection_is_noticed_within_two_heartbeats() {
     traffic.confirm(200);
     let start = Instant::now();
     proxy.set_frozen(true);
-    let offered = traffic.confirmed();
+    // Confirmations of these may be on their way already.
+    let offered = traffic.offered();
     within_patience("both ends notice", || {
         traffic.step();
         let connected = traffic.tap.reader().stats().connected == Some(true);
@@ -40,7 +41,7 @@ fn half_open_connection_is_noticed_within_two_heartbeats() {
         "noticed after {noticed:?} only"
     );
     assert!(
-        traffic.confirmed() <= offered + 64,
+        traffic.confirmed() <= offered,
         "nothing passes a frozen proxy"
     );
     proxy.cut();

@@ -93,6 +93,10 @@ impl Traffic {
         }
     }
 
+    pub(crate) fn offered(&self) -> usize {
+        self.offered
+    }
+
     pub(crate) fn confirmed(&self) -> usize {
         self.confirmed.len()
     }

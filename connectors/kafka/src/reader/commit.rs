@@ -21,29 +21,53 @@ const GIVEN_UP: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Commits what is stored, and tries again until `by` says so while the group is between two
-/// assignments. `by` is asked each time, since a reader may be told to close meanwhile.
+/// assignments. `by` is asked each time, since a reader may be told to close meanwhile; `meanwhile` is
+/// called again and again until then.
 ///
 /// Brokers refuse commits from the moment at which all members have joined until their leader has
-/// dealt the partitions (`REBALANCE_IN_PROGRESS`). librdkafka commits once when partitions leave or
+/// dealt the partitions (`REBALANCE_IN_PROGRESS`, or `ILLEGAL_GENERATION` to a member that has not
+/// heard of it yet). librdkafka commits once when partitions leave or
 /// the reader closes, and does not try again; what was refused would come twice.
-pub(super) fn commit_stored(client: &Arc<Client>, by: impl Fn() -> Instant) -> KafkaResult<()> {
+pub(super) fn commit_stored(
+    client: &Arc<Client>,
+    by: impl Fn() -> Instant,
+    meanwhile: impl Fn(),
+) -> KafkaResult<()> {
     loop {
-        let Err(error) = commit_once(client, &by) else {
+        let Err(error) = commit_once(client, &by, &meanwhile) else {
             return Ok(());
         };
         match code_of(&error) {
             // Everything stored is committed.
             Some(RDKafkaErrorCode::NoOffset) => return Ok(()),
-            Some(code) if passes(code) && Instant::now() + BETWEEN < by() => rest(),
+            Some(code)
+                if (passes(code) || is_rejoining(client, code))
+                    && Instant::now() + BETWEEN < by() =>
+            {
+                rest();
+                meanwhile();
+            }
             _ => return Err(error),
         }
     }
 }
 
+/// Whether the group has begun its next generation, and the client has yet to be told its number: it
+/// keeps its partitions meanwhile, and commits with that number next. A client that was thrown out
+/// gets the same answer, and has lost its partitions. Kafka's own client tells the two apart likewise
+/// (`ConsumerCoordinator`, `generationUnchanged`).
+fn is_rejoining(client: &Client, code: RDKafkaErrorCode) -> bool {
+    code == RDKafkaErrorCode::IllegalGeneration && !client.assignment_lost()
+}
+
 /// Commits in a thread of its own: without a coordinator librdkafka waits for one for as long as the
 /// session lasts, and takes no deadline. What is given up may still be committed by then, while
 /// nobody else has the partitions.
-fn commit_once(client: &Arc<Client>, by: impl Fn() -> Instant) -> KafkaResult<()> {
+fn commit_once(
+    client: &Arc<Client>,
+    by: impl Fn() -> Instant,
+    meanwhile: impl Fn(),
+) -> KafkaResult<()> {
     let failed = |code| Err(KafkaError::ConsumerCommit(code));
     let (told, answer) = channel();
     let client = Arc::clone(client);
@@ -67,7 +91,7 @@ fn commit_once(client: &Arc<Client>, by: impl Fn() -> Instant) -> KafkaResult<()
             Err(RecvTimeoutError::Timeout) if left.is_zero() => {
                 return failed(RDKafkaErrorCode::OperationTimedOut);
             }
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => meanwhile(),
         }
     }
 }

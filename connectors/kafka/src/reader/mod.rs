@@ -168,7 +168,7 @@ impl ChunkReader for KafkaReader {
         let now = Instant::now();
         let left = by.saturating_duration_since(now);
         // The rest is for leaving the group, so that a commit that stays refused is told in time.
-        self.end((now + left / 2).min(now + self.config.revoke_timeout));
+        self.end(now + left / 2);
         let left = by.saturating_duration_since(Instant::now());
         let error = match self.ended.recv_timeout(left) {
             // Nothing is ever sent; the end of the thread is told as that of the channel.

@@ -43,6 +43,8 @@ struct State {
     uncommitted: Option<Failure>,
     paused: bool,
     stop: bool,
+    /// Whether the group was left.
+    left: bool,
     /// Until when a reader that ends tries to commit.
     commit_by: Option<Instant>,
     /// Whether partitions were ever assigned, and how often they changed since.
@@ -120,13 +122,18 @@ impl Shared {
         });
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.lock().stop
+    /// The reader has committed what it could, and leaves the group.
+    pub(super) fn leave(&self) {
+        self.update(|state| state.left = true);
     }
 
-    /// Until when a commit is tried again: `by`, unless the reader ends before.
+    pub(super) fn has_left(&self) -> bool {
+        self.lock().left
+    }
+
+    /// Until when a commit is tried again: `by`, unless the reader ends and has a deadline for it.
     pub(super) fn commit_by(&self, by: Instant) -> Instant {
-        self.lock().commit_by.map_or(by, |end| end.min(by))
+        self.lock().commit_by.unwrap_or(by)
     }
 
     pub(super) fn is_paused(&self) -> bool {

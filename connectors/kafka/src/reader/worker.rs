@@ -119,9 +119,9 @@ impl ConsumerContext for Callbacks {
             };
             let by = Instant::now() + time;
             self.shared.revoked(&partitions, by);
-            // A reader that ends has committed before it left.
-            if !lost && !self.shared.is_stopped() {
-                self.commit(&partitions, by);
+            // A reader that leaves has committed before.
+            if !lost && !self.shared.has_left() {
+                self.commit(&partitions, by, || {});
             }
         }
     }
@@ -157,8 +157,8 @@ impl ConsumerContext for Callbacks {
 }
 
 impl Callbacks {
-    /// Commits what is settled of partitions that leave.
-    fn commit(&self, partitions: &[i32], by: Instant) {
+    /// Commits what is settled of partitions that leave; see `commit_stored` for `meanwhile`.
+    fn commit(&self, partitions: &[i32], by: Instant, meanwhile: impl Fn()) {
         // Without a broker it would only wait: then the client's own commit does, behind it.
         if !self.commits || partitions.is_empty() || self.shared.is_cut_off() {
             return;
@@ -166,7 +166,7 @@ impl Callbacks {
         let Some(client) = self.client.get().and_then(Weak::upgrade) else {
             return;
         };
-        if let Err(error) = commit_stored(&client, || self.shared.commit_by(by)) {
+        if let Err(error) = commit_stored(&client, || self.shared.commit_by(by), meanwhile) {
             let message = format!(
                 "{error}; what was settled of {partitions:?} since the last commit comes again"
             );
@@ -224,11 +224,15 @@ pub(super) fn run(client: Arc<Client>, shared: &Shared) {
         }
     }
     // Before the client leaves: while it is a member, a group that changes settles, and takes the
-    // commit then.
+    // commit then. It settles only if the members go on polling, since partitions are given and
+    // taken there; nothing more is fetched meanwhile.
+    set_paused(&client, shared, true);
     if !client.assignment_lost() {
         let by = Instant::now() + client.context().revoke_timeout;
-        client.context().commit(&shared.partitions(), by);
+        let poll = || take(&client, shared, Duration::ZERO);
+        client.context().commit(&shared.partitions(), by, poll);
     }
+    shared.leave();
     wait_for_commits(&client);
     // The last one to hold it: this leaves the group.
     drop(client);
