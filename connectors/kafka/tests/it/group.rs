@@ -215,16 +215,16 @@ fn commit_that_stays_refused_is_told_and_what_it_held_comes_again() {
     let kafka = Kafka::fresh();
     let mut pump = Pump::open(kafka.writer_with(kafka.config()));
     let config = kafka.config_with(&[("auto.commit.interval.ms", "60000")]);
-    let config = config.revoke_timeout(Duration::from_millis(200));
     let mut tap = Tap::new(kafka.reader_with(config));
     pump.push(chunks(&mut ChunkSource::new(1), 16));
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
         pump.is_done() && tap.distinct() == 16
     });
-    let refused = [RequestFault::RebalanceInProgress; 30];
+    // Far more than it tries.
+    let refused = [RequestFault::RebalanceInProgress; 300];
     let commit = RequestKind::OffsetCommit;
     kafka.cluster.fail_requests(commit, &refused).unwrap();
-    let (_, report) = tap.close(Instant::now() + Duration::from_secs(10));
+    let (_, report) = tap.close(Instant::now() + Duration::from_secs(4));
     let error = report.error.expect("it is told").to_string();
     assert!(error.contains("comes again"), "{error}");
     kafka.cluster.stop_failing(commit).unwrap();
@@ -247,7 +247,6 @@ fn commit_without_a_coordinator_is_given_up_in_time_and_told() {
         ("session.timeout.ms", "20000"),
     ];
     let config = kafka.config_with(&settings);
-    let config = config.revoke_timeout(Duration::from_secs(1));
     let mut tap = Tap::new(kafka.reader_with(config));
     pump.push(chunks(&mut ChunkSource::new(1), 16));
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
@@ -259,7 +258,7 @@ fn commit_without_a_coordinator_is_given_up_in_time_and_told() {
     let took = start.elapsed();
     let error = report.error.expect("it is told").to_string();
     assert!(error.contains("comes again"), "{error} after {took:?}");
-    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert!(took < Duration::from_secs(8), "{took:?}");
 }
 
 #[test]
