@@ -103,6 +103,11 @@ impl<'a> Cursor<'a> {
         })
     }
 
+    /// The next `N` bytes, which are not taken; `None` if there are fewer.
+    pub(super) fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
+        self.rest.first_chunk()
+    }
+
     /// All that is left.
     pub(super) fn take_rest(&mut self) -> &'a [u8] {
         self.offset += self.rest.len();
@@ -141,7 +146,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// A variable-length number.
+    #[inline]
     pub(super) fn varint(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
+        // Most have one byte.
+        if let Some((byte, rest)) = self.rest.split_first()
+            && *byte < 0x80
+        {
+            self.rest = rest;
+            self.offset += 1;
+            return Ok((*byte).into());
+        }
+        self.long_varint(reading)
+    }
+
+    fn long_varint(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
         match varint::read(self.rest) {
             Ok((number, bytes)) => {
                 self.take(bytes, reading)?;

@@ -1,6 +1,7 @@
 //! Native chunks to batches.
 
 use super::blocks::Blocks;
+use super::columnar::IntScratch;
 use super::formats::{BodyContext, BodyFormat};
 use super::head::Head;
 use super::prefix::{self, unknown};
@@ -19,7 +20,7 @@ const KEPT_BYTES: usize = 4 << 20;
 pub(in crate::container) struct DecodeScratch {
     decompressor: Decompressor,
     body: Vec<u8>,
-    lanes: Vec<u64>,
+    ints: IntScratch,
 }
 
 /// A copy starts with memory of its own: there is no knowledge to copy.
@@ -73,7 +74,7 @@ pub(in crate::container) fn decode(
     let DecodeScratch {
         decompressor,
         body,
-        lanes,
+        ints,
     } = &mut *context.scratch;
     let body_bytes = opened.blocks.body(decompressor, body, context.limits)?;
     if let Some(layout) = &mut context.layout {
@@ -84,14 +85,13 @@ pub(in crate::container) fn decode(
     let mut body_context = BodyContext {
         head: &opened.head,
         limits: context.limits,
-        lanes,
+        ints,
         layout: context.layout.as_deref_mut(),
     };
     let batch = (opened.format.decode)(body_bytes, &mut body_context)?;
     body.clear();
     body.shrink_to(KEPT_BYTES);
-    lanes.clear();
-    lanes.shrink_to(KEPT_BYTES / size_of::<u64>());
+    ints.shrink_to(KEPT_BYTES);
     Ok(DecodedChunk {
         summary: opened.summary,
         batch,

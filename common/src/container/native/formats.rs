@@ -1,6 +1,6 @@
 //! The formats of a body, by their number in the prefix.
 
-use super::columnar;
+use super::columnar::{self, IntScratch};
 use super::head::Head;
 use crate::container::decoder::Layout;
 use crate::container::error::DecodeError;
@@ -23,8 +23,8 @@ pub(super) struct BodyContext<'a> {
     pub(super) head: &'a Head,
     /// What the decoder may spend.
     pub(super) limits: &'a Limits,
-    /// Memory for the integers of one column, kept from chunk to chunk.
-    pub(super) lanes: &'a mut Vec<u64>,
+    /// Memory for columns while they are read, kept from chunk to chunk.
+    pub(super) ints: &'a mut IntScratch,
     /// Filled when somebody wants to know where the bytes went.
     pub(super) layout: Option<&'a mut Layout>,
 }

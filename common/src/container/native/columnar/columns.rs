@@ -33,7 +33,7 @@ impl ColumnDecoder<'_> {
             .charge(cursor, count, LEAST_VALUE_BYTES, "a column")?;
         Ok(match field_type {
             FieldType::Bool => {
-                let lanes = self.lanes(cursor, count, 1, size_of::<bool>(), "a column of bools")?;
+                let lanes = self.narrow(cursor, count, 1, "a column of bools")?;
                 Column::Bool(lanes.iter().map(|lane| *lane != 0).collect())
             }
             FieldType::I8 => self.signed(cursor, count, i8::MIN.into(), i8::MAX.into())?,
@@ -41,14 +41,13 @@ impl ColumnDecoder<'_> {
             FieldType::I32 => self.signed(cursor, count, i32::MIN.into(), i32::MAX.into())?,
             FieldType::I64 => {
                 let lanes = self.wide(cursor, count, Sign::Signed, earlier)?;
-                Column::Signed(lanes.iter().map(|lane| lane.cast_signed()).collect())
+                Column::Signed(signed(lanes))
             }
             FieldType::U8 => self.unsigned(cursor, count, u8::MAX.into())?,
             FieldType::U16 => self.unsigned(cursor, count, u16::MAX.into())?,
             FieldType::U32 => self.unsigned(cursor, count, u32::MAX.into())?,
             FieldType::U64 => {
-                let lanes = self.wide(cursor, count, Sign::Unsigned, earlier)?;
-                Column::Unsigned(lanes.to_vec())
+                Column::Unsigned(self.wide(cursor, count, Sign::Unsigned, earlier)?)
             }
             FieldType::F32 => {
                 let largest = u32::MAX.into();
@@ -56,8 +55,7 @@ impl ColumnDecoder<'_> {
             }
             FieldType::F64 => {
                 let reading = "a column of f64";
-                let lanes = self.lanes(cursor, count, u64::MAX, size_of::<u64>(), reading)?;
-                Column::F64(lanes.to_vec())
+                Column::F64(self.lanes(cursor, count, u64::MAX, reading)?)
             }
             FieldType::Char => self.chars(cursor, count)?,
             FieldType::String => Column::String(self.string_ids(cursor, count)?),
@@ -100,20 +98,21 @@ impl ColumnDecoder<'_> {
         }
     }
 
-    /// Values from 0 to `largest`, for a column whose values take `each` bytes in memory.
+    /// Values from 0 to `largest`.
     fn lanes(
         &mut self,
         cursor: &mut Cursor<'_>,
         count: usize,
         largest: u64,
-        each: usize,
         reading: &'static str,
-    ) -> Result<&[u64], DecodeError> {
+    ) -> Result<Vec<u64>, DecodeError> {
         let at = cursor.clone();
-        self.ints.charge(&at, count, each, reading)?;
-        let lanes = self
-            .ints
-            .read(cursor, count, Scope::plain(Sign::Unsigned), reading)?;
+        self.ints.charge(&at, count, size_of::<u64>(), reading)?;
+        let scope = Scope::plain(Sign::Unsigned);
+        let (lanes, seen) = self.ints.wide(cursor, count, scope, reading)?;
+        if seen <= largest {
+            return Ok(lanes);
+        }
         match lanes.iter().find(|lane| **lane > largest) {
             None => Ok(lanes),
             Some(found) => Err(at.error(reading, DecodeErrorKind::Invalid { found: *found })),
@@ -128,9 +127,8 @@ impl ColumnDecoder<'_> {
         largest: u64,
         reading: &'static str,
     ) -> Result<Vec<u32>, DecodeError> {
-        let lanes = self.lanes(cursor, count, largest, size_of::<u32>(), reading)?;
-        let narrow = |lane: &u64| u32::try_from(*lane).unwrap_or(u32::MAX);
-        Ok(lanes.iter().map(narrow).collect())
+        self.ints.charge(cursor, count, size_of::<u32>(), reading)?;
+        self.ints.narrow(cursor, count, largest, reading)
     }
 
     fn unsigned(
@@ -140,8 +138,8 @@ impl ColumnDecoder<'_> {
         largest: u64,
     ) -> Result<Column, DecodeError> {
         let reading = "a column of unsigned integers";
-        let lanes = self.lanes(cursor, count, largest, size_of::<u64>(), reading)?;
-        Ok(Column::Unsigned(lanes.to_vec()))
+        let lanes = self.lanes(cursor, count, largest, reading)?;
+        Ok(Column::Unsigned(lanes))
     }
 
     fn signed(
@@ -154,19 +152,12 @@ impl ColumnDecoder<'_> {
         let reading = "a column of signed integers";
         let at = cursor.clone();
         self.ints.charge(&at, count, size_of::<i64>(), reading)?;
-        let lanes = self
-            .ints
-            .read(cursor, count, Scope::plain(Sign::Signed), reading)?;
-        let values: Vec<i64> = lanes.iter().map(|lane| lane.cast_signed()).collect();
-        match values
-            .iter()
-            .find(|value| !(smallest..=largest).contains(value))
-        {
+        let scope = Scope::plain(Sign::Signed);
+        let (lanes, _) = self.ints.wide(cursor, count, scope, reading)?;
+        let values = signed(lanes);
+        match outside(&values, smallest, largest) {
             None => Ok(Column::Signed(values)),
-            Some(found) => {
-                let found = found.cast_unsigned();
-                Err(at.error(reading, DecodeErrorKind::Invalid { found }))
-            }
+            Some(found) => Err(at.error(reading, DecodeErrorKind::Invalid { found })),
         }
     }
 
@@ -177,7 +168,7 @@ impl ColumnDecoder<'_> {
         count: usize,
         sign: Sign,
         earlier: &[Column],
-    ) -> Result<&[u64], DecodeError> {
+    ) -> Result<Vec<u64>, DecodeError> {
         let reading = "a column of integers";
         self.ints.charge(cursor, count, size_of::<u64>(), reading)?;
         let scope = Scope {
@@ -185,7 +176,7 @@ impl ColumnDecoder<'_> {
             ticks: true,
             earlier,
         };
-        self.ints.read(cursor, count, scope, reading)
+        Ok(self.ints.wide(cursor, count, scope, reading)?.0)
     }
 
     fn chars(&mut self, cursor: &mut Cursor<'_>, count: usize) -> Result<Column, DecodeError> {
@@ -277,4 +268,21 @@ impl ColumnDecoder<'_> {
             present,
         })))
     }
+}
+
+/// The lanes as the signed numbers that they are, in the same memory.
+pub(super) fn signed(lanes: Vec<u64>) -> Vec<i64> {
+    lanes.into_iter().map(u64::cast_signed).collect()
+}
+
+/// The first value out of the range, which is that of a type: without a branch a value.
+pub(super) fn outside(values: &[i64], smallest: i64, largest: i64) -> Option<u64> {
+    let range = largest.wrapping_sub(smallest).cast_unsigned();
+    let above = |value: &i64| value.wrapping_sub(smallest).cast_unsigned();
+    // All bits of the range are set: what is above it has another one.
+    if values.iter().fold(0, |seen, value| seen | above(value)) <= range {
+        return None;
+    }
+    let found = values.iter().find(|value| above(value) > range);
+    found.map(|value| value.cast_unsigned())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::columns::ColumnDecoder;
+use super::columns::{ColumnDecoder, signed};
 use super::ints::{IntDecoder, Scope, Sign};
 use super::{calls, strings, types};
 use crate::container::cursor::Cursor;
@@ -22,7 +22,7 @@ pub(in crate::container::native) fn decode(
     let budget = Budget::new(context.limits.decoded_bytes);
     let trace = context.layout.is_some();
     let mut decoder = ColumnDecoder {
-        ints: IntDecoder::new(budget, context.lanes, head.header.clock, trace),
+        ints: IntDecoder::new(budget, context.ints, head.header.clock, trace),
         strings: head.strings,
     };
     let mut layout = Layout::default();
@@ -169,8 +169,8 @@ fn table(
         ticks: true,
         earlier: &columns,
     };
-    let lanes = decoder.ints.read(cursor, rows, scope, reading)?;
-    let timestamps = lanes.iter().map(|lane| lane.cast_signed()).collect();
+    let (lanes, _) = decoder.ints.wide(cursor, rows, scope, reading)?;
+    let timestamps = signed(lanes);
     let bytes = cursor.offset() - start;
     note(decoder, layout, &schema, "(timestamp)", bytes);
     Ok(Table {

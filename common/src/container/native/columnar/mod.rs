@@ -21,6 +21,7 @@ mod well_known;
 
 pub(super) use decode::decode;
 pub(super) use encode::{Encoder, types_of};
+pub(super) use ints::IntScratch;
 
 /// The format's number in the prefix.
 pub(super) const NUMBER: u8 = 1;

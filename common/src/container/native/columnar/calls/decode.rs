@@ -1,10 +1,13 @@
 //! Tables of executions, read.
 
-use super::nesting::{MAX_SLOTS, Slot};
+use std::slice::Iter;
+
+use super::nesting::MAX_SLOTS;
+use super::place::{Place, Told};
 use super::{SESSION_OF_ROW, SESSION_OF_TRACE, field};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::native::columnar::columns::ColumnDecoder;
+use crate::container::native::columnar::columns::{self, ColumnDecoder};
 use crate::container::native::columnar::ints::{Scope, Sign};
 use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
@@ -74,41 +77,37 @@ pub(in crate::container::native::columnar) fn read(
     let mut begins = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::TIN);
 
-    // What was read are steps and differences; each becomes what it stands for.
     let mut traces = vec![0; rows];
     if of_trace {
         sessions.resize(rows, 0);
     }
-    let mut slots: Vec<Slot> = Vec::new();
-    let mut new = new_traces.iter();
-    let mut new_session = new_sessions.iter();
-    let input = places.iter().zip(&ends);
-    let output = depths.iter_mut().zip(&mut orders).zip(&mut begins);
-    let output = output.zip(&mut traces);
-    let mut sessions_out = sessions.iter_mut();
-    for ((place, end), (((depth, order), begin), trace)) in input.zip(output) {
-        let place = to_usize((*place).into());
-        if place == slots.len() {
-            slots.push(Slot::new(*end));
-        }
-        let invalid = |found| at.error("the places of traces", DecodeErrorKind::Invalid { found });
-        let slot = slots.get_mut(place).ok_or_else(|| invalid(to_u64(place)))?;
-        if !slot.open {
-            let trace = new.next().ok_or_else(|| invalid(to_u64(count)))?;
-            slot.begin(*trace, new_session.next().copied().unwrap_or(0));
-        }
-        let step = *depth;
-        *depth = slot.depth(step);
-        let expected = slot.expect(step);
-        *order = order.wrapping_add(expected.order);
-        *begin = expected.begin(*begin);
-        *trace = slot.trace;
-        if of_trace && let Some(session) = sessions_out.next() {
-            *session = slot.session;
-        }
-        slot.add(*depth, *order, *begin, *end);
-    }
-    let left = new.len();
+    // Or-ed together they are no smaller than the largest.
+    let most = places.iter().fold(0, |most, place| most | place);
+    let most = to_usize(most.into()) + 1;
+    decoder
+        .ints
+        .charge(&at, most, size_of::<Place>(), reading)?;
+    let follower = Follower {
+        places: Vec::with_capacity(most),
+        new_traces: new_traces.iter(),
+        new_sessions: new_sessions.iter(),
+    };
+    let rows = Rows {
+        places: &places,
+        ends: &ends,
+        depths: &mut depths,
+        orders: &mut orders,
+        begins: &mut begins,
+        traces: &mut traces,
+    };
+    let left = if of_trace {
+        follower.follow(rows, &mut sessions)
+    } else {
+        // Each row has its own.
+        follower.follow(rows, &mut vec![NoSession; places.len()])
+    };
+    let left =
+        left.map_err(|found| at.error("the places of traces", DecodeErrorKind::Invalid { found }))?;
     if left > 0 {
         let kind = DecodeErrorKind::Length {
             declared: to_u64(count),
@@ -117,9 +116,7 @@ pub(in crate::container::native::columnar) fn read(
         return Err(at.error("the number of traces", kind));
     }
     for numbers in [&orders, &depths] {
-        let narrow = i64::from(i32::MIN)..=i64::from(i32::MAX);
-        if let Some(found) = numbers.iter().find(|number| !narrow.contains(number)) {
-            let found = found.cast_unsigned();
+        if let Some(found) = columns::outside(numbers, i32::MIN.into(), i32::MAX.into()) {
             return Err(at.error(reading, DecodeErrorKind::Invalid { found }));
         }
     }
@@ -133,6 +130,101 @@ pub(in crate::container::native::columnar) fn read(
         Column::Signed(orders),
         Column::Signed(depths),
     ])
+}
+
+/// The columns from which rows follow, and in the same memory what follows: steps become depths,
+/// and so on.
+struct Rows<'a> {
+    places: &'a [u32],
+    ends: &'a [i64],
+    depths: &'a mut [i64],
+    orders: &'a mut [i64],
+    begins: &'a mut [i64],
+    traces: &'a mut [i64],
+}
+
+/// Takes the session of a row's trace.
+trait Session {
+    fn set(&mut self, session: u32);
+}
+
+impl Session for u32 {
+    #[inline]
+    fn set(&mut self, session: u32) {
+        *self = session;
+    }
+}
+
+/// Instead of a session where each row has its own.
+#[derive(Clone)]
+struct NoSession;
+
+impl Session for NoSession {
+    #[inline]
+    fn set(&mut self, _session: u32) {}
+}
+
+/// Follows the rows of a table.
+struct Follower<'a> {
+    /// Those that had a row.
+    places: Vec<Place>,
+    new_traces: Iter<'a, i64>,
+    new_sessions: Iter<'a, u32>,
+}
+
+impl Follower<'_> {
+    /// Row by row; returns how many traces have not begun. The error is what it was that there is
+    /// not: a place, or another trace.
+    ///
+    /// A function of its own, whose loop has all registers.
+    #[inline(never)]
+    fn follow<S: Session>(mut self, rows: Rows<'_>, sessions: &mut [S]) -> Result<usize, u64> {
+        let Rows {
+            places,
+            ends,
+            depths,
+            orders,
+            begins,
+            traces,
+        } = rows;
+        let told = places.iter().zip(ends);
+        let rows = depths.iter_mut().zip(orders).zip(begins);
+        let rows = rows.zip(traces).zip(sessions);
+        for ((number, end), ((((depth, order), begin), trace), session)) in told.zip(rows) {
+            let number = to_usize((*number).into());
+            let found = self.places.get(number);
+            let mut before = *depth == 0;
+            if found.is_none_or(Place::is_free) {
+                before = self.begin(number, *end)?;
+            }
+            let place = self.places.get_mut(number).ok_or(to_u64(number))?;
+            let row = place.follow(Told {
+                step: *depth,
+                order: *order,
+                end: *end,
+                gap: *begin,
+                before,
+            });
+            (*depth, *order, *begin) = (row.depth, row.order, row.begin);
+            *trace = place.trace;
+            session.set(place.session);
+        }
+        Ok(self.new_traces.len())
+    }
+
+    /// Begins a trace in a place whose next row ends then; says whether it is the first one there.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, number: usize, end: i64) -> Result<bool, u64> {
+        let first = number == self.places.len();
+        if first {
+            self.places.push(Place::new(end));
+        }
+        let place = self.places.get_mut(number).ok_or(to_u64(number))?;
+        let trace = self.new_traces.next().ok_or(to_u64(number))?;
+        place.begin(*trace, self.new_sessions.next().copied().unwrap_or(0));
+        Ok(first)
+    }
 }
 
 /// What a row takes while it is read: five numbers of 64 bits, a place, and three strings are
@@ -152,6 +244,6 @@ fn signed(
         ticks: false,
         earlier: &[],
     };
-    let lanes = decoder.ints.read(cursor, count, scope, reading)?;
-    Ok(lanes.iter().map(|lane| lane.cast_signed()).collect())
+    let (lanes, _) = decoder.ints.wide(cursor, count, scope, reading)?;
+    Ok(columns::signed(lanes))
 }

@@ -5,12 +5,14 @@
 //! before it, or has none beneath it; so depth tells the order index, and times lie near those of
 //! neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
 //!
-//! - `nesting`: what is expected of the next row of a trace; the same for both sides.
+//! - `nesting`: what is expected of the next row of a trace, and what is told of it; `place`: what
+//!   follows for the row from that.
 //! - `encode`, `decode`: the table.
 
 mod decode;
 mod encode;
 mod nesting;
+mod place;
 
 pub(super) use decode::read;
 pub(super) use encode::CallEncoder;

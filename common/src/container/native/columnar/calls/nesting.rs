@@ -73,11 +73,6 @@ impl Slot {
         depth.wrapping_sub(self.depth).wrapping_add(1)
     }
 
-    /// The depth at this step.
-    pub(super) fn depth(&self, step: i64) -> i64 {
-        self.depth.wrapping_add(step).wrapping_sub(1)
-    }
-
     /// What is expected of the next row, at this step.
     #[inline]
     pub(super) fn expect(&mut self, step: i64) -> Expected {
@@ -133,15 +128,6 @@ impl Expected {
             self.near.wrapping_sub(begin)
         } else {
             begin.wrapping_sub(self.near)
-        }
-    }
-
-    /// When a row began that is so far from what was expected.
-    pub(super) fn begin(&self, gap: i64) -> i64 {
-        if self.before {
-            self.near.wrapping_sub(gap)
-        } else {
-            self.near.wrapping_add(gap)
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Packing numbers of the same number of bits, the least significant bit first.
+//! Packing numbers of the same number of bits, the least significant bit first; `unpack` is the
+//! way back.
 
 use crate::container::num::to_usize;
 
@@ -106,70 +107,9 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// The widest number that is read in one go, wherever in its first byte it begins.
-const WINDOW_BITS: u32 = 57;
-
-/// Appends what `lane` makes of so many numbers. Numbers that are not there are 0: callers check
-/// that `packed` has [`packed_bytes`].
-pub(super) fn unpack_into<T>(
-    lanes: &mut Vec<T>,
-    packed: &[u8],
-    count: usize,
-    width: u32,
-    lane: impl Fn(u64) -> T,
-) {
-    let bits = to_usize(width.into());
-    let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
-    if width >= WINDOW_BITS {
-        lanes.extend((0..count).map(|number| {
-            let bit = number * bits;
-            let (low, high) = (window(packed, bit / 8), window(packed, bit / 8 + 8));
-            let shift = bit % 8;
-            // The second window begins where the first one ends.
-            let high = (high << 1) << (63 - shift);
-            lane((low >> shift | high) & mask)
-        }));
-        return;
-    }
-    // Those whose window is within the bytes.
-    let inside = packed.len().saturating_sub(7) * 8;
-    let fast = inside.div_ceil(bits.max(1)).min(count);
-    lanes.extend((0..fast).map(|number| {
-        let bit = number * bits;
-        let bytes = packed.get(bit / 8..).and_then(<[u8]>::first_chunk);
-        let window = bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        lane(window >> (bit % 8) & mask)
-    }));
-    lanes.extend((fast..count).map(|number| {
-        let bit = number * bits;
-        lane(window(packed, bit / 8) >> (bit % 8) & mask)
-    }));
-}
-
-/// The eight bytes from here on, zeros where there are none.
-fn window(packed: &[u8], at: usize) -> u64 {
-    let bytes = packed.get(at..).unwrap_or_default();
-    if let Some(eight) = bytes.first_chunk() {
-        return u64::from_le_bytes(*eight);
-    }
-    // The last eight, from which those before are shifted out.
-    let beyond = 8_usize.saturating_sub(bytes.len());
-    match packed.last_chunk() {
-        Some(_) if bytes.is_empty() => 0,
-        Some(last) => u64::from_le_bytes(*last) >> (8 * beyond),
-        None => {
-            let mut eight = [0; 8];
-            eight
-                .iter_mut()
-                .zip(bytes)
-                .for_each(|(to, from)| *to = *from);
-            u64::from_le_bytes(eight)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::unpack::{Above, unpack};
     use super::*;
 
     fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
@@ -188,8 +128,12 @@ mod tests {
                 let mut packed = Vec::new();
                 pack(&numbers, bits, &mut packed);
                 assert_eq!(packed.len(), packed_bytes(numbers.len(), bits), "{bits}");
-                let mut found = Vec::new();
-                unpack_into(&mut found, &packed, numbers.len(), bits, |number| number);
+                let mut found = vec![0; numbers.len()];
+                let above = Above {
+                    smallest: 0,
+                    seen: 0,
+                };
+                unpack(&packed, bits, &mut found, above);
                 assert_eq!(found, numbers, "{bits}");
             }
         }

@@ -1,6 +1,8 @@
 //! Columns of integers, read from any encoding.
 
+use super::parts::{PartLanes, Parts};
 use super::simple::Simple;
+use super::unpack::Number;
 use super::{
     DELTA_PATCHED, DICTIONARY, PATCHED, REFERENCE, RUN_LENGTH, Sign, TICKS, dictionary, patched,
     runs,
@@ -9,7 +11,6 @@ use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
-use crate::container::num::to_u64;
 use crate::record::Column;
 
 /// What a column of integers may be.
@@ -33,12 +34,30 @@ impl Scope<'_> {
     }
 }
 
+/// Memory for columns while they are read, kept from chunk to chunk.
+#[derive(Debug, Default)]
+pub(in crate::container::native) struct IntScratch {
+    lanes: Vec<u64>,
+    parts: PartLanes,
+}
+
+impl IntScratch {
+    /// Keeps no more than so many bytes of each kind.
+    pub(in crate::container::native) fn shrink_to(&mut self, bytes: usize) {
+        let lanes = bytes / size_of::<u64>();
+        self.lanes.clear();
+        self.lanes.shrink_to(lanes);
+        self.parts.shrink_to(lanes);
+    }
+}
+
 /// Reads columns of integers, and keeps the books of what decoding may cost.
 #[derive(Debug)]
 pub(in crate::container::native) struct IntDecoder<'a> {
     lanes: &'a mut Vec<u64>,
     /// How many of `lanes` are charged already.
     lanes_charged: usize,
+    parts: &'a mut PartLanes,
     budget: Budget,
     clock: Option<ClockMapping>,
     trace: Option<Vec<&'static str>>,
@@ -47,13 +66,15 @@ pub(in crate::container::native) struct IntDecoder<'a> {
 impl<'a> IntDecoder<'a> {
     pub(in crate::container::native) fn new(
         budget: Budget,
-        lanes: &'a mut Vec<u64>,
+        scratch: &'a mut IntScratch,
         clock: Option<ClockMapping>,
         trace: bool,
     ) -> Self {
+        let IntScratch { lanes, parts } = scratch;
         Self {
             lanes,
             lanes_charged: 0,
+            parts,
             budget,
             clock,
             trace: trace.then(Vec::new),
@@ -89,7 +110,7 @@ impl<'a> IntDecoder<'a> {
         self.trace.as_mut().map(std::mem::take)
     }
 
-    /// The lanes that were read last.
+    /// The lanes that [`Self::read`] read last.
     pub(in crate::container::native) fn lanes(&self) -> &[u64] {
         self.lanes
     }
@@ -102,15 +123,78 @@ impl<'a> IntDecoder<'a> {
         scope: Scope<'_>,
         reading: &'static str,
     ) -> Result<&[u64], DecodeError> {
-        self.lanes.clear();
-        if count == 0 {
-            return Ok(self.lanes);
-        }
         let more = count.saturating_sub(self.lanes_charged);
         self.charge(cursor, more, size_of::<u64>(), reading)?;
         self.lanes_charged += more;
-        self.lanes.reserve_exact(count);
+        // What was in it is overwritten.
+        let mut lanes = std::mem::take(self.lanes);
+        lanes.resize(count, 0);
+        let filled = self.fill_wide(cursor, &mut lanes, scope, reading);
+        *self.lanes = lanes;
+        filled?;
+        Ok(self.lanes)
+    }
 
+    /// As [`Self::read`], into memory of its own, which was charged; also all lanes, or-ed
+    /// together.
+    pub(in crate::container::native) fn wide(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        scope: Scope<'_>,
+        reading: &'static str,
+    ) -> Result<(Vec<u64>, u64), DecodeError> {
+        let mut lanes = vec![0; count];
+        let seen = self.fill_wide(cursor, &mut lanes, scope, reading)?;
+        Ok((lanes, seen))
+    }
+
+    /// Reads a column of so many lanes from 0 to `largest`, which fits into 32 bits, into memory of
+    /// its own, which was charged.
+    pub(in crate::container::native) fn narrow(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        largest: u64,
+        reading: &'static str,
+    ) -> Result<Vec<u32>, DecodeError> {
+        let mut lanes = vec![0; count];
+        if count == 0 {
+            return Ok(lanes);
+        }
+        let start = cursor.clone();
+        let scope = Scope::plain(Sign::Unsigned);
+        let (code, _, mut payload) = self.open(cursor, scope, reading)?;
+        // The sums of these need all 64 bits.
+        let wide = matches!(code, PATCHED | DELTA_PATCHED);
+        if !wide {
+            let seen = self.payload(code, &start, &mut payload, &mut lanes, scope.sign, reading)?;
+            // Or-ed together they are no smaller than the largest.
+            let fits = seen <= largest;
+            if fits || seen <= u32::MAX.into() && !lanes.iter().any(|lane| above(*lane, largest)) {
+                return Ok(lanes);
+            }
+        }
+        // Once more in full, for the sum or for the message.
+        *cursor = start.clone();
+        let found = self.read(cursor, count, scope, reading)?;
+        if let Some(found) = found.iter().find(|lane| **lane > largest) {
+            let found = *found;
+            return Err(start.error(reading, DecodeErrorKind::Invalid { found }));
+        }
+        for (to, lane) in lanes.iter_mut().zip(found) {
+            *to = Number::of(*lane);
+        }
+        Ok(lanes)
+    }
+
+    /// The number of the encoding, what maps ticks, and a cursor over the payload.
+    fn open<'c>(
+        &self,
+        cursor: &mut Cursor<'c>,
+        scope: Scope<'_>,
+        reading: &'static str,
+    ) -> Result<(u8, Option<ClockMapping>, Cursor<'c>), DecodeError> {
         let at = cursor.clone();
         let byte = cursor.u8(reading)?;
         let code = byte & !TICKS;
@@ -124,81 +208,68 @@ impl<'a> IntDecoder<'a> {
                 return Err(at.error(reading, DecodeErrorKind::Invalid { found }));
             }
         };
-        // Ticks are unsigned, whatever they become.
-        let sign = mapping.map_or(scope.sign, |_| Sign::Unsigned);
-        let mut payload = cursor.section(reading)?;
-        self.payload(code, &at, &mut payload, count, scope, sign, reading)?;
-        if self.lanes.len() != count {
-            let kind = DecodeErrorKind::Length {
-                declared: to_u64(count),
-                found: to_u64(self.lanes.len()),
-            };
-            return Err(at.error(reading, kind));
-        }
-        if let Some(mapping) = mapping {
-            self.note("ticks");
-            self.map(&mapping, scope.sign, &at, reading)?;
-        }
-        Ok(self.lanes)
+        Ok((code, mapping, cursor.section(reading)?))
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call, split off for its length"
-    )]
-    fn payload(
+    /// Fills `out` with a column of as many lanes, ticks mapped; returns them or-ed together.
+    fn fill_wide(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        out: &mut [u64],
+        scope: Scope<'_>,
+        reading: &'static str,
+    ) -> Result<u64, DecodeError> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let at = cursor.clone();
+        let (code, mapping, mut payload) = self.open(cursor, scope, reading)?;
+        // Ticks are unsigned, whatever they become.
+        let sign = mapping.map_or(scope.sign, |_| Sign::Unsigned);
+        let seen = match code {
+            REFERENCE => {
+                self.note("reference");
+                refer(&at, &mut payload, out, scope, reading)?
+            }
+            PATCHED | DELTA_PATCHED => {
+                let delta = code == DELTA_PATCHED;
+                self.note(if delta { "delta patched" } else { "patched" });
+                let parts = &mut self.parts();
+                patched::read(delta, &mut payload, sign, out, parts, reading)?
+            }
+            _ => self.payload(code, &at, &mut payload, out, sign, reading)?,
+        };
+        match mapping {
+            None => Ok(seen),
+            Some(mapping) => {
+                self.note("ticks");
+                map(out, &mapping, scope.sign, &at, reading)
+            }
+        }
+    }
+
+    /// Fills `out` from a payload of lanes whose width does not matter.
+    fn payload<T: Number>(
         &mut self,
         code: u8,
         at: &Cursor<'_>,
         payload: &mut Cursor<'_>,
-        count: usize,
-        scope: Scope<'_>,
+        out: &mut [T],
         sign: Sign,
         reading: &'static str,
-    ) -> Result<(), DecodeError> {
-        let Self {
-            lanes,
-            budget,
-            trace,
-            ..
-        } = self;
-        let mut note = |encoding| {
-            if let Some(trace) = trace {
-                trace.push(encoding);
-            }
-        };
-        let charge = |more: usize| budget.charge(more, size_of::<u64>());
+    ) -> Result<u64, DecodeError> {
         match code {
             RUN_LENGTH => {
-                note("run length");
-                runs::read(payload, count, sign, lanes, trace, reading, charge)
+                self.note("run length");
+                runs::read(payload, sign, out, &mut self.parts(), reading)
             }
             DICTIONARY => {
-                note("dictionary");
-                dictionary::read(payload, count, sign, lanes, trace, reading, charge)
-            }
-            PATCHED | DELTA_PATCHED => {
-                let delta = code == DELTA_PATCHED;
-                note(if delta { "delta patched" } else { "patched" });
-                patched::read(delta, payload, count, sign, lanes, trace, reading, charge)
+                self.note("dictionary");
+                dictionary::read(payload, sign, out, &mut self.parts(), reading)
             }
             REFERENCE => {
-                note("reference");
                 let field = payload.varint(reading)?;
-                let column = usize::try_from(field)
-                    .ok()
-                    .and_then(|field| scope.earlier.get(field));
-                match column {
-                    Some(Column::Signed(values)) => {
-                        lanes.extend(values.iter().map(|value| value.cast_unsigned()));
-                    }
-                    Some(Column::Unsigned(values)) => lanes.extend_from_slice(values),
-                    _ => {
-                        let kind = DecodeErrorKind::Invalid { found: field };
-                        return Err(at.error(reading, kind));
-                    }
-                }
-                payload.finish(reading)
+                Err(at.error(reading, DecodeErrorKind::Invalid { found: field }))
             }
             _ => {
                 let simple = Simple::from_code(code).ok_or_else(|| {
@@ -208,28 +279,73 @@ impl<'a> IntDecoder<'a> {
                     };
                     at.error(reading, kind)
                 })?;
-                note(simple.name());
-                simple.read(payload, count, sign, lanes, reading)
+                self.note(simple.name());
+                simple.read(payload, sign, out, reading)
             }
         }
     }
 
-    fn map(
-        &mut self,
-        mapping: &ClockMapping,
-        sign: Sign,
-        at: &Cursor<'_>,
-        reading: &'static str,
-    ) -> Result<(), DecodeError> {
-        for lane in self.lanes.iter_mut() {
-            let time = mapping.unix_ns(*lane);
-            if sign == Sign::Unsigned && time < 0 {
-                // A time before 1970 is no unsigned number.
-                let kind = DecodeErrorKind::Invalid { found: *lane };
-                return Err(at.error(reading, kind));
-            }
-            *lane = time.cast_unsigned();
+    fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            lanes: self.parts,
+            budget: &mut self.budget,
+            trace: &mut self.trace,
         }
-        Ok(())
     }
+}
+
+fn above(lane: u32, largest: u64) -> bool {
+    u64::from(lane) > largest
+}
+
+/// Fills `out` with the lanes of an earlier column; returns them or-ed together.
+fn refer(
+    at: &Cursor<'_>,
+    payload: &mut Cursor<'_>,
+    out: &mut [u64],
+    scope: Scope<'_>,
+    reading: &'static str,
+) -> Result<u64, DecodeError> {
+    let field = payload.varint(reading)?;
+    let column = usize::try_from(field)
+        .ok()
+        .and_then(|field| scope.earlier.get(field));
+    match column {
+        Some(Column::Signed(values)) if values.len() == out.len() => {
+            for (to, value) in out.iter_mut().zip(values) {
+                *to = value.cast_unsigned();
+            }
+        }
+        Some(Column::Unsigned(values)) if values.len() == out.len() => {
+            out.copy_from_slice(values);
+        }
+        _ => {
+            let kind = DecodeErrorKind::Invalid { found: field };
+            return Err(at.error(reading, kind));
+        }
+    }
+    payload.finish(reading)?;
+    Ok(out.iter().fold(0, |seen, lane| seen | lane))
+}
+
+/// Turns ticks into nanoseconds; returns the lanes or-ed together.
+fn map(
+    lanes: &mut [u64],
+    mapping: &ClockMapping,
+    sign: Sign,
+    at: &Cursor<'_>,
+    reading: &'static str,
+) -> Result<u64, DecodeError> {
+    let mut seen = 0;
+    for lane in lanes {
+        let time = mapping.unix_ns(*lane);
+        if sign == Sign::Unsigned && time < 0 {
+            // A time before 1970 is no unsigned number.
+            let kind = DecodeErrorKind::Invalid { found: *lane };
+            return Err(at.error(reading, kind));
+        }
+        *lane = time.cast_unsigned();
+        seen |= *lane;
+    }
+    Ok(seen)
 }

@@ -1,9 +1,10 @@
 //! Dictionary: the distinct lanes in order of appearance, and the position of each value in them.
 
-use super::bits::{Packer, packed_bytes, unpack_into, width};
+use super::bits::{Packer, packed_bytes, width};
 use super::narrow::Lane;
-use super::simple::read_part;
+use super::parts::Parts;
 use super::stats::{Stats, column_bytes};
+use super::unpack::{Number, Unpacked, unpack};
 use super::{DICTIONARY, Sign, distinct};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -151,38 +152,59 @@ fn entries_within(lanes: usize, best: usize) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Reads the payload; `charge` is told how many lanes it needs beside those of the column.
-pub(super) fn read(
+/// Fills `out` from the payload; returns all lanes, or-ed together.
+pub(super) fn read<T: Number>(
     payload: &mut Cursor<'_>,
-    count: usize,
     sign: Sign,
-    lanes: &mut Vec<u64>,
-    trace: &mut Option<Vec<&'static str>>,
+    out: &mut [T],
+    parts: &mut Parts<'_>,
     reading: &'static str,
-    charge: impl FnOnce(usize) -> Result<(), DecodeErrorKind>,
-) -> Result<(), DecodeError> {
+) -> Result<u64, DecodeError> {
     let at = payload.clone();
-    let entries = payload.count(count, reading)?;
-    charge(entries).map_err(|kind| at.error(reading, kind))?;
     let invalid = |found| at.error(reading, DecodeErrorKind::Invalid { found });
-    if entries == 0 {
+    let count = payload.count(out.len(), reading)?;
+    if count == 0 {
         return Err(invalid(0));
     }
-    let entries = read_part(payload, entries, sign, trace, reading)?;
-    let bits = width(to_u64(entries.len() - 1));
-    let packed = payload.take(packed_bytes(count, bits), reading)?;
-    // Positions first, then what stands there.
-    let start = lanes.len();
-    unpack_into(lanes, packed, count, bits, |position| position);
-    let mut beyond = None;
-    for lane in lanes.iter_mut().skip(start) {
-        match entries.get(to_usize(*lane)) {
-            Some(entry) => *lane = *entry,
-            None => beyond = Some(*lane),
-        }
+    let entries = parts.one(payload, count, sign, reading, &at)?;
+    let bits = width(to_u64(count - 1));
+    let packed = payload.take(packed_bytes(out.len(), bits), reading)?;
+    let mut lookup = Lookup {
+        entries,
+        seen: 0,
+        beyond: 0,
+    };
+    if bits == 0 {
+        out.fill(lookup.next(0));
+    } else {
+        lookup = unpack(packed, bits, out, lookup);
     }
-    match beyond {
-        Some(position) => Err(invalid(position)),
-        None => payload.finish(reading),
+    if lookup.beyond > 0 {
+        return Err(invalid(lookup.beyond));
+    }
+    let seen = lookup.seen;
+    payload.finish(reading)?;
+    Ok(seen)
+}
+
+/// Positions, each of which becomes the entry there.
+struct Lookup<'a> {
+    entries: &'a [u64],
+    /// All lanes, or-ed together.
+    seen: u64,
+    /// A position where there is no entry; 0 if there is none: it always has one.
+    beyond: u64,
+}
+
+impl<T: Number> Unpacked<T> for Lookup<'_> {
+    #[inline]
+    fn next(&mut self, position: u64) -> T {
+        let entry = self.entries.get(to_usize(position)).copied();
+        let entry = entry.unwrap_or_else(|| {
+            self.beyond = position;
+            0
+        });
+        self.seen |= entry;
+        T::of(entry)
     }
 }

@@ -8,7 +8,7 @@
 //!   `distinct`: what is counted only where it can matter.
 //! - `simple`: the encodings that are one stream: constant, fixed, packed, varint, and deltas.
 //! - `runs`, `dictionary`, `patched`: the encodings that are made of simple ones.
-//! - `encode`: takes the cheapest; `decode`: reads any.
+//! - `encode`: takes the cheapest; `decode`: reads any, with `unpack` and `parts`.
 
 mod bits;
 mod decode;
@@ -16,15 +16,18 @@ mod dictionary;
 mod distinct;
 mod encode;
 mod narrow;
+mod parts;
 mod patched;
 mod runs;
 mod simple;
 mod sizes;
 mod stats;
+mod unpack;
 
 #[cfg(test)]
 mod tests;
 
+pub(in crate::container::native) use decode::IntScratch;
 pub(super) use decode::{IntDecoder, Scope};
 pub(super) use encode::{IntEncoder, write_reference};
 

@@ -4,8 +4,10 @@
 
 use super::bits::{Packer, packed_bytes, width};
 use super::narrow::Lane;
-use super::simple::{read_part, take_packed, unpack_into};
+use super::parts::Parts;
+use super::simple::take_packed;
 use super::stats::{Stats, column_bytes};
+use super::unpack::{Above, unpack};
 use super::{DELTA_PATCHED, PATCHED, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -178,67 +180,59 @@ fn cheapest(counts: &[u32; 65], widest: u32) -> Option<u32> {
     (best.1 < widest).then_some(best.1)
 }
 
-/// Reads the payload; `charge` is told how many lanes it needs beside those of the column.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "as the other encodings, and whether it is of differences"
-)]
+/// Fills `lanes` from the payload.
 pub(super) fn read(
     delta: bool,
     payload: &mut Cursor<'_>,
-    count: usize,
     sign: Sign,
-    lanes: &mut Vec<u64>,
-    trace: &mut Option<Vec<&'static str>>,
+    lanes: &mut [u64],
+    parts: &mut Parts<'_>,
     reading: &'static str,
-    charge: impl FnOnce(usize) -> Result<(), DecodeErrorKind>,
-) -> Result<(), DecodeError> {
-    let start = sign.read(payload, reading)?;
+) -> Result<u64, DecodeError> {
+    let first = sign.read(payload, reading)?;
     let smallest = if delta {
         payload.signed(reading)?.cast_unsigned()
     } else {
-        start
+        first
     };
     let numbers = if delta {
-        count.saturating_sub(1)
+        let (start, behind) = lanes.split_first_mut().unzip();
+        if let Some(start) = start {
+            *start = first;
+        }
+        behind.unwrap_or_default()
     } else {
-        count
+        lanes
     };
-    let (packed, bits) = take_packed(payload, numbers, reading)?;
-    if delta {
-        lanes.push(start);
-    }
-    unpack_into(lanes, packed, numbers, bits, |above| {
-        smallest.wrapping_add(above)
-    });
+    let (packed, bits) = take_packed(payload, numbers.len(), reading)?;
+    let above = Above { smallest, seen: 0 };
+    unpack(packed, bits, numbers, above);
     let at = payload.clone();
-    let large = payload.count(numbers, reading)?;
-    charge(large.saturating_mul(2)).map_err(|kind| at.error(reading, kind))?;
+    let large = payload.count(numbers.len(), reading)?;
     if large == 0 {
         let kind = DecodeErrorKind::Invalid { found: 0 };
         return Err(at.error(reading, kind));
     }
-    let gaps = read_part(payload, large, Sign::Unsigned, trace, reading)?;
-    let above = read_part(payload, large, Sign::Unsigned, trace, reading)?;
-    let mut next = lanes.iter_mut().skip(usize::from(delta));
-    for (gap, above) in gaps.into_iter().zip(above) {
-        let lane = next.nth(to_usize(gap)).ok_or_else(|| {
-            let kind = DecodeErrorKind::Invalid { found: gap };
+    let (gaps, above) = parts.two(payload, large, Sign::Unsigned, reading, &at)?;
+    let mut place = 0_usize;
+    for (gap, above) in gaps.iter().zip(above) {
+        place = place.saturating_add(to_usize(*gap));
+        let number = numbers.get_mut(place).ok_or_else(|| {
+            let kind = DecodeErrorKind::Invalid { found: *gap };
             at.error(reading, kind)
         })?;
-        *lane = lane.wrapping_add(above.checked_shl(bits).unwrap_or(0));
+        *number = number.wrapping_add(above.checked_shl(bits).unwrap_or(0));
+        place = place.saturating_add(1);
     }
-    if delta {
-        sum_up(lanes);
+    let mut seen = if delta { first } else { 0 };
+    let mut sum = first;
+    for number in numbers {
+        if delta {
+            sum = sum.wrapping_add(*number);
+            *number = sum;
+        }
+        seen |= *number;
     }
-    payload.finish(reading)
-}
-
-/// Turns differences into what they add up to.
-pub(super) fn sum_up(lanes: &mut [u64]) {
-    let mut sum = 0_u64;
-    for lane in lanes {
-        sum = sum.wrapping_add(*lane);
-        *lane = sum;
-    }
+    payload.finish(reading)?;
+    Ok(seen)
 }

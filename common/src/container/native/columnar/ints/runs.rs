@@ -1,8 +1,9 @@
 //! Run length: the lane of each run, and how long it is.
 
 use super::narrow::Lane;
-use super::simple::read_part;
+use super::parts::Parts;
 use super::stats::{Stats, column_bytes};
+use super::unpack::Number;
 use super::{RUN_LENGTH, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -56,32 +57,41 @@ impl Runs {
     }
 }
 
-/// Reads the payload; `charge` is told how many lanes it needs beside those of the column.
-pub(super) fn read(
+/// Fills `out` from the payload; returns all lanes, or-ed together.
+pub(super) fn read<T: Number>(
     payload: &mut Cursor<'_>,
-    count: usize,
     sign: Sign,
-    lanes: &mut Vec<u64>,
-    trace: &mut Option<Vec<&'static str>>,
+    out: &mut [T],
+    parts: &mut Parts<'_>,
     reading: &'static str,
-    charge: impl FnOnce(usize) -> Result<(), DecodeErrorKind>,
-) -> Result<(), DecodeError> {
+) -> Result<u64, DecodeError> {
     let at = payload.clone();
+    let count = out.len();
     let runs = payload.count(count, reading)?;
-    charge(runs.saturating_mul(2)).map_err(|kind| at.error(reading, kind))?;
-    let values = read_part(payload, runs, sign, trace, reading)?;
-    let repeats = read_part(payload, runs, Sign::Unsigned, trace, reading)?;
-    for (lane, repeat) in values.into_iter().zip(repeats) {
-        let left = count - lanes.len();
-        let run = to_usize(repeat).saturating_add(1);
-        if run > left {
+    let (values, repeats) = parts.two(payload, runs, sign, reading, &at)?;
+    let mut seen = 0;
+    let mut rest = out;
+    for (lane, repeat) in values.iter().zip(repeats) {
+        let run = to_usize(*repeat).saturating_add(1);
+        let left = rest.len();
+        let Some((lanes, behind)) = rest.split_at_mut_checked(run) else {
             let kind = DecodeErrorKind::Length {
                 declared: to_u64(count),
-                found: to_u64(lanes.len().saturating_add(run)),
+                found: to_u64((count - left).saturating_add(run)),
             };
             return Err(at.error(reading, kind));
-        }
-        lanes.resize(lanes.len() + run, lane);
+        };
+        lanes.fill(T::of(*lane));
+        seen |= *lane;
+        rest = behind;
     }
-    payload.finish(reading)
+    if !rest.is_empty() {
+        let kind = DecodeErrorKind::Length {
+            declared: to_u64(count),
+            found: to_u64(count - rest.len()),
+        };
+        return Err(at.error(reading, kind));
+    }
+    payload.finish(reading)?;
+    Ok(seen)
 }

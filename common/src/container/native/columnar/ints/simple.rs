@@ -1,10 +1,9 @@
 //! Encodings that are one stream of numbers.
 
-pub(super) use super::bits::unpack_into;
 use super::bits::{Packer, packed_bytes, width};
 use super::narrow::Lane;
-use super::patched::sum_up;
 use super::stats::Stats;
+use super::unpack::{Above, Number, Sums, unpack};
 use super::{CONSTANT, DELTA_PACKED, DELTA_VARINT, FIXED, PACKED, Sign, VARINT};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -131,53 +130,66 @@ impl Simple {
         }
     }
 
-    /// Appends so many lanes to `lanes`, whose memory was charged; the payload must be used up.
-    pub(super) fn read(
+    /// Fills `out` with the lanes; the payload must be used up. Returns all lanes, or-ed together.
+    pub(super) fn read<T: Number>(
         self,
         payload: &mut Cursor<'_>,
-        count: usize,
         sign: Sign,
-        lanes: &mut Vec<u64>,
+        out: &mut [T],
         reading: &'static str,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<u64, DecodeError> {
+        let mut seen = 0;
+        let mut found = |lane: u64| {
+            seen |= lane;
+            T::of(lane)
+        };
         match self {
-            Self::Constant => {
-                let lane = sign.read(payload, reading)?;
-                lanes.resize(lanes.len().saturating_add(count), lane);
-            }
+            Self::Constant => out.fill(found(sign.read(payload, reading)?)),
             Self::Varint => {
-                for _ in 0..count {
-                    lanes.push(sign.read(payload, reading)?);
+                for to in out {
+                    *to = found(sign.read(payload, reading)?);
                 }
             }
             Self::DeltaVarint => {
                 let mut lane = sign.read(payload, reading)?;
-                lanes.push(lane);
-                for _ in 1..count {
-                    lane = lane.wrapping_add(payload.signed(reading)?.cast_unsigned());
-                    lanes.push(lane);
+                if let Some((to, behind)) = out.split_first_mut() {
+                    *to = found(lane);
+                    for to in behind {
+                        lane = lane.wrapping_add(payload.signed(reading)?.cast_unsigned());
+                        *to = found(lane);
+                    }
                 }
             }
             Self::Packed => {
                 let smallest = sign.read(payload, reading)?;
-                let (packed, bits) = take_packed(payload, count, reading)?;
-                unpack_into(lanes, packed, count, bits, |above| {
-                    smallest.wrapping_add(above)
-                });
+                let (packed, bits) = take_packed(payload, out.len(), reading)?;
+                if bits == 0 {
+                    out.fill(found(smallest));
+                } else {
+                    let above = Above { smallest, seen };
+                    seen = unpack(packed, bits, out, above).seen;
+                }
             }
             Self::DeltaPacked => {
-                lanes.push(sign.read(payload, reading)?);
+                let lane = sign.read(payload, reading)?;
                 let smallest = payload.signed(reading)?.cast_unsigned();
-                let count = count.saturating_sub(1);
-                let (packed, bits) = take_packed(payload, count, reading)?;
-                unpack_into(lanes, packed, count, bits, |above| {
-                    smallest.wrapping_add(above)
-                });
-                sum_up(lanes);
+                let (to, behind) = out.split_first_mut().unzip();
+                let behind = behind.unwrap_or_default();
+                let (packed, bits) = take_packed(payload, behind.len(), reading)?;
+                if let Some(to) = to {
+                    *to = found(lane);
+                }
+                let sums = Sums {
+                    lane,
+                    smallest,
+                    seen,
+                };
+                seen = unpack(packed, bits, behind, sums).seen;
             }
-            Self::Fixed => read_fixed(payload, count, sign, lanes, reading)?,
+            Self::Fixed => read_fixed(payload, sign, out, found, reading)?,
         }
-        payload.finish(reading)
+        payload.finish(reading)?;
+        Ok(seen)
     }
 }
 
@@ -215,47 +227,62 @@ pub(super) fn take_packed<'a>(
     Ok((payload.take(packed_bytes(count, bits), reading)?, bits))
 }
 
-fn read_fixed(
+fn read_fixed<T>(
     payload: &mut Cursor<'_>,
-    count: usize,
     sign: Sign,
-    lanes: &mut Vec<u64>,
+    out: &mut [T],
+    found: impl FnMut(u64) -> T,
     reading: &'static str,
 ) -> Result<(), DecodeError> {
     let at = payload.clone();
-    let bytes = match payload.u8(reading)? {
-        bytes @ (1 | 2 | 4 | 8) => to_usize(bytes.into()),
-        found => {
-            let found = found.into();
+    let bytes = payload.u8(reading)?;
+    let wide = to_usize(bytes.into());
+    let fixed = payload.take(out.len().saturating_mul(wide), reading)?;
+    match bytes {
+        1 => fill_fixed::<1, T>(fixed, sign, out, found),
+        2 => fill_fixed::<2, T>(fixed, sign, out, found),
+        4 => fill_fixed::<4, T>(fixed, sign, out, found),
+        8 => fill_fixed::<8, T>(fixed, sign, out, found),
+        _ => {
+            let found = bytes.into();
             return Err(at.error(reading, DecodeErrorKind::Invalid { found }));
         }
-    };
-    let fixed = payload.take(count.saturating_mul(bytes), reading)?;
-    let unused = 64 - 8 * u32::try_from(bytes).unwrap_or(8);
-    let lane = |number: &[u8]| {
-        let mut lane = [0; 8];
-        lane.iter_mut()
-            .zip(number)
-            .for_each(|(to, from)| *to = *from);
-        let lane = u64::from_le_bytes(lane);
-        match sign {
-            Sign::Unsigned => lane,
-            // Up to the top and down again, which brings copies of the sign.
-            Sign::Signed => ((lane << unused).cast_signed() >> unused).cast_unsigned(),
-        }
-    };
-    lanes.extend(fixed.chunks_exact(bytes).map(lane));
+    }
     Ok(())
 }
 
-/// Reads the column of an encoding that is made of simple ones.
-pub(super) fn read_part(
+fn fill_fixed<const BYTES: usize, T>(
+    fixed: &[u8],
+    sign: Sign,
+    out: &mut [T],
+    mut found: impl FnMut(u64) -> T,
+) {
+    let (numbers, _) = fixed.as_chunks::<BYTES>();
+    let unused = 64 - 8 * BYTES;
+    for (to, number) in out.iter_mut().zip(numbers) {
+        let mut lane = [0; 8];
+        if let Some(low) = lane.first_chunk_mut() {
+            *low = *number;
+        }
+        let lane = u64::from_le_bytes(lane);
+        *to = found(match sign {
+            Sign::Unsigned => lane,
+            // Up to the top and down again, which brings copies of the sign.
+            Sign::Signed => ((lane << unused).cast_signed() >> unused).cast_unsigned(),
+        });
+    }
+}
+
+/// Fills `out`, whose memory was charged, with the column of an encoding that is made of simple
+/// ones.
+pub(super) fn read_part<T: Number>(
     cursor: &mut Cursor<'_>,
     count: usize,
     sign: Sign,
+    out: &mut Vec<T>,
     trace: &mut Option<Vec<&'static str>>,
     reading: &'static str,
-) -> Result<Vec<u64>, DecodeError> {
+) -> Result<(), DecodeError> {
     let at = cursor.clone();
     let code = cursor.u8(reading)?;
     let simple = Simple::from_code(code).ok_or_else(|| {
@@ -269,14 +296,8 @@ pub(super) fn read_part(
         trace.push(simple.name());
     }
     let mut payload = cursor.section(reading)?;
-    let mut lanes = Vec::with_capacity(count);
-    simple.read(&mut payload, count, sign, &mut lanes, reading)?;
-    if lanes.len() != count {
-        let kind = DecodeErrorKind::Length {
-            declared: to_u64(count),
-            found: to_u64(lanes.len()),
-        };
-        return Err(at.error(reading, kind));
-    }
-    Ok(lanes)
+    out.clear();
+    out.resize(count, T::default());
+    simple.read(&mut payload, sign, out, reading)?;
+    Ok(())
 }

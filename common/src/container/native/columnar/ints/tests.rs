@@ -26,7 +26,7 @@ fn decode(
     scope: Scope<'_>,
     limit: usize,
 ) -> Result<(Vec<u64>, Vec<&'static str>), DecodeErrorKind> {
-    let mut memory = Vec::new();
+    let mut memory = IntScratch::default();
     let mut decoder = IntDecoder::new(Budget::new(limit), &mut memory, Some(CLOCK), true);
     let mut cursor = Cursor::in_body(column);
     let lanes = decoder
@@ -43,6 +43,33 @@ fn check(lanes: &[u64], sign: Sign, encodings: &[&str]) {
     let (found, used) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
     assert_eq!(found, lanes);
     assert_eq!(used, encodings, "{column:02x?}");
+    if sign == Sign::Unsigned {
+        check_narrow(&column, lanes);
+    }
+}
+
+/// Lanes up to a limit are read in half the width, and the first one above it is told.
+#[track_caller]
+fn check_narrow(column: &[u8], lanes: &[u64]) {
+    let mut memory = IntScratch::default();
+    let mut narrow = |largest| {
+        let mut decoder = IntDecoder::new(Budget::new(1 << 20), &mut memory, None, false);
+        let mut cursor = Cursor::in_body(column);
+        let found = decoder.narrow(&mut cursor, lanes.len(), largest, "a test");
+        found.map_err(|error| error.kind)
+    };
+    let most = lanes.iter().copied().max().unwrap_or(0);
+    let largest = most.min(u32::MAX.into());
+    for largest in [largest, largest.saturating_sub(1), 0] {
+        let expected = match lanes.iter().find(|lane| **lane > largest) {
+            Some(found) => Err(DecodeErrorKind::Invalid { found: *found }),
+            None => Ok(lanes
+                .iter()
+                .map(|lane| u32::try_from(*lane).unwrap())
+                .collect()),
+        };
+        assert_eq!(narrow(largest), expected, "{largest}");
+    }
 }
 
 fn signed(values: impl IntoIterator<Item = i64>) -> Vec<u64> {

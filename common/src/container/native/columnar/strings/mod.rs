@@ -1,11 +1,12 @@
 //! The string table in a body; FORMAT.md, "Strings".
 //!
-//! - `words`: strings as words; `split` says where they are cut, `tokens` which are well known.
+//! - `words`: strings as words, `reader` reads them; `split` says where they are cut, `tokens` which are well known.
 //! - `known`: what the writer remembers of strings, from chunk to chunk.
 //! - `hex`: hexadecimal digits.
 
 mod hex;
 mod known;
+mod reader;
 mod split;
 mod tokens;
 mod words;
@@ -94,9 +95,9 @@ fn read_words(
 ) -> Result<StringTable, DecodeError> {
     let reading = "the words of the strings";
     let at = cursor.clone();
-    let bytes = words::read_size(cursor, reading)?;
+    let bytes = reader::read_size(cursor, reading)?;
     ints.charge(&at, bytes, 1, reading)?;
-    let (text, ends) = words::read(cursor, count, bytes, reading)?;
+    let (text, ends) = reader::read(cursor, count, bytes, reading)?;
     String::from_utf8(text)
         .ok()
         .and_then(|text| StringTable::from_parts(text, ends))

@@ -3,27 +3,23 @@
 
 use super::hex;
 use super::known::{Known, MAX_NEW, Seen};
-use super::split::MAX_WORD_BYTES;
-use super::tokens::TOKENS;
-use crate::container::cursor::Cursor;
-use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::StringTable;
 
 /// Heads of strings: digits, bytes as they are, and from here on as many bytes less are those of
 /// an earlier string.
-const HEX: u64 = 0;
-const RAW: u64 = 1;
-const WORDS: u64 = 2;
+pub(super) const HEX: u64 = 0;
+pub(super) const RAW: u64 = 1;
+pub(super) const WORDS: u64 = 2;
 
 /// Words: those below are spelled and have one byte more than their number says; then the one that
 /// is among the well-known ones, and from here on those of this chunk.
-const TOKEN: u64 = 32;
-const OF_CHUNK: u64 = 33;
+pub(super) const TOKEN: u64 = 32;
+pub(super) const OF_CHUNK: u64 = 33;
 
 /// The most words that a chunk may number.
-const MAX_NUMBERED: usize = 1 << 16;
+pub(super) const MAX_NUMBERED: usize = 1 << 16;
 
 /// So many strings are always cut, however few records share them.
 const FEW: usize = 256;
@@ -164,173 +160,4 @@ fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
         out.truncate(start);
     }
     packed
-}
-
-/// How many bytes the strings that follow have together.
-pub(super) fn read_size(
-    cursor: &mut Cursor<'_>,
-    reading: &'static str,
-) -> Result<usize, DecodeError> {
-    cursor.count(to_usize(u32::MAX.into()), reading)
-}
-
-/// Reads so many strings, which have so many bytes together; their memory was charged.
-///
-/// Returns their text and where each ends in it.
-pub(super) fn read(
-    cursor: &mut Cursor<'_>,
-    count: usize,
-    bytes: usize,
-    reading: &'static str,
-) -> Result<(Vec<u8>, Vec<u32>), DecodeError> {
-    let mut text = Text {
-        // So that short words are copied in one go.
-        bytes: vec![0; bytes + MAX_WORD_BYTES],
-        len: 0,
-        most: bytes,
-    };
-    let mut ends: Vec<u32> = Vec::with_capacity(count);
-    let mut words: Vec<(u32, u32)> = Vec::new();
-    for _ in 0..count {
-        let at = cursor.clone();
-        let full = |()| at.over_limit(reading, to_u64(bytes) + 1, bytes);
-        match cursor.varint(reading)? {
-            HEX => {
-                let packed = cursor.section(reading)?.take_rest();
-                text.hex(packed).map_err(full)?;
-            }
-            RAW => {
-                let raw = cursor.section(reading)?.take_rest();
-                text.add(raw).map_err(full)?;
-            }
-            head => {
-                if let Some(shared) = head.checked_sub(WORDS).filter(|shared| *shared > 0) {
-                    let distance = cursor.varint(reading)?;
-                    let (from, to) = earlier(&ends, distance)
-                        .filter(|(from, to)| to_u64(to - from) >= shared)
-                        .ok_or_else(|| {
-                            at.error(reading, DecodeErrorKind::Invalid { found: distance })
-                        })?;
-                    let shared = to_usize(shared).min(to - from);
-                    text.repeat(from, shared).map_err(full)?;
-                }
-                for _ in 0..cursor.count(bytes, reading)? {
-                    read_word(cursor, &mut text, &mut words, reading)?;
-                }
-            }
-        }
-        ends.push(short(text.len));
-    }
-    if text.len != bytes {
-        let kind = DecodeErrorKind::Length {
-            declared: to_u64(bytes),
-            found: to_u64(text.len),
-        };
-        return Err(cursor.error(reading, kind));
-    }
-    text.bytes.truncate(bytes);
-    Ok((text.bytes, ends))
-}
-
-#[inline]
-fn read_word(
-    cursor: &mut Cursor<'_>,
-    text: &mut Text,
-    words: &mut Vec<(u32, u32)>,
-    reading: &'static str,
-) -> Result<(), DecodeError> {
-    let at = cursor.clone();
-    let most = text.most;
-    let full = |()| at.over_limit(reading, to_u64(most) + 1, most);
-    let invalid = |found| at.error(reading, DecodeErrorKind::Invalid { found });
-    let code = cursor.varint(reading)?;
-    let from = text.len;
-    match code {
-        TOKEN => {
-            let number = cursor.u8(reading)?;
-            let token = TOKENS.get(usize::from(number));
-            let token = token.ok_or_else(|| invalid(number.into()))?;
-            text.add(token.as_bytes())
-        }
-        0..TOKEN => {
-            let spelled = cursor.take(to_usize(code) + 1, reading)?;
-            text.add(spelled)
-        }
-        _ => {
-            let number = to_usize(code - OF_CHUNK);
-            let (from, bytes) = words.get(number).ok_or_else(|| invalid(code))?;
-            return text
-                .repeat(to_usize((*from).into()), to_usize((*bytes).into()))
-                .map_err(full);
-        }
-    }
-    .map_err(full)?;
-    if words.len() == MAX_NUMBERED {
-        return Err(at.over_limit(reading, to_u64(MAX_NUMBERED) + 1, MAX_NUMBERED));
-    }
-    words.push((short(from), short(text.len - from)));
-    Ok(())
-}
-
-/// Text that grows up to a size that was declared.
-struct Text {
-    bytes: Vec<u8>,
-    len: usize,
-    most: usize,
-}
-
-impl Text {
-    fn room(&mut self, bytes: usize) -> Result<usize, ()> {
-        let at = self.len;
-        if bytes > self.most - at {
-            return Err(());
-        }
-        self.len = at + bytes;
-        Ok(at)
-    }
-
-    fn add(&mut self, more: &[u8]) -> Result<(), ()> {
-        let at = self.room(more.len())?;
-        let to = self.bytes.get_mut(at..at + more.len()).ok_or(())?;
-        to.copy_from_slice(more);
-        Ok(())
-    }
-
-    /// Adds what is there already.
-    #[inline]
-    fn repeat(&mut self, from: usize, bytes: usize) -> Result<(), ()> {
-        let at = self.room(bytes)?;
-        // What is copied too much is overwritten or cut off: there is room behind the end.
-        if bytes <= 8 {
-            self.bytes.copy_within(from..from + 8, at);
-        } else if bytes <= 32 {
-            self.bytes.copy_within(from..from + 32, at);
-        } else {
-            self.bytes.copy_within(from..from + bytes, at);
-        }
-        Ok(())
-    }
-
-    fn hex(&mut self, packed: &[u8]) -> Result<(), ()> {
-        let at = self.room(packed.len().saturating_mul(2))?;
-        let to = self.bytes.get_mut(at..self.len).ok_or(())?;
-        hex::unpack(packed, to);
-        Ok(())
-    }
-}
-
-/// Where the string so many before the next one begins and ends.
-fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
-    let number = ends.len().checked_sub(to_usize(distance))?;
-    let to = *ends.get(number)?;
-    let from = match number.checked_sub(1) {
-        Some(before) => *ends.get(before)?,
-        None => 0,
-    };
-    Some((to_usize(from.into()), to_usize(to.into())))
-}
-
-/// Texts have no more bytes than that.
-fn short(size: usize) -> u32 {
-    u32::try_from(size).unwrap_or(u32::MAX)
 }

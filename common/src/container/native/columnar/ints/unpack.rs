@@ -1,0 +1,173 @@
+//! Numbers of the same number of bits, taken apart again; `bits` packs them.
+
+use crate::container::num::to_usize;
+
+/// What numbers are read into: the widths in which columns keep them.
+pub(super) trait Number: Copy + Default {
+    /// As much of a lane as fits.
+    fn of(lane: u64) -> Self;
+}
+
+impl Number for u64 {
+    fn of(lane: u64) -> Self {
+        lane
+    }
+}
+
+impl Number for u32 {
+    fn of(lane: u64) -> Self {
+        let [a, b, c, d, ..] = lane.to_le_bytes();
+        Self::from_le_bytes([a, b, c, d])
+    }
+}
+
+/// Eight numbers of up to 32 bits, and the last one's whole word, are within so many bytes.
+const WINDOW: usize = 40;
+
+/// The widest number that is read in one go, wherever in its first byte it begins.
+const WORD_BITS: u32 = 57;
+
+/// What becomes of packed numbers, one after the other.
+///
+/// Handed over by value and back, so that what it counts stays in registers.
+pub(super) trait Unpacked<T> {
+    /// What the next number becomes.
+    fn next(&mut self, number: u64) -> T;
+}
+
+/// Lanes above the smallest of them.
+pub(super) struct Above {
+    pub(super) smallest: u64,
+    /// All lanes, or-ed together.
+    pub(super) seen: u64,
+}
+
+impl<T: Number> Unpacked<T> for Above {
+    #[inline]
+    fn next(&mut self, number: u64) -> T {
+        let lane = self.smallest.wrapping_add(number);
+        self.seen |= lane;
+        T::of(lane)
+    }
+}
+
+/// Lanes whose differences are above the smallest of these.
+pub(super) struct Sums {
+    /// The lane before.
+    pub(super) lane: u64,
+    pub(super) smallest: u64,
+    /// All lanes, or-ed together.
+    pub(super) seen: u64,
+}
+
+impl<T: Number> Unpacked<T> for Sums {
+    #[inline]
+    fn next(&mut self, number: u64) -> T {
+        self.lane = self.lane.wrapping_add(self.smallest.wrapping_add(number));
+        self.seen |= self.lane;
+        T::of(self.lane)
+    }
+}
+
+/// Fills `out` with what becomes of the numbers. Numbers that are not there are 0: callers check
+/// that `packed` has [`super::bits::packed_bytes`].
+pub(super) fn unpack<T: Copy, U: Unpacked<T>>(
+    packed: &[u8],
+    width: u32,
+    out: &mut [T],
+    unpacked: U,
+) -> U {
+    // A loop of its own for each width, in which every shift and mask is a constant.
+    macro_rules! by_width {
+        ($($narrow:literal)*) => {
+            match width {
+                $($narrow => narrow::<$narrow, T, U>(packed, out, unpacked),)*
+                _ => any(packed, width, out, unpacked),
+            }
+        };
+    }
+    by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
+}
+
+/// Numbers of up to 32 bits: eight of them take `WIDTH` bytes.
+#[inline(never)]
+fn narrow<const WIDTH: usize, T: Copy, U: Unpacked<T>>(
+    packed: &[u8],
+    out: &mut [T],
+    mut unpacked: U,
+) -> U {
+    let (eights, last) = out.as_chunks_mut::<8>();
+    let mut eights = eights.iter_mut();
+    let mut rest = packed;
+    while let Some(window) = rest.first_chunk()
+        && let Some(to) = eights.next()
+    {
+        *to = eight::<WIDTH>(window).map(|number| unpacked.next(number));
+        rest = rest.get(WIDTH..).unwrap_or_default();
+    }
+    // Near the end words reach beyond it: as many zeros follow.
+    let mut end = [0; 2 * WINDOW];
+    end.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let mut rest = end.as_slice();
+    let mut next = || {
+        let window = rest.first_chunk().unwrap_or(&[0; WINDOW]);
+        rest = rest.get(WIDTH..).unwrap_or_default();
+        eight::<WIDTH>(window)
+    };
+    for to in eights {
+        *to = next().map(|number| unpacked.next(number));
+    }
+    for (to, number) in last.iter_mut().zip(next()) {
+        *to = unpacked.next(number);
+    }
+    unpacked
+}
+
+fn eight<const WIDTH: usize>(window: &[u8; WINDOW]) -> [u64; 8] {
+    let mask = u64::MAX >> (64 - WIDTH);
+    let number = |bit: usize| {
+        let word = window.get(bit / 8..).and_then(<[u8]>::first_chunk);
+        word.map_or(0, |word| u64::from_le_bytes(*word)) >> (bit % 8) & mask
+    };
+    [
+        number(0),
+        number(WIDTH),
+        number(2 * WIDTH),
+        number(3 * WIDTH),
+        number(4 * WIDTH),
+        number(5 * WIDTH),
+        number(6 * WIDTH),
+        number(7 * WIDTH),
+    ]
+}
+
+/// Numbers of any width.
+fn any<T, U: Unpacked<T>>(packed: &[u8], width: u32, out: &mut [T], mut unpacked: U) -> U {
+    let bits = to_usize(width.into());
+    let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
+    for (number, to) in out.iter_mut().enumerate() {
+        let bit = number * bits;
+        let shift = bit % 8;
+        let mut found = word(packed, bit / 8) >> shift;
+        if width >= WORD_BITS {
+            // The second word begins where the first one ends.
+            found |= (word(packed, bit / 8 + 8) << 1) << (63 - shift);
+        }
+        *to = unpacked.next(found & mask);
+    }
+    unpacked
+}
+
+/// The eight bytes from here on, zeros where there are none.
+fn word(packed: &[u8], at: usize) -> u64 {
+    let bytes = packed.get(at..).unwrap_or_default();
+    if let Some(eight) = bytes.first_chunk() {
+        return u64::from_le_bytes(*eight);
+    }
+    let mut eight = [0; 8];
+    eight
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    u64::from_le_bytes(eight)
+}
