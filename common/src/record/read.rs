@@ -122,7 +122,8 @@ impl Projection {
         self.read_matched(record)
     }
 
-    fn read_matched<R: Record>(&self, record: RecordFields<'_>) -> Result<R, ReadError> {
+    /// As [`Self::read`], of a record that is known to be of the writer's type.
+    pub(super) fn read_matched<R: Record>(&self, record: RecordFields<'_>) -> Result<R, ReadError> {
         R::read_fields(&mut FieldSource {
             record,
             fields: R::schema().fields(),
@@ -181,22 +182,30 @@ impl FieldSource<'_> {
     fn written<T: FieldValue>(&mut self) -> Result<Option<T>, ReadError> {
         let at = self.next;
         self.next = at.saturating_add(1);
-        let field = self.fields.get(at);
         let source = self.sources.get(at);
         let position = source.and_then(|source| source.position);
         let nested = source.and_then(|source| source.nested.as_deref());
         let value = match position {
             Some(position) => self.record.get(position),
-            None => {
-                field.and_then(|field| ValueRef::of(field.default_value()?, field.field_type()))
-            }
+            None => self.default(at),
         };
         let read = value.map(|value| T::read_projected(value, nested));
-        read.transpose().map_err(|reason| ReadError::Field {
+        read.transpose().map_err(|reason| self.failed(at, reason))
+    }
+
+    /// The schema's default of a field.
+    fn default(&self, at: usize) -> Option<ValueRef<'static>> {
+        let field = self.fields.get(at)?;
+        ValueRef::of(field.default_value()?, field.field_type())
+    }
+
+    #[cold]
+    fn failed(&self, at: usize, reason: ReadError) -> ReadError {
+        ReadError::Field {
             record: self.record.schema().name().into(),
-            field: field.map_or("", Field::name).into(),
+            field: self.fields.get(at).map_or("", Field::name).into(),
             reason: Box::new(reason),
-        })
+        }
     }
 }
 

@@ -266,7 +266,29 @@ impl<'a> RecordFields<'a> {
     }
 
     /// The value of the field at this position.
+    #[inline]
     pub fn get(&self, position: usize) -> Option<ValueRef<'a>> {
+        // What needs no type is taken at once: most fields are numbers and text.
+        if let Fields::Columnar {
+            columns,
+            strings,
+            row,
+        } = self.fields
+        {
+            match columns.get(position)? {
+                Column::Signed(values) => return values.get(row).copied().map(ValueRef::Signed),
+                Column::String(ids) => return strings.get(*ids.get(row)?).map(ValueRef::String),
+                Column::Unsigned(values) => {
+                    return values.get(row).copied().map(ValueRef::Unsigned);
+                }
+                _ => {}
+            }
+        }
+        self.get_by_type(position)
+    }
+
+    /// The value of a field of any type at this position.
+    fn get_by_type(&self, position: usize) -> Option<ValueRef<'a>> {
         let field = self.schema.fields().get(position)?;
         match self.fields {
             Fields::Columnar {

@@ -6,7 +6,7 @@ use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, Effort, KiekerSerializer,
     NativeSerializer,
 };
-use baler_common::record::{BatchBuilder, RecordBatch, RecordRef, ValueRef};
+use baler_common::record::{BatchBuilder, RecordBatch, Table};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_rig::recording::PlainCall;
 use baler_rig::workload::Executions;
@@ -100,34 +100,65 @@ impl Calls for RecordBatch {
     }
 
     fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        for record in self.records() {
-            let plain = plain(&record);
+        let [table] = self.tables() else {
+            return Err(Failure::new("there is no table, or more than one"));
+        };
+        let strings: Vec<&str> = self.strings().iter().collect();
+        let columns = Columns::of(table, &strings);
+        let columns = columns.ok_or_else(|| Failure::new("the records are of another type"))?;
+        for row in 0..table.len() {
+            let plain = columns.plain(row);
             see(plain.ok_or_else(|| Failure::new("a record is of another type"))?);
         }
         Ok(())
     }
 }
 
-/// A record as a call, by the positions of Kieker's fields.
-fn plain<'a>(record: &RecordRef<'a>) -> Option<PlainCall<'a>> {
-    let fields = record.fields();
-    let string = |position| match fields.get(position) {
-        Some(ValueRef::String(text)) => Some(text),
-        _ => None,
-    };
-    let number = |position| match fields.get(position) {
-        Some(ValueRef::Signed(number)) => Some(number),
-        _ => None,
-    };
-    let short = |position| i32::try_from(number(position)?).ok();
-    Some(PlainCall {
-        operation_signature: string(0)?,
-        session_id: string(1)?,
-        trace_id: number(2)?,
-        tin: number(3)?,
-        tout: number(4)?,
-        hostname: string(5)?,
-        eoi: short(6)?,
-        ess: short(7)?,
-    })
+/// The columns of calls, found once, by the positions of Kieker's fields.
+struct Columns<'a> {
+    strings: &'a [&'a str],
+    operation_signature: &'a [u32],
+    session_id: &'a [u32],
+    trace_id: &'a [i64],
+    tin: &'a [i64],
+    tout: &'a [i64],
+    hostname: &'a [u32],
+    eoi: &'a [i64],
+    ess: &'a [i64],
+}
+
+impl<'a> Columns<'a> {
+    fn of(table: &'a Table, strings: &'a [&'a str]) -> Option<Self> {
+        let numbers = |position: usize| table.columns().get(position)?.signed();
+        let ids = |position: usize| table.columns().get(position)?.string_ids();
+        Some(Self {
+            strings,
+            operation_signature: ids(0)?,
+            session_id: ids(1)?,
+            trace_id: numbers(2)?,
+            tin: numbers(3)?,
+            tout: numbers(4)?,
+            hostname: ids(5)?,
+            eoi: numbers(6)?,
+            ess: numbers(7)?,
+        })
+    }
+
+    fn plain(&self, row: usize) -> Option<PlainCall<'a>> {
+        let number = |column: &[i64]| column.get(row).copied();
+        let string = |column: &[u32]| {
+            let id = usize::try_from(*column.get(row)?).ok()?;
+            self.strings.get(id).copied()
+        };
+        Some(PlainCall {
+            operation_signature: string(self.operation_signature)?,
+            session_id: string(self.session_id)?,
+            trace_id: number(self.trace_id)?,
+            tin: number(self.tin)?,
+            tout: number(self.tout)?,
+            hostname: string(self.hostname)?,
+            eoi: i32::try_from(number(self.eoi)?).ok()?,
+            ess: i32::try_from(number(self.ess)?).ok()?,
+        })
+    }
 }

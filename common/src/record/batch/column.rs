@@ -145,6 +145,30 @@ impl Column {
         self.len() == 0
     }
 
+    /// The values, row by row, of a column of `i8` to `i64`.
+    pub fn signed(&self) -> Option<&[i64]> {
+        match self {
+            Self::Signed(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// The values, row by row, of a column of `u8` to `u64`.
+    pub fn unsigned(&self) -> Option<&[u64]> {
+        match self {
+            Self::Unsigned(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// The positions in the batch's [`StringTable`], row by row, of a column of strings.
+    pub fn string_ids(&self) -> Option<&[u32]> {
+        match self {
+            Self::String(ids) => Some(ids),
+            _ => None,
+        }
+    }
+
     /// Removes every value, keeping the memory.
     pub(super) fn clear(&mut self) {
         self.truncate(0);

@@ -41,7 +41,7 @@ impl<R: Record> Iterator for TypedRecords<'_, R> {
             let (table, record) = self.records.next_row()?;
             match self.projections.get(table)? {
                 None => {}
-                Some(Ok(projection)) => return Some(projection.read(record.fields())),
+                Some(Ok(projection)) => return Some(projection.read_matched(record.fields())),
                 Some(Err(error)) => return Some(Err(error.clone())),
             }
         }
