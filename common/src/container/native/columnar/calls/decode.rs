@@ -197,7 +197,7 @@ impl Follower<'_> {
             if found.is_none_or(Place::is_free) {
                 before = self.begin(number, *end)?;
             }
-            let place = self.places.get_mut(number).ok_or(to_u64(number))?;
+            let place = self.places.get_mut(number).ok_or_else(|| to_u64(number))?;
             let row = place.follow(Told {
                 step: *depth,
                 order: *order,
@@ -220,8 +220,8 @@ impl Follower<'_> {
         if first {
             self.places.push(Place::new(end));
         }
-        let place = self.places.get_mut(number).ok_or(to_u64(number))?;
-        let trace = self.new_traces.next().ok_or(to_u64(number))?;
+        let place = self.places.get_mut(number).ok_or_else(|| to_u64(number))?;
+        let trace = self.new_traces.next().ok_or_else(|| to_u64(number))?;
         place.begin(*trace, self.new_sessions.next().copied().unwrap_or(0));
         Ok(first)
     }
