@@ -14,7 +14,10 @@
 //! - [`regression`]: whether something grows.
 //! - [`child`], [`footprint`]: processes of one's own, what they hold and use.
 //! - [`machine`]: what a result depends on.
+//! - [`wire`]: what a process sends and receives.
 //! - [`overhead`]: what a probe costs the application.
+//! - [`sweep`]: what each chunk size costs.
+//! - [`plain_row`]: a record as a message of its own, as rivals send it.
 //! - [`report`], [`page`], [`output`], [`failure`]: tables, pages and JSON, printed and kept, or why
 //!   there are none.
 
@@ -27,10 +30,13 @@ pub mod machine;
 pub mod output;
 pub mod overhead;
 pub mod page;
+pub mod plain_row;
 mod random;
 pub mod recording;
 pub mod regression;
 pub mod report;
 pub mod schedule;
 pub mod statistics;
+pub mod sweep;
+pub mod wire;
 pub mod workload;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkDecoder;
 use baler_faults::RabbitMqNode;
 use baler_rig::checksum::Checksum;
+use baler_rig::plain_row;
 
 use super::args::{Args, kafka_bootstrap};
 use super::case::{Broker, Way};
 use super::clients::{Amqp, Kafka};
-use super::plain;
 use super::task::{Writing, Written};
 use super::writing::Calls;
 use crate::failure::Failure;
@@ -116,7 +116,7 @@ impl Running {
                         let decoded = decoder.decode(&payload);
                         found.add(&decoded.map_err(Failure::cannot("decode a chunk"))?.batch);
                     }
-                    _ => found.add(&plain::read(&payload)?),
+                    _ => found.add(&plain_row::read(&payload)?),
                 }
             }
             let calls = Calls::new(self.seed, records);

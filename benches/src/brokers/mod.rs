@@ -13,7 +13,6 @@ mod args;
 mod broker;
 mod case;
 mod clients;
-mod plain;
 mod row;
 mod run;
 mod task;

@@ -23,6 +23,7 @@ mod verify;
 use std::path::PathBuf;
 
 use baler_rig::overhead::OverheadArgs;
+use baler_rig::sweep::SweepArgs;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -73,6 +74,16 @@ end, `bg CPU` the time of all other threads, the collector's above all. The vari
 so that a queue fills as it never does in an application: `--experiment paced` makes 500,000 calls a \
 second. Measure on a machine that does nothing else.";
 
+/// What `baler sweep --help` ends with.
+const SWEEP: &str = "\
+A writer makes records at a constant rate and sends them to the medium in chunks of each size, a reader \
+takes them apart and checks them by number and hash; both are processes of their own, and so is the \
+embedded cluster. Beside them records go one a message with the same client library: `pipelined`, at its \
+best, and `awaiting` each. Runs are in a random order and kept as they end: the same command goes on \
+after an interruption. CPU time is that of the writing process, bytes are those of its connections as \
+the kernel counts them, latency is from when a record was due to when it is decoded; intervals are 95 % \
+of the means of runs. Measure on a machine that does nothing else.";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -101,6 +112,15 @@ pub(crate) enum Command {
     #[command(hide = true)]
     OverheadOrder {
         /// What to measure
+        order: String,
+    },
+    /// Measure what each chunk size costs on a medium, and tell which to set
+    #[command(after_long_help = SWEEP)]
+    Sweep(Box<SweepArgs>),
+    /// A process of `sweep`
+    #[command(hide = true)]
+    SweepOrder {
+        /// What to do
         order: String,
     },
     /// Check a configuration and its endpoints before anything is sent

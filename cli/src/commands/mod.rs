@@ -9,6 +9,7 @@ mod receive;
 mod relay;
 mod replay;
 mod send;
+mod sweep;
 mod tap;
 mod top;
 mod validate;
@@ -35,6 +36,8 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
         Command::OverheadOrder { order } => overhead::obey(&order),
+        Command::Sweep(args) => sweep::run(&args, quiet, shutdown),
+        Command::SweepOrder { order } => sweep::obey(&order),
         Command::Tap(args) => tap::run(&args, quiet, shutdown),
         Command::Validate(args) => validate::run(&args, cli.global.config.as_deref(), shutdown),
         Command::Top(args) => top::run(&args, shutdown),

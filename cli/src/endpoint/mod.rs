@@ -1,6 +1,7 @@
 //! URIs to the ends of connectors, and to logs: the only place that names every medium.
 
 mod medium;
+mod plain;
 mod reader;
 mod readers;
 mod source;
@@ -10,6 +11,7 @@ mod writer;
 use std::fmt;
 
 use baler_common::transport::uri::Uri;
+pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader};
 pub(crate) use readers::{OpenReaders, open_readers};
 pub(crate) use source::{RecordSource, check_source, open_source};

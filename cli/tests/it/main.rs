@@ -23,6 +23,7 @@ mod sigterm;
 mod spool;
 mod support;
 mod survival;
+mod sweep;
 mod tap;
 mod validate;
 mod verify;

@@ -4,11 +4,13 @@ mod config;
 mod connect;
 mod error;
 mod headers;
+mod plain;
 mod reader;
 mod topology;
 mod writer;
 
 pub use config::{AmqpConfig, QueueType};
+pub use plain::PlainPublisher;
 pub use reader::{AmqpReader, AmqpReaderCounts};
 pub use writer::{AmqpWriter, AmqpWriterCounts};
 

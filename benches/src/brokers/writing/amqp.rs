@@ -5,13 +5,13 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
+use baler_rig::plain_row::Rows;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::ShortString;
 use lapin::{BasicProperties, Channel, Confirmation};
 
 use super::super::case::Way;
 use super::super::clients::Amqp;
-use super::super::plain::Rows;
 use super::super::task::Writing;
 use super::{Calls, Confirmed, Writes};
 use crate::failure::Failure;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use baler_rig::plain_row::Rows;
 use rdkafka::client::ClientContext;
 use rdkafka::config::{ClientConfig, FromClientConfigAndContext as _};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -12,7 +13,6 @@ use rdkafka::producer::{
 };
 
 use super::super::case::Way;
-use super::super::plain::Rows;
 use super::super::task::Writing;
 use super::{Calls, Confirmed, Writes};
 use crate::failure::Failure;

@@ -1,9 +1,9 @@
 //! The rival's message: one record as a row of plain bytes, and back.
 
 use baler_common::record::{BatchBuilder, Record, RecordBatch};
-use baler_rig::workload::{Call, HOSTNAME, Workload};
 
 use crate::failure::Failure;
+use crate::workload::{Call, HOSTNAME, Workload};
 
 /// The first byte: which type of record. A topic seldom has one alone.
 const TYPE: u8 = 1;
@@ -32,17 +32,18 @@ struct Execution {
 /// It is what a sparing hand would write: no field names, no padding, no checksum; about 175 bytes
 /// a record of the rig's workload, of which the strings are 150.
 #[derive(Debug)]
-pub(super) struct Rows<'a> {
+pub struct Rows<'a> {
     workload: &'a Workload,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(workload: &'a Workload) -> Self {
+    /// For the calls of this workload.
+    pub fn new(workload: &'a Workload) -> Self {
         Self { workload }
     }
 
     /// Writes the row of a call over what is in `row`.
-    pub(super) fn write(&self, call: &Call, row: &mut Vec<u8>) {
+    pub fn write(&self, call: &Call, row: &mut Vec<u8>) {
         let text = |strings: &'a [String], index: usize| strings.get(index).map_or("", |text| text);
         row.clear();
         row.push(TYPE);
@@ -68,13 +69,30 @@ impl<'a> Rows<'a> {
 /// # Errors
 ///
 /// The bytes are no row.
-pub(super) fn read(row: &[u8]) -> Result<RecordBatch, Failure> {
-    let record = record(row).ok_or_else(|| Failure::new("a message is no row"))?;
+pub fn read(row: &[u8]) -> Result<RecordBatch, Failure> {
     let mut builder = BatchBuilder::new();
-    builder
-        .push(&record)
-        .map_err(Failure::cannot("make a batch"))?;
+    read_into(row, &mut builder)?;
     Ok(builder.take())
+}
+
+/// Adds the record of a row to a batch.
+///
+/// # Errors
+///
+/// The bytes are no row.
+pub fn read_into(row: &[u8], builder: &mut BatchBuilder) -> Result<(), Failure> {
+    let record = record(row).ok_or_else(|| Failure::new("a message is no row"))?;
+    let pushed = builder.push(&record);
+    pushed.map(drop).map_err(Failure::cannot("make a batch"))
+}
+
+/// When the call of a row ended, in nanoseconds since the Unix epoch; nothing if the bytes are no row.
+pub fn end_of(row: &[u8]) -> Option<i64> {
+    // Behind type, trace and begin.
+    row.get(17..)?
+        .first_chunk()
+        .copied()
+        .map(i64::from_le_bytes)
 }
 
 fn record(row: &[u8]) -> Option<Execution> {
@@ -113,9 +131,8 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
-    use baler_rig::checksum::Checksum;
-
     use super::*;
+    use crate::checksum::Checksum;
 
     #[test]
     fn rows_say_what_the_calls_say() {
@@ -126,6 +143,7 @@ mod tests {
         let mut bytes = 0;
         for call in &calls {
             rows.write(call, &mut row);
+            assert_eq!(end_of(&row), Some(call.tout));
             bytes += row.len();
             found.add(&read(&row).unwrap());
         }

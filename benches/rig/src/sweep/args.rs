@@ -1,0 +1,342 @@
+//! What to measure, as it is typed.
+
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baler_common::container::Compression;
+use baler_common::transport::uri::{parse_bytes, parse_duration};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::case::{Case, Way};
+use super::recommend::Bounds;
+
+/// The default of the collector.
+const WAIT_TIME: Duration = Duration::from_millis(500);
+
+/// Flags of a sweep.
+#[derive(Debug, Clone, Args)]
+pub struct SweepArgs {
+    /// The medium: kafka:, kafka+mock: (a cluster in a process of its own), amqp: or tcp:
+    #[arg(long, value_name = "URI", default_value = "kafka+mock:baler-sweep")]
+    pub to: String,
+
+    /// Where the readers read, if that is another URI (a queue behind an exchange, say)
+    #[arg(long, value_name = "URI")]
+    pub from: Option<String>,
+
+    /// Records a chunk
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "1,16,32,128,1024"
+    )]
+    pub chunk_sizes: Vec<NonZeroU32>,
+
+    /// Records a second: 10000, 10k, or max for as many as are taken
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000", value_parser = rate)]
+    pub rate: Vec<Rate>,
+
+    /// How chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none", value_parser = compression)]
+    pub compression: Vec<Compression>,
+
+    /// A chunk closes when its oldest record has waited so long [default: 500ms, with --max-latency
+    /// half of that if it is less]
+    #[arg(long, value_name = "TIME,…", value_delimiter = ',', value_parser = duration)]
+    pub wait_time: Vec<Duration>,
+
+    /// How many processes share what arrives
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub consumers: Vec<u16>,
+
+    /// How long each run is measured
+    #[arg(long, value_name = "N", default_value = "8")]
+    pub seconds: NonZeroU32,
+
+    /// How long the load runs before that
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
+    pub warm_up: Duration,
+
+    /// How often each case is measured, each time with a process of its own
+    #[arg(long, value_name = "R", default_value = "7")]
+    pub repetitions: NonZeroUsize,
+
+    /// In which order to measure, and which records
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Measure no messages of one record with the client library alone
+    #[arg(long)]
+    pub no_baseline: bool,
+
+    /// The broker's process, if it runs on this machine: its CPU time is measured, too
+    #[arg(long, value_name = "PID")]
+    pub broker_pid: Option<NonZeroU32>,
+
+    /// Tell the cheapest size and wait time, by a model of what was measured
+    #[arg(long)]
+    pub recommend: bool,
+
+    /// What is recommended delivers 99 % of the records within so long
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub max_latency: Option<Duration>,
+
+    /// What is recommended has so many bytes a second on the wire at most
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_bytes_per_second: Option<u64>,
+
+    /// How to print the cells
+    #[arg(long, value_enum, default_value_t = SweepFormat::Table)]
+    pub format: SweepFormat,
+
+    /// Where runs are kept as they end, and table, JSON, CSV and report in the end
+    #[arg(long, value_name = "FOLDER", default_value = "baler-sweep")]
+    pub results: PathBuf,
+}
+
+/// How to print cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SweepFormat {
+    /// A line a cell, for spreadsheets
+    Csv,
+    /// One object with machine, command, recommendation and cells
+    Json,
+    /// For people, within 100 columns
+    Table,
+}
+
+/// Records a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// As many as are taken.
+    Max,
+    /// So many.
+    Of(f64),
+}
+
+impl Rate {
+    const fn number(self) -> Option<f64> {
+        match self {
+            Self::Max => None,
+            Self::Of(rate) => Some(rate),
+        }
+    }
+}
+
+/// What is measured, and how; two sweeps with the same one are the same sweep.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Plan {
+    pub(super) to: String,
+    pub(super) from: Option<String>,
+    pub(super) cases: Vec<Case>,
+    pub(super) repetitions: usize,
+    pub(super) seconds: u32,
+    pub(super) warm_up_seconds: f64,
+    pub(super) seed: u64,
+    pub(super) broker_pid: Option<u32>,
+}
+
+impl SweepArgs {
+    pub(super) fn plan(&self) -> Plan {
+        Plan {
+            to: self.to.clone(),
+            from: self.from.clone(),
+            cases: self.cases(),
+            repetitions: self.repetitions.get(),
+            seconds: self.seconds.get(),
+            warm_up_seconds: self.warm_up.as_secs_f64(),
+            seed: self.seed,
+            broker_pid: self.broker_pid.map(NonZeroU32::get),
+        }
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        Bounds {
+            max_latency_ms: self.max_latency.map(|time| time.as_secs_f64() * 1e3),
+            max_bytes_per_second: self.max_bytes_per_second,
+        }
+    }
+
+    /// The collector looks several times within the wait time, and so does what arrives: half of the
+    /// latency that is allowed is left for the rest of the way.
+    fn wait_times(&self) -> Vec<Duration> {
+        if !self.wait_time.is_empty() {
+            return unique(&self.wait_time);
+        }
+        let half = self.max_latency.map(|latency| latency / 2);
+        vec![half.map_or(WAIT_TIME, |half| half.min(WAIT_TIME))]
+    }
+
+    /// Every setting, in the order of the table: the rivals first, as in the paper.
+    fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        let consumers = unique(&self.consumers);
+        for rate in unique(&self.rate) {
+            let plain = |way, consumers| Case {
+                way,
+                chunk_records: None,
+                rate: rate.number(),
+                compression: None,
+                wait_time_ms: None,
+                consumers,
+            };
+            let fewest = consumers.first().copied().unwrap_or(1);
+            if rate != Rate::Max {
+                cases.push(plain(Way::Pacing, fewest));
+            }
+            for consumers in &consumers {
+                if !self.no_baseline {
+                    cases.push(plain(Way::Pipelined, *consumers));
+                    cases.push(plain(Way::Awaiting, *consumers));
+                }
+                for compression in unique(&self.compression) {
+                    for wait_time in self.wait_times() {
+                        let sizes = unique(&self.chunk_sizes).into_iter();
+                        cases.extend(sizes.map(|records| Case {
+                            chunk_records: Some(records.get()),
+                            compression: Some(compression.to_string()),
+                            wait_time_ms: Some(wait_time.as_secs_f64() * 1e3),
+                            ..plain(Way::Baler, *consumers)
+                        }));
+                    }
+                }
+            }
+        }
+        cases
+    }
+}
+
+/// The first of each, in order.
+fn unique<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
+    let mut found: Vec<T> = Vec::new();
+    for value in values {
+        if !found.contains(value) {
+            found.push(*value);
+        }
+    }
+    found
+}
+
+/// The most partitions that a topic of the embedded cluster needs.
+pub(super) fn partitions(cases: &[Case]) -> u16 {
+    let most = cases.iter().map(|case| case.consumers).max();
+    most.and_then(NonZeroU16::new).map_or(1, NonZeroU16::get)
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    if text == "max" {
+        return Ok(Rate::Max);
+    }
+    let (number, factor) = match text.strip_suffix(['k', 'M']) {
+        Some(number) if text.ends_with('k') => (number, 1e3),
+        Some(number) => (number, 1e6),
+        None => (text, 1.0),
+    };
+    let rate = number.parse::<f64>().ok().map(|rate| rate * factor);
+    rate.filter(|rate| rate.is_finite() && *rate >= 1.0)
+        .map(Rate::Of)
+        .ok_or_else(|| {
+            format!("`{text}` is no rate; write records a second: 500, 20k, 1.5M or max")
+        })
+}
+
+fn compression(text: &str) -> Result<Compression, String> {
+    text.parse::<Compression>()
+        .map_err(|error| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("`{text}` is no duration; write 250us, 500ms, 2s, 1.5m or 1h"))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_bytes(text).ok_or_else(|| format!("`{text}` is no size; write 65536, 64KiB or 1MB"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: SweepArgs,
+    }
+
+    fn parse(words: &[&str]) -> SweepArgs {
+        let words = ["sweep"].iter().chain(words);
+        Command::try_parse_from(words).unwrap().args
+    }
+
+    #[test]
+    fn the_defaults_are_the_papers_and_end_within_a_quarter_of_an_hour() {
+        Command::command().debug_assert();
+        let plan = parse(&[]).plan();
+        let labels: Vec<_> = plan.cases.iter().map(Case::label).collect();
+        assert_eq!(
+            labels,
+            [
+                "pacing",
+                "pipelined",
+                "awaiting",
+                "1",
+                "16",
+                "32",
+                "128",
+                "1024"
+            ]
+        );
+        // A second and a half to start, drain and end each run.
+        let run = plan.warm_up_seconds + f64::from(plan.seconds) + 1.5;
+        let runs = f64::from(u32::try_from(plan.cases.len() * plan.repetitions).unwrap());
+        assert!(runs * run < 14.0 * 60.0, "{}", runs * run);
+    }
+
+    #[test]
+    fn every_combination_is_a_case_and_each_once() {
+        let cases = parse(&[
+            "--chunk-sizes=8,8,64",
+            "--rate=1k,max",
+            "--compression=none,zstd",
+            "--wait-time=100ms",
+            "--consumers=1,2",
+        ])
+        .plan()
+        .cases;
+        let baler = cases.iter().filter(|case| case.way == Way::Baler).count();
+        assert_eq!(baler, 2 * 2 * 2 * 2);
+        let of = |way| cases.iter().filter(|case| case.way == way).count();
+        assert_eq!((of(Way::Pipelined), of(Way::Awaiting)), (4, 4));
+        // What the load costs does not depend on the medium.
+        assert_eq!(of(Way::Pacing), 1);
+        assert_eq!(partitions(&cases), 2);
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        for wrong in [
+            "--rate=0",
+            "--chunk-sizes=0",
+            "--compression=gzip",
+            "--wait-time=0s",
+            "--consumers=0",
+        ] {
+            assert!(
+                Command::try_parse_from(["sweep", wrong]).is_err(),
+                "{wrong}"
+            );
+        }
+        let bounded = parse(&["--max-latency=100ms"]).plan().cases;
+        let wait = bounded.iter().find_map(|case| case.wait_time_ms);
+        assert_eq!(wait, Some(50.0));
+        assert_eq!(rate("2.5k"), Ok(Rate::Of(2_500.0)));
+        assert_eq!(rate("max"), Ok(Rate::Max));
+    }
+}

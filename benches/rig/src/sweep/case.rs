@@ -1,0 +1,67 @@
+//! What is measured: one case a row.
+
+use serde::{Deserialize, Serialize};
+
+/// How records get to the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Through Baler's controller, in chunks.
+    Baler,
+    /// One message a record with the client library at its best: many are unconfirmed at a time,
+    /// and its own batching is on.
+    Pipelined,
+    /// One message a record, each awaited before the next: what one writes first.
+    Awaiting,
+    /// Records are made in time and thrown away: what the load itself costs.
+    Pacing,
+}
+
+impl Way {
+    /// Its name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baler => "baler",
+            Self::Pipelined => "pipelined",
+            Self::Awaiting => "awaiting",
+            Self::Pacing => "pacing",
+        }
+    }
+
+    /// Whether it sends records as rows of plain bytes.
+    pub const fn is_plain(self) -> bool {
+        matches!(self, Self::Pipelined | Self::Awaiting)
+    }
+}
+
+/// What is measured for one row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// How records get to the broker.
+    pub way: Way,
+    /// A chunk closes at so many records; nothing where there are no chunks.
+    pub chunk_records: Option<u32>,
+    /// Records a second; nothing: as fast as they are taken.
+    pub rate: Option<f64>,
+    /// How chunks are compressed; nothing where there are none.
+    pub compression: Option<String>,
+    /// A chunk closes when its oldest record has waited so long; nothing where there are none.
+    pub wait_time_ms: Option<f64>,
+    /// How many processes read.
+    pub consumers: u16,
+}
+
+impl Case {
+    /// The name of a row: the number of records a chunk, or the way.
+    pub fn label(&self) -> String {
+        match self.chunk_records {
+            Some(records) => records.to_string(),
+            None => self.way.name().to_owned(),
+        }
+    }
+
+    /// Whether both are measured under the same load, so that only the way differs.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        (self.rate, self.consumers) == (other.rate, other.consumers)
+    }
+}

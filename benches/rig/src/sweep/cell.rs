@@ -1,0 +1,327 @@
+//! What is known of a case after its runs.
+
+use serde::Serialize;
+
+use super::case::{Case, Way};
+use super::sample::{ClosedBy, Sample, SecondSample};
+use crate::statistics::{Estimate, to_f64};
+
+/// A mean with its 95 % confidence interval.
+///
+/// Of the means of runs, each with processes of its own. Where there is only one run it is of its
+/// seconds, as in the paper, which is narrower than what another run would tell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// The mean.
+    pub mean: f64,
+    /// Where the interval begins.
+    pub low: f64,
+    /// Where it ends.
+    pub high: f64,
+}
+
+impl Interval {
+    fn of(values: &[f64]) -> Option<Self> {
+        let Estimate { mean, margin } = Estimate::of(values)?;
+        let margin = margin.unwrap_or(0.0);
+        Some(Self {
+            mean,
+            low: mean - margin,
+            high: mean + margin,
+        })
+    }
+
+    /// Half its width, as a share of the mean.
+    pub fn relative_half_width(&self) -> f64 {
+        match self.mean {
+            0.0 => 0.0,
+            mean => (self.high - self.low) / 2.0 / mean.abs(),
+        }
+    }
+}
+
+/// What is known of a case. The names are those in JSON; rates are for a second.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// What was measured.
+    #[serde(flatten)]
+    pub case: Case,
+    /// How many runs there are.
+    pub repetitions: usize,
+    /// For how many seconds each was measured.
+    pub seconds: f64,
+    /// Seconds of CPU time of the writing process.
+    pub writer_cpu_seconds_per_second: Option<Interval>,
+    /// What of it was spent in user mode.
+    pub writer_user_cpu_seconds_per_second: Option<Interval>,
+    /// What of it was spent in the kernel.
+    pub writer_system_cpu_seconds_per_second: Option<Interval>,
+    /// What of it was spent by the thread that emits: making records in time, and handing them over.
+    pub emitting_cpu_seconds_per_second: Option<Interval>,
+    /// Of all reading processes.
+    pub reader_cpu_seconds_per_second: Option<Interval>,
+    /// Of the broker, where its process is known.
+    pub broker_cpu_seconds_per_second: Option<Interval>,
+    /// Bytes of TCP payload of the writing process, both ways.
+    pub wire_bytes_per_second: Option<Interval>,
+    /// Those that it sent.
+    pub wire_sent_bytes_per_second: Option<Interval>,
+    /// Those that it received.
+    pub wire_received_bytes_per_second: Option<Interval>,
+    /// TCP segments, both ways.
+    pub wire_segments_per_second: Option<Interval>,
+    /// Messages that the broker confirmed.
+    pub messages_per_second: Option<Interval>,
+    /// From the time at which a record was due to its being decoded: half of them, ...
+    pub latency_ms_p50: Option<Interval>,
+    /// ... 99 % ...
+    pub latency_ms_p99: Option<Interval>,
+    /// ... and 99.9 % of them took no longer; nothing where there is no rate.
+    pub latency_ms_p999: Option<Interval>,
+    /// Records that were emitted and had not arrived, between two seconds.
+    pub lag_records: Option<Interval>,
+    /// The writing process's resident memory, the most of each run.
+    pub writer_memory_bytes: Option<Interval>,
+    /// Why chunks were closed, in all runs.
+    pub closed_by: ClosedBy,
+    /// Records that were due; nothing: as many as are taken.
+    pub offered_rate: Option<f64>,
+    /// Records that were confirmed.
+    pub achieved_rate: Option<f64>,
+    /// Whether fewer were confirmed than were due.
+    pub saturated: bool,
+    /// Records that did not arrive, or arrived altered, in all runs; by number and by hash.
+    pub lost: u64,
+    /// Writer CPU by that of the pipelined way under the same load.
+    pub writer_cpu_by_pipelined: Option<f64>,
+    /// Writer CPU by that of the awaiting way under the same load.
+    pub writer_cpu_by_awaiting: Option<f64>,
+    /// Bytes on the wire by those of the pipelined way under the same load.
+    pub wire_bytes_by_pipelined: Option<f64>,
+    /// What was wrong, if something was.
+    pub failure: Option<String>,
+}
+
+/// Fewer than so much of what was due is too few.
+const ACHIEVED: f64 = 0.99;
+
+impl Cell {
+    pub(super) fn new(case: &Case, samples: &[Sample], failure: Option<String>) -> Self {
+        let mean = |of: &dyn Fn(&SecondSample) -> f64| match samples {
+            [only] => {
+                let seconds: Vec<f64> = only.seconds.iter().map(of).collect();
+                Interval::of(&seconds)
+            }
+            many => {
+                let means: Vec<f64> = many.iter().map(|sample| sample.mean(of)).collect();
+                Interval::of(&means)
+            }
+        };
+        let split = |system: bool| {
+            let times = samples.iter().map(|sample| {
+                let share = if system {
+                    1.0 - sample.user_share
+                } else {
+                    sample.user_share
+                };
+                share * sample.mean(|second| second.writer_cpu)
+            });
+            Interval::of(&times.collect::<Vec<_>>())
+        };
+        let wire = |of: fn(&SecondSample) -> u64| {
+            mean(&|second: &SecondSample| to_f64(of(second)) / second.seconds.max(1e-9))
+        };
+        let run = |of: &dyn Fn(&Sample) -> f64| {
+            let values: Vec<f64> = samples.iter().map(of).collect();
+            Interval::of(&values)
+        };
+        let latency =
+            |of: &dyn Fn(&Sample) -> f64| case.rate.and_then(|_| run(of)).filter(|_| !pacing(case));
+        let is_measured = |interval: Option<Interval>| interval.filter(|_| !pacing(case));
+        let achieved = mean(&|second| second.confirmed).map(|rate| rate.mean);
+        let has_broker = samples
+            .iter()
+            .flat_map(|sample| &sample.seconds)
+            .all(|second| second.broker_cpu.is_some());
+        let mut cell = Self {
+            case: case.clone(),
+            repetitions: samples.len(),
+            seconds: run(&Sample::duration).map_or(0.0, |time| time.mean),
+            writer_cpu_seconds_per_second: mean(&|second| second.writer_cpu),
+            writer_user_cpu_seconds_per_second: split(false),
+            writer_system_cpu_seconds_per_second: split(true),
+            emitting_cpu_seconds_per_second: mean(&|second| second.emitting_cpu),
+            reader_cpu_seconds_per_second: is_measured(mean(&|second| second.reader_cpu)),
+            broker_cpu_seconds_per_second: mean(&|second| second.broker_cpu.unwrap_or(0.0))
+                .filter(|_| has_broker),
+            wire_bytes_per_second: wire(|second| {
+                let wire = second.wire;
+                wire.sent_bytes.saturating_add(wire.received_bytes)
+            }),
+            wire_sent_bytes_per_second: wire(|second| second.wire.sent_bytes),
+            wire_received_bytes_per_second: wire(|second| second.wire.received_bytes),
+            wire_segments_per_second: wire(|second| {
+                let wire = second.wire;
+                wire.sent_segments.saturating_add(wire.received_segments)
+            }),
+            messages_per_second: mean(&|second| second.messages),
+            latency_ms_p50: latency(&|sample| sample.latency.p50_ms),
+            latency_ms_p99: latency(&|sample| sample.latency.p99_ms),
+            latency_ms_p999: latency(&|sample| sample.latency.p999_ms),
+            lag_records: is_measured(mean(&|second| second.lag_records)),
+            writer_memory_bytes: run(&Sample::largest_footprint),
+            closed_by: samples
+                .iter()
+                .fold(ClosedBy::default(), |sum, one| sum.plus(one.closed_by)),
+            offered_rate: case.rate,
+            achieved_rate: achieved,
+            saturated: false,
+            lost: samples.iter().map(Sample::lost).sum(),
+            writer_cpu_by_pipelined: None,
+            writer_cpu_by_awaiting: None,
+            wire_bytes_by_pipelined: None,
+            failure,
+        };
+        cell.saturated = cell.is_saturated();
+        cell
+    }
+
+    /// A chunk is confirmed as a whole: what is under way at either end is not missing.
+    fn is_saturated(&self) -> bool {
+        let (Some(offered), Some(achieved)) = (self.offered_rate, self.achieved_rate) else {
+            return false;
+        };
+        let chunk = self.case.chunk_records.map_or(1.0, f64::from);
+        let wait = self
+            .case
+            .wait_time_ms
+            .map_or(f64::MAX, |ms| offered * ms / 1e3);
+        let under_way = chunk.min(wait) / self.seconds.max(1.0);
+        achieved < offered * ACHIEVED - under_way
+    }
+
+    /// The mean of writer CPU, if it was measured.
+    pub fn cpu(&self) -> Option<f64> {
+        self.writer_cpu_seconds_per_second.map(|cpu| cpu.mean)
+    }
+
+    /// The mean of bytes on the wire, if it was measured.
+    pub fn bytes(&self) -> Option<f64> {
+        self.wire_bytes_per_second.map(|bytes| bytes.mean)
+    }
+}
+
+fn pacing(case: &Case) -> bool {
+    case.way == Way::Pacing
+}
+
+/// Compares every cell with the rivals under the same load, where these kept up.
+pub(super) fn compare(cells: &mut [Cell]) {
+    let before = cells.to_vec();
+    for cell in cells {
+        let beside = |way: Way| {
+            let mut all = before.iter();
+            all.find(|other| {
+                other.case.way == way && other.case.is_beside(&cell.case) && !other.saturated
+            })
+        };
+        let ratio = |ours: Option<f64>, theirs: Option<f64>| {
+            let theirs = theirs.filter(|theirs| *theirs > 0.0)?;
+            Some(ours? / theirs)
+        };
+        let (pipelined, awaiting) = (beside(Way::Pipelined), beside(Way::Awaiting));
+        cell.writer_cpu_by_pipelined = ratio(cell.cpu(), pipelined.and_then(Cell::cpu));
+        cell.writer_cpu_by_awaiting = ratio(cell.cpu(), awaiting.and_then(Cell::cpu));
+        cell.wire_bytes_by_pipelined = ratio(cell.bytes(), pipelined.and_then(Cell::bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading::Latency;
+    use super::*;
+    use crate::wire::Wire;
+
+    pub(super) fn sample(cpu: f64, confirmed: f64) -> Sample {
+        let second = SecondSample {
+            seconds: 1.0,
+            writer_cpu: cpu,
+            confirmed,
+            messages: confirmed / 10.0,
+            wire: Wire {
+                sent_bytes: 1_000,
+                received_bytes: 100,
+                ..Wire::default()
+            },
+            ..SecondSample::default()
+        };
+        Sample {
+            seconds: vec![second; 2],
+            user_share: 0.75,
+            latency: Latency {
+                p50_ms: 1.0,
+                p99_ms: 2.0,
+                ..Latency::default()
+            },
+            emitted: 100,
+            arrived: 100,
+            unaltered: true,
+            ..Sample::default()
+        }
+    }
+
+    fn case(way: Way, chunk_records: Option<u32>) -> Case {
+        Case {
+            way,
+            chunk_records,
+            rate: Some(1_000.0),
+            compression: None,
+            wait_time_ms: Some(500.0),
+            consumers: 1,
+        }
+    }
+
+    #[test]
+    fn a_cell_says_what_its_runs_say() {
+        let samples = [sample(0.1, 1_000.0), sample(0.3, 1_000.0)];
+        let cell = Cell::new(&case(Way::Baler, Some(10)), &samples, None);
+        let cpu = cell.writer_cpu_seconds_per_second.unwrap();
+        assert!((cpu.mean - 0.2).abs() < 1e-9 && cpu.low < 0.0 && cpu.high > 0.4);
+        let user = cell.writer_user_cpu_seconds_per_second.unwrap();
+        assert!((user.mean - 0.15).abs() < 1e-9);
+        assert_eq!(cell.bytes(), Some(1_100.0));
+        assert_eq!((cell.saturated, cell.lost), (false, 0));
+        assert_eq!(cell.broker_cpu_seconds_per_second, None);
+        assert_eq!(cell.latency_ms_p99.unwrap().mean, 2.0);
+    }
+
+    #[test]
+    fn what_is_confirmed_late_is_no_saturation_and_what_is_not_is() {
+        let cell = |confirmed, records| {
+            let samples = [sample(0.1, confirmed)];
+            Cell::new(&case(Way::Baler, Some(records)), &samples, None).saturated
+        };
+        assert!(!cell(995.0, 1));
+        assert!(cell(900.0, 1));
+        // Half a chunk of 256 records was under way.
+        assert!(!cell(900.0, 256));
+        assert!(cell(500.0, 256));
+    }
+
+    #[test]
+    fn cells_are_compared_with_rivals_that_kept_up() {
+        let cell = |way, cpu, confirmed| {
+            let records = (way == Way::Baler).then_some(10);
+            Cell::new(&case(way, records), &[sample(cpu, confirmed)], None)
+        };
+        let mut cells = [
+            cell(Way::Pipelined, 0.4, 1_000.0),
+            cell(Way::Awaiting, 0.8, 100.0),
+            cell(Way::Baler, 0.1, 1_000.0),
+        ];
+        compare(&mut cells);
+        assert_eq!(cells[2].writer_cpu_by_pipelined, Some(0.25));
+        assert_eq!(cells[2].wire_bytes_by_pipelined, Some(1.0));
+        assert_eq!(cells[2].writer_cpu_by_awaiting, None);
+    }
+}

@@ -1,0 +1,274 @@
+//! One run: a writing process, and what is seen of it from outside.
+
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use super::case::{Case, Way};
+use super::load::Load;
+use super::order::{Order, understand};
+use super::program::Program;
+use super::readers::Readers;
+use super::reading::{Found, Latency, Told};
+use super::sample::{Sample, SecondSample};
+use super::writing::{Said, Second, Started, Writing, per_second};
+use crate::child::Child;
+use crate::failure::Failure;
+use crate::footprint::{Footprint, busy_time_of, cpu_times_of};
+use crate::statistics::to_f64;
+use crate::wire::{Wire, WireCounter};
+
+/// How long a run may take beyond its load, and what was sent to arrive.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How often it is looked at what the processes say.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What a run needs.
+pub(super) struct Measuring<'a> {
+    pub(super) program: &'a dyn Program,
+    pub(super) writer_uri: String,
+    pub(super) broker_pid: Option<u32>,
+    pub(super) seed: u64,
+    pub(super) warm_up_seconds: f64,
+    pub(super) seconds: u32,
+}
+
+/// What is known at the beginning or end of a second.
+#[derive(Clone)]
+struct Mark {
+    second: Second,
+    wire: Wire,
+    reader_cpu: Duration,
+    broker_cpu: Option<Duration>,
+    lag_records: u64,
+    writer_bytes: u64,
+    writer_cpu: (Duration, Duration),
+}
+
+impl Measuring<'_> {
+    /// Runs a case once.
+    ///
+    /// # Errors
+    ///
+    /// A process fails or says nothing, or `go_on` says to stop.
+    pub(super) fn run(
+        &self,
+        case: &Case,
+        run: u32,
+        readers: &mut Readers,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Sample, Failure> {
+        readers.tell(Told::Begin {
+            run,
+            plain: case.way.is_plain(),
+        })?;
+        let order = Order::Write(Writing {
+            uri: self.writer_uri.clone(),
+            case: case.clone(),
+            run,
+            seed: self.seed,
+            warm_up_seconds: self.warm_up_seconds,
+            seconds: self.seconds,
+        });
+        let child = order.start(self.program)?;
+        let mut wire = WireCounter::of(child.pid()).map_err(Failure::cannot("count bytes"))?;
+        let load_seconds = self.warm_up_seconds + f64::from(self.seconds);
+        let by = Instant::now()
+            + PATIENCE
+            + Duration::try_from_secs_f64(load_seconds).unwrap_or_default();
+        let mut started: Option<Started> = None;
+        let mut marks = Vec::new();
+        let emitted = loop {
+            readers.listen()?;
+            if !go_on() {
+                return Err(Failure::new("stopped before everything was measured"));
+            }
+            let said = match child.line((Instant::now() + LOOK).min(by)) {
+                Err(error) if error.kind() == ErrorKind::TimedOut && Instant::now() < by => {
+                    continue;
+                }
+                line => understand(&line.map_err(Failure::cannot("hear of the writing process"))?)?,
+            };
+            match said {
+                Said::Started(told) => {
+                    readers.tell(Told::Window {
+                        from_ns: told.from_ns,
+                        to_ns: told.to_ns,
+                    })?;
+                    started = Some(told);
+                }
+                Said::Second(second) => {
+                    let mark = self.mark(second, &child, &mut wire, readers)?;
+                    marks.push(mark);
+                }
+                Said::Done { emitted } => break emitted,
+            }
+        };
+        let started = started.ok_or_else(|| Failure::new("the writing process did not start"))?;
+        let arriving = match case.way {
+            Way::Pacing => 0,
+            _ => emitted,
+        };
+        let found = arrived(readers, arriving, go_on)?;
+        // Whether it says good-bye in time is not of the run.
+        child
+            .end(Duration::from_secs(10))
+            .map_err(Failure::cannot("end the writing process"))?;
+        self.sample(case, run, &started, emitted, &marks, &found)
+    }
+
+    fn mark(
+        &self,
+        second: Second,
+        child: &Child,
+        wire: &mut WireCounter,
+        readers: &Readers,
+    ) -> Result<Mark, Failure> {
+        let looked = Failure::cannot("look at a process");
+        let pid = child.pid();
+        let reader_cpu = readers
+            .pids()
+            .into_iter()
+            .map(|pid| busy_time_of(pid).unwrap_or_default())
+            .sum();
+        let broker_cpu = self.broker_pid.map(busy_time_of).transpose();
+        Ok(Mark {
+            second,
+            wire: wire.look().map_err(&looked)?,
+            reader_cpu,
+            broker_cpu: broker_cpu.map_err(Failure::cannot("look at the broker's process"))?,
+            lag_records: second.emitted.saturating_sub(readers.records()),
+            writer_bytes: Footprint::of(pid).map_err(&looked)?.resident_bytes,
+            writer_cpu: cpu_times_of(pid).map_err(&looked)?,
+        })
+    }
+
+    fn sample(
+        &self,
+        case: &Case,
+        run: u32,
+        started: &Started,
+        emitted: u64,
+        marks: &[Mark],
+        found: &[Found],
+    ) -> Result<Sample, Failure> {
+        let (Some(first), Some(last)) = (marks.first(), marks.last()) else {
+            return Err(Failure::new("the writing process measured nothing"));
+        };
+        let seconds: Vec<_> = marks
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [before, after] => Some(between(before, after)),
+                _ => None,
+            })
+            .collect();
+        let user = last.writer_cpu.0.saturating_sub(first.writer_cpu.0);
+        let system = last.writer_cpu.1.saturating_sub(first.writer_cpu.1);
+        let both = (user + system).as_secs_f64();
+        let mut sample = Sample {
+            seconds,
+            user_share: if both > 0.0 {
+                user.as_secs_f64() / both
+            } else {
+                1.0
+            },
+            closed_by: last.second.closed_by.since(first.second.closed_by),
+            emitted,
+            ..Sample::default()
+        };
+        if case.way == Way::Pacing {
+            sample.arrived = emitted;
+            sample.unaltered = true;
+            return Ok(sample);
+        }
+        sample.arrived = found.iter().map(|one| one.records).sum();
+        sample.foreign = found.iter().map(|one| one.foreign).sum();
+        sample.latency = together(found);
+        let mut load = Load::new(self.seed, run, started.timing);
+        let expected = load.checksum(emitted)?;
+        let hash = found
+            .iter()
+            .fold(0, |sum: u64, one| sum.wrapping_add(one.hash));
+        sample.unaltered = (sample.arrived, hash) == (expected.records, expected.hash);
+        Ok(sample)
+    }
+}
+
+fn between(before: &Mark, after: &Mark) -> SecondSample {
+    let nanos = after.second.elapsed_ns - before.second.elapsed_ns;
+    let per = |of: fn(&Second) -> u64| {
+        per_second(of(&after.second).saturating_sub(of(&before.second)), nanos)
+    };
+    let seconds = to_f64(nanos) / 1e9;
+    let cpu = |after: Duration, before: Duration| {
+        after.saturating_sub(before).as_secs_f64() / seconds.max(1e-9)
+    };
+    let wire = after.wire.since(before.wire);
+    SecondSample {
+        seconds,
+        writer_cpu: per(|second| second.cpu_ns) / 1e9,
+        emitting_cpu: per(|second| second.emitting_cpu_ns) / 1e9,
+        reader_cpu: cpu(after.reader_cpu, before.reader_cpu),
+        broker_cpu: after
+            .broker_cpu
+            .zip(before.broker_cpu)
+            .map(|(after, before)| cpu(after, before)),
+        emitted: per(|second| second.emitted),
+        confirmed: per(|second| second.confirmed),
+        messages: per(|second| second.messages),
+        wire,
+        lag_records: to_f64(after.lag_records),
+        writer_bytes: after.writer_bytes,
+    }
+}
+
+/// Waits until so many records have arrived, or no more come; yields what did.
+fn arrived(
+    readers: &mut Readers,
+    records: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Found>, Failure> {
+    let mut by = Instant::now() + PATIENCE;
+    let mut before = 0;
+    loop {
+        readers.listen()?;
+        let now = readers.records();
+        if now >= records {
+            break;
+        }
+        if now > before {
+            before = now;
+            by = Instant::now() + PATIENCE;
+        }
+        if Instant::now() > by {
+            break;
+        }
+        if !go_on() {
+            return Err(Failure::new("stopped before everything was measured"));
+        }
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    readers.report()
+}
+
+/// The latencies of several readers: each counts by how many records it read.
+fn together(found: &[Found]) -> Latency {
+    let all = to_f64(found.iter().map(|one| one.timed).sum());
+    let mean = |of: fn(&Latency) -> f64| {
+        let sum: f64 = found
+            .iter()
+            .map(|one| of(&one.latency) * to_f64(one.timed))
+            .sum();
+        if all > 0.0 { sum / all } else { 0.0 }
+    };
+    Latency {
+        mean_ms: mean(|latency| latency.mean_ms),
+        p50_ms: mean(|latency| latency.p50_ms),
+        p99_ms: mean(|latency| latency.p99_ms),
+        p999_ms: mean(|latency| latency.p999_ms),
+        max_ms: found
+            .iter()
+            .map(|one| one.latency.max_ms)
+            .fold(0.0, f64::max),
+    }
+}

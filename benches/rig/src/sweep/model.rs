@@ -1,0 +1,524 @@
+//! What a size that was not measured would cost: a model fitted to those that were.
+//!
+//! ```text
+//! bytes/s   = payload(size, compression) x overhead a byte + messages/s x bytes a message
+//! CPU s/s   = load + messages/s x a + records/s x b + bytes/s x c
+//! p99       = base + time to fill a chunk x d + wait time x e
+//! messages/s = records/s / min(size, records that come within the wait time)
+//! ```
+//!
+//! How many bytes a chunk of any size has is not fitted but found out: the load is encoded. Every
+//! other factor is fitted by least squares of relative errors, and none is negative.
+
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
+use baler_common::record::BatchBuilder;
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use serde::Serialize;
+
+use super::case::{Case, Way};
+use super::cell::Cell;
+use super::load::{Load, Timing};
+use crate::failure::Failure;
+use crate::statistics::to_f64;
+
+/// A fitted model of one compression and number of consumers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostModel {
+    /// The compression that it is of.
+    pub compression: String,
+    /// Seconds of CPU time of the writing process a message.
+    pub cpu_seconds_per_message: f64,
+    /// A record, beyond what the load costs by itself.
+    pub cpu_seconds_per_record: f64,
+    /// A byte on the wire.
+    pub cpu_seconds_per_byte: f64,
+    /// Bytes on the wire a message, beside its payload.
+    pub wire_bytes_per_message: f64,
+    /// Bytes on the wire a byte of payload.
+    pub wire_bytes_per_payload_byte: f64,
+    /// The 99th percentile of the latency of chunks that need no time to fill.
+    pub latency_ms_p99_base: f64,
+    /// What it grows by for each millisecond that a chunk needs to fill.
+    pub latency_ms_p99_per_fill_ms: f64,
+    /// What it grows by for each millisecond of wait time, which also says how often the collector
+    /// looks; 0 where only one was measured.
+    pub latency_ms_p99_per_wait_ms: f64,
+    /// How far off it is at sizes that were left out when it was fitted.
+    pub held_out: Vec<HeldOut>,
+}
+
+/// A size that was left out, and what the model made of the others says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct HeldOut {
+    /// The size.
+    pub chunk_records: u32,
+    /// Whether smaller and larger ones were left.
+    pub between: bool,
+    /// Predicted by measured CPU, less 1.
+    pub cpu_error: f64,
+    /// Predicted by measured bytes, less 1.
+    pub bytes_error: f64,
+}
+
+/// What the model says of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Records a chunk.
+    pub chunk_records: u32,
+    /// How long the oldest record waits at most.
+    pub wait_time_ms: f64,
+    /// Seconds of CPU time of the writing process a second.
+    pub writer_cpu_seconds_per_second: f64,
+    /// Bytes on the wire a second.
+    pub wire_bytes_per_second: f64,
+    /// The 99th percentile of the latency.
+    pub latency_ms_p99: f64,
+}
+
+/// A cell as the fit needs it.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    chunk_records: u32,
+    rate: f64,
+    messages: f64,
+    fill_ms: f64,
+    wait_ms: f64,
+    payload: f64,
+    /// What the load costs by itself.
+    load_cpu: f64,
+    cpu: f64,
+    bytes: f64,
+    p99: f64,
+}
+
+/// Fewer sizes say nothing about others.
+const LEAST_SIZES: usize = 3;
+
+/// Bytes of payload a record, by size.
+pub(super) struct Payloads {
+    compression: Compression,
+    seed: u64,
+}
+
+impl Payloads {
+    pub(super) fn new(compression: &str, seed: u64) -> Result<Self, Failure> {
+        let compression = compression.parse::<Compression>();
+        Ok(Self {
+            compression: compression.map_err(Failure::cannot("compress"))?,
+            seed,
+        })
+    }
+
+    /// Of chunks of this size at this rate: encodes a part of the load.
+    pub(super) fn per_record(&self, records: u32, rate: f64) -> Result<f64, Failure> {
+        let timing = Timing {
+            first_ns: 1_700_000_000_000_000_000,
+            start_ns: 1_700_000_000_000_000_000,
+            interval_ns: 1e9 / rate,
+        };
+        let mut load = Load::new(self.seed, 0, timing);
+        let mut serializer =
+            NativeSerializer::new(self.compression).map_err(Failure::cannot("compress"))?;
+        let header = ChunkHeader::new(ChunkIdentity {
+            producer: ProducerId::new(1),
+            epoch: Epoch {
+                start_unix_ns: 1,
+                random: 1,
+            },
+            lane: 0,
+            sequence: 1,
+        });
+        // As many chunks as show the mean, of sizes small and large.
+        let records = u64::from(records.max(1));
+        let chunks = (4_096 / records).clamp(2, 256);
+        let (mut builder, mut bytes, mut position) = (BatchBuilder::new(), 0_usize, 1);
+        for _ in 0..chunks {
+            for _ in 0..records {
+                let pushed = builder.push(load.record(position));
+                pushed.map_err(Failure::cannot("make a batch"))?;
+                position += 1;
+            }
+            let mut chunk = Vec::new();
+            serializer
+                .serialize(&builder.take(), &header, &mut chunk)
+                .map_err(Failure::cannot("make a chunk"))?;
+            bytes += chunk.len();
+        }
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        Ok(to_f64(bytes) / to_f64(chunks * records))
+    }
+}
+
+/// How many records a chunk has, where it closes by number or by age.
+pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
+    f64::from(chunk_records).min((rate * wait_time_ms / 1e3).max(1.0))
+}
+
+impl CostModel {
+    /// The model of the cells of this compression; nothing where too few kept up.
+    ///
+    /// # Errors
+    ///
+    /// The load cannot be encoded.
+    pub(super) fn fit(
+        cells: &[Cell],
+        compression: &str,
+        seed: u64,
+    ) -> Result<Option<Self>, Failure> {
+        let payloads = Payloads::new(compression, seed)?;
+        let mut points = Vec::new();
+        for cell in cells {
+            if cell.case.way == Way::Baler && cell.case.compression.as_deref() == Some(compression)
+            {
+                points.extend(point(cell, cells, &payloads)?);
+            }
+        }
+        let mut sizes: Vec<u32> = points.iter().map(|point| point.chunk_records).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        if sizes.len() < LEAST_SIZES {
+            return Ok(None);
+        }
+        let mut model = Self::of(&points, compression);
+        for (index, size) in sizes.iter().enumerate() {
+            let (out, left): (Vec<Point>, Vec<Point>) = points
+                .iter()
+                .partition(|point| point.chunk_records == *size);
+            let others = Self::of(&left, compression);
+            for point in out {
+                model.held_out.push(HeldOut {
+                    chunk_records: *size,
+                    between: index > 0 && index + 1 < sizes.len(),
+                    cpu_error: others.cpu(&point, others.bytes(&point)) / point.cpu - 1.0,
+                    bytes_error: others.bytes(&point) / point.bytes - 1.0,
+                });
+            }
+        }
+        Ok(Some(model))
+    }
+
+    fn of(points: &[Point], compression: &str) -> Self {
+        let fit = |columns: &[&dyn Fn(&Point) -> f64], of: &dyn Fn(&Point) -> f64| {
+            let rows: Vec<(Vec<f64>, f64, f64)> = points
+                .iter()
+                .map(|point| {
+                    let row = columns.iter().map(|column| column(point)).collect();
+                    (row, of(point), of(point))
+                })
+                .collect();
+            non_negative_least_squares(&rows, columns.len())
+        };
+        let wire = fit(&[&|it| it.messages, &|it| it.payload], &|it| it.bytes);
+        let cpu_rows: Vec<(Vec<f64>, f64, f64)> = points
+            .iter()
+            .map(|it| {
+                // What counts is the error of the whole.
+                (
+                    vec![it.messages, it.rate, it.bytes],
+                    it.cpu - it.load_cpu,
+                    it.cpu,
+                )
+            })
+            .collect();
+        let cpu = non_negative_least_squares(&cpu_rows, 3);
+        let wait = points.first().map(|it| it.wait_ms);
+        let waits_differ = points.iter().any(|it| Some(it.wait_ms) != wait);
+        let base = |_: &Point| 1.0;
+        let fill = |it: &Point| it.fill_ms;
+        let wait = |it: &Point| it.wait_ms;
+        let latency = match waits_differ {
+            true => fit(&[&base, &fill, &wait], &|it| it.p99),
+            false => fit(&[&base, &fill], &|it| it.p99),
+        };
+        let at = |factors: &[f64], index: usize| factors.get(index).copied().unwrap_or(0.0);
+        Self {
+            compression: compression.to_owned(),
+            cpu_seconds_per_message: at(&cpu, 0),
+            cpu_seconds_per_record: at(&cpu, 1),
+            cpu_seconds_per_byte: at(&cpu, 2),
+            wire_bytes_per_message: at(&wire, 0),
+            wire_bytes_per_payload_byte: at(&wire, 1),
+            latency_ms_p99_base: at(&latency, 0),
+            latency_ms_p99_per_fill_ms: at(&latency, 1),
+            latency_ms_p99_per_wait_ms: at(&latency, 2),
+            held_out: Vec::new(),
+        }
+    }
+
+    fn bytes(&self, point: &Point) -> f64 {
+        point.messages * self.wire_bytes_per_message
+            + point.payload * self.wire_bytes_per_payload_byte
+    }
+
+    fn cpu(&self, point: &Point, bytes: f64) -> f64 {
+        point.load_cpu
+            + point.messages * self.cpu_seconds_per_message
+            + point.rate * self.cpu_seconds_per_record
+            + bytes * self.cpu_seconds_per_byte
+    }
+
+    /// What it says of a setting under a load that costs so much CPU by itself.
+    pub(super) fn predict(
+        &self,
+        (chunk_records, wait_time_ms): (u32, f64),
+        rate: f64,
+        payload_per_record: f64,
+        load_cpu: f64,
+    ) -> Prediction {
+        let records = records_of(chunk_records, wait_time_ms, rate);
+        let point = Point {
+            chunk_records,
+            rate,
+            messages: rate / records,
+            fill_ms: records / rate * 1e3,
+            wait_ms: wait_time_ms,
+            payload: payload_per_record * rate,
+            load_cpu,
+            cpu: 0.0,
+            bytes: 0.0,
+            p99: 0.0,
+        };
+        let bytes = self.bytes(&point);
+        Prediction {
+            chunk_records,
+            wait_time_ms,
+            writer_cpu_seconds_per_second: self.cpu(&point, bytes),
+            wire_bytes_per_second: bytes,
+            latency_ms_p99: self.latency_ms_p99_base
+                + self.latency_ms_p99_per_fill_ms * point.fill_ms
+                + self.latency_ms_p99_per_wait_ms * point.wait_ms,
+        }
+    }
+
+    /// The largest errors of CPU and of bytes at sizes between others; nothing if there is none.
+    pub fn worst_between(&self) -> Option<(f64, f64)> {
+        let between = self.held_out.iter().filter(|one| one.between);
+        between
+            .map(|one| (one.cpu_error.abs(), one.bytes_error.abs()))
+            .reduce(|worst, one| (worst.0.max(one.0), worst.1.max(one.1)))
+    }
+}
+
+/// What the load of a case costs by itself, as it was measured; nothing where it was not.
+pub(super) fn load_cpu(case: &Case, cells: &[Cell]) -> f64 {
+    let pacing = cells
+        .iter()
+        .find(|cell| cell.case.way == Way::Pacing && cell.case.rate == case.rate);
+    pacing.and_then(Cell::cpu).unwrap_or(0.0)
+}
+
+fn point(cell: &Cell, cells: &[Cell], payloads: &Payloads) -> Result<Option<Point>, Failure> {
+    let case = &cell.case;
+    let (Some(rate), Some(size), Some(wait)) = (case.rate, case.chunk_records, case.wait_time_ms)
+    else {
+        return Ok(None);
+    };
+    let latency = cell.latency_ms_p99.map(|latency| latency.mean);
+    let (Some(cpu), Some(bytes), Some(p99)) = (cell.cpu(), cell.bytes(), latency) else {
+        return Ok(None);
+    };
+    if cell.saturated || cpu <= 0.0 || bytes <= 0.0 {
+        return Ok(None);
+    }
+    let records = records_of(size, wait, rate);
+    Ok(Some(Point {
+        chunk_records: size,
+        rate,
+        messages: rate / records,
+        fill_ms: records / rate * 1e3,
+        wait_ms: wait,
+        payload: payloads.per_record(whole(records), rate)? * rate,
+        load_cpu: load_cpu(case, cells).min(cpu),
+        cpu,
+        bytes,
+        p99: p99.max(1e-3),
+    }))
+}
+
+pub(super) fn whole(records: f64) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 1 and at most a u32"
+    )]
+    let whole = records.round().max(1.0) as u32;
+    whole
+}
+
+/// The factors, none of them negative, with the least sum of squared errors; a row is its columns,
+/// what they should add up to, and what its error is relative to.
+///
+/// There are three columns at most, so that every set of them that could be zero is tried.
+fn non_negative_least_squares(rows: &[(Vec<f64>, f64, f64)], columns: usize) -> Vec<f64> {
+    let mut best = (f64::INFINITY, vec![0.0; columns]);
+    for set in 0_u32..(1 << columns) {
+        let used: Vec<usize> = (0..columns)
+            .filter(|column| set & (1 << column) != 0)
+            .collect();
+        let Some(solved) = least_squares(rows, &used) else {
+            continue;
+        };
+        if solved.iter().any(|factor| *factor < 0.0) {
+            continue;
+        }
+        let mut factors = vec![0.0; columns];
+        for (column, factor) in used.iter().zip(solved) {
+            if let Some(place) = factors.get_mut(*column) {
+                *place = factor;
+            }
+        }
+        let error: f64 = rows
+            .iter()
+            .map(|(row, value, scale)| {
+                let sum: f64 = row.iter().zip(&factors).map(|(x, factor)| x * factor).sum();
+                ((sum - value) / scale).powi(2)
+            })
+            .sum();
+        if error < best.0 {
+            best = (error, factors);
+        }
+    }
+    best.1
+}
+
+/// Solves the normal equations of these columns by elimination; nothing if they depend on each other.
+fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f64>> {
+    let size = used.len();
+    let column = |row: &[f64], index: usize| -> f64 {
+        let column = used.get(index).and_then(|column| row.get(*column));
+        column.copied().unwrap_or(0.0)
+    };
+    // Columns differ by many orders of magnitude: each is scaled to 1.
+    let scales: Vec<f64> = (0..size)
+        .map(|index| {
+            let squares = rows
+                .iter()
+                .map(|(row, _, scale)| (column(row, index) / scale).powi(2));
+            squares.sum::<f64>().sqrt()
+        })
+        .collect();
+    if scales
+        .iter()
+        .any(|scale| *scale <= 0.0 || !scale.is_finite())
+    {
+        return None;
+    }
+    let mut matrix = vec![vec![0.0; size + 1]; size];
+    for (row, value, scale) in rows {
+        let scaled: Vec<f64> = scales
+            .iter()
+            .enumerate()
+            .map(|(index, by)| column(row, index) / scale / by)
+            .collect();
+        for (line, x) in matrix.iter_mut().zip(&scaled) {
+            for (cell, y) in line.iter_mut().zip(scaled.iter().chain([&(value / scale)])) {
+                *cell += x * y;
+            }
+        }
+    }
+    for pivot in 0..size {
+        let line = matrix.get(pivot)?.clone();
+        let head = *line.get(pivot)?;
+        if head.abs() < 1e-9 {
+            return None;
+        }
+        for (index, other) in matrix.iter_mut().enumerate() {
+            if index == pivot {
+                continue;
+            }
+            let factor = *other.get(pivot)? / head;
+            for (cell, by) in other.iter_mut().zip(&line) {
+                *cell -= factor * by;
+            }
+        }
+    }
+    let mut factors = Vec::with_capacity(size);
+    for (index, (line, scale)) in matrix.iter().zip(&scales).enumerate() {
+        factors.push(line.last()? / line.get(index)? / scale);
+    }
+    Some(factors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(sizes: &[u32], cpu: impl Fn(f64, f64, f64) -> f64) -> Vec<Point> {
+        sizes
+            .iter()
+            .map(|size| {
+                let messages = 10_000.0 / f64::from(*size);
+                let payload = 10_000.0 * (20.0 + 200.0 / f64::from(*size).sqrt());
+                let bytes = payload + 60.0 * messages;
+                let fill_ms = f64::from(*size) / 10.0;
+                Point {
+                    chunk_records: *size,
+                    rate: 10_000.0,
+                    messages,
+                    fill_ms,
+                    wait_ms: 500.0,
+                    payload,
+                    load_cpu: 0.01,
+                    cpu: 0.01 + cpu(messages, 10_000.0, bytes),
+                    bytes,
+                    p99: 1.5 + 0.99 * fill_ms,
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn factors_of_a_linear_cost_are_found_and_sizes_between_are_predicted() {
+        let cost = |messages: f64, records: f64, bytes: f64| {
+            messages * 8e-6 + records * 2e-7 + bytes * 3e-9
+        };
+        let model = CostModel::of(&points(&[1, 16, 32, 128, 1_024], cost), "none");
+        assert!(
+            (model.cpu_seconds_per_message - 8e-6).abs() < 1e-9,
+            "{model:?}"
+        );
+        assert!((model.cpu_seconds_per_record - 2e-7).abs() < 1e-10);
+        assert!((model.cpu_seconds_per_byte - 3e-9).abs() < 1e-12);
+        assert!((model.wire_bytes_per_message - 60.0).abs() < 1e-6);
+        assert!((model.latency_ms_p99_base - 1.5).abs() < 1e-6);
+        for point in points(&[2, 64, 512], cost) {
+            let bytes = model.bytes(&point);
+            assert!((bytes / point.bytes - 1.0).abs() < 1e-6);
+            assert!((model.cpu(&point, bytes) / point.cpu - 1.0).abs() < 1e-6);
+            let said = model.predict(
+                (point.chunk_records, 500.0),
+                10_000.0,
+                point.payload / 10_000.0,
+                0.01,
+            );
+            assert!((said.writer_cpu_seconds_per_second / point.cpu - 1.0).abs() < 1e-6);
+            assert!((said.latency_ms_p99 / point.p99 - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn no_factor_is_negative() {
+        // Larger chunks cost more than their records and bytes explain.
+        let cost = |messages: f64, records: f64, _: f64| records * 1e-6 - messages * 2e-7;
+        let model = CostModel::of(&points(&[1, 16, 32, 128], cost), "none");
+        assert!(model.cpu_seconds_per_message >= 0.0 && model.cpu_seconds_per_byte >= 0.0);
+        assert!(model.cpu_seconds_per_record > 0.0);
+    }
+
+    #[test]
+    fn the_wait_time_bounds_a_chunk() {
+        assert!((records_of(1_024, 500.0, 10_000.0) - 1_024.0).abs() < 1e-9);
+        assert!((records_of(1_024, 10.0, 10_000.0) - 100.0).abs() < 1e-9);
+        assert!((records_of(1_024, 1.0, 10.0) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn larger_chunks_have_fewer_bytes_a_record() {
+        let payloads = Payloads::new("none", 1).unwrap();
+        let bytes = [1, 16, 256].map(|size| payloads.per_record(size, 10_000.0).unwrap());
+        assert!(
+            bytes[0] > 2.0 * bytes[1] && bytes[1] > 1.2 * bytes[2],
+            "{bytes:?}"
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! The cheapest setting under the user's bounds.
+
+use serde::Serialize;
+
+use super::case::Way;
+use super::cell::Cell;
+use super::model::{CostModel, Payloads, Prediction, load_cpu, records_of, whole};
+use crate::failure::Failure;
+
+/// What a setting must keep to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Bounds {
+    /// The 99th percentile of the latency, in milliseconds.
+    pub max_latency_ms: Option<f64>,
+    /// Bytes on the wire.
+    pub max_bytes_per_second: Option<u64>,
+}
+
+/// What to set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// How chunks are compressed.
+    pub compression: String,
+    /// Under which load.
+    pub rate: f64,
+    /// What to set, and what it costs.
+    #[serde(flatten)]
+    pub predicted: Prediction,
+    /// Whether this very setting was measured.
+    pub measured: bool,
+    /// What it was asked to keep to.
+    pub bounds: Bounds,
+}
+
+/// What costs so little more is taken if its chunks are smaller: it delivers sooner and loses less
+/// with a process that is killed.
+const AS_CHEAP: f64 = 1.01;
+
+/// The best settings, one for each rate that was measured; for a rate without one none keeps to the
+/// bounds.
+///
+/// # Errors
+///
+/// The load cannot be encoded.
+pub(super) fn recommend(
+    cells: &[Cell],
+    models: &[CostModel],
+    bounds: Bounds,
+    seed: u64,
+) -> Result<Vec<Recommendation>, Failure> {
+    let baler = || cells.iter().filter(|cell| cell.case.way == Way::Baler);
+    let mut rates: Vec<f64> = baler().filter_map(|cell| cell.case.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    let mut best = Vec::new();
+    for rate in rates {
+        let mut found: Vec<Recommendation> = Vec::new();
+        for model in models {
+            found.extend(candidates(cells, model, rate, bounds, seed)?);
+        }
+        let cost = |one: &Recommendation| one.predicted.writer_cpu_seconds_per_second;
+        let cheapest = found.iter().map(cost).fold(f64::INFINITY, f64::min);
+        let as_cheap = found
+            .into_iter()
+            .filter(|one| cost(one) <= cheapest * AS_CHEAP);
+        best.extend(as_cheap.min_by_key(|one| one.predicted.chunk_records));
+    }
+    Ok(best)
+}
+
+/// Settings within the bounds and between those that were measured.
+fn candidates(
+    cells: &[Cell],
+    model: &CostModel,
+    rate: f64,
+    bounds: Bounds,
+    seed: u64,
+) -> Result<Vec<Recommendation>, Failure> {
+    let payloads = Payloads::new(&model.compression, seed)?;
+    let measured: Vec<&Cell> = cells
+        .iter()
+        .filter(|cell| {
+            cell.case.way == Way::Baler
+                && cell.case.rate == Some(rate)
+                && cell.case.compression.as_deref() == Some(&*model.compression)
+                && !cell.saturated
+        })
+        .collect();
+    let sizes = || measured.iter().filter_map(|cell| cell.case.chunk_records);
+    let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
+        return Ok(Vec::new());
+    };
+    // How often the collector looks depends on it, and with that what everything costs: no model of
+    // sizes says anything about another one.
+    let mut waits: Vec<f64> = measured
+        .iter()
+        .filter_map(|cell| cell.case.wait_time_ms)
+        .collect();
+    waits.sort_by(f64::total_cmp);
+    waits.dedup();
+    let mut all: Vec<u32> = sizes().collect();
+    let powers = (0..32).map(|power| 1_u32 << power);
+    all.extend(powers.filter(|size| (least..=most).contains(size)));
+    all.sort_unstable();
+    all.dedup();
+    let load_cpu = measured
+        .first()
+        .map_or(0.0, |cell| load_cpu(&cell.case, cells));
+    let mut found = Vec::new();
+    for (size, wait) in waits
+        .iter()
+        .flat_map(|wait| all.iter().map(move |size| (*size, *wait)))
+    {
+        let records = records_of(size, wait, rate);
+        let payload = payloads.per_record(whole(records), rate)?;
+        let predicted = model.predict((size, wait), rate, payload, load_cpu);
+        let is_late = bounds
+            .max_latency_ms
+            .is_some_and(|most| predicted.latency_ms_p99 > most);
+        let is_large = bounds
+            .max_bytes_per_second
+            .is_some_and(|most| predicted.wire_bytes_per_second > crate::statistics::to_f64(most));
+        if !is_late && !is_large {
+            found.push(Recommendation {
+                compression: model.compression.clone(),
+                rate,
+                predicted,
+                measured: measured.iter().any(|cell| {
+                    (cell.case.chunk_records, cell.case.wait_time_ms) == (Some(size), Some(wait))
+                }),
+                bounds,
+            });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Case;
+    use super::super::cell::Interval;
+    use super::*;
+
+    fn cell(size: u32) -> Cell {
+        let case = Case {
+            way: Way::Baler,
+            chunk_records: Some(size),
+            rate: Some(10_000.0),
+            compression: Some("none".to_owned()),
+            wait_time_ms: Some(500.0),
+            consumers: 1,
+        };
+        let mut cell = Cell::new(&case, &[], None);
+        let messages = 10_000.0 / f64::from(size);
+        let payload = Payloads::new("none", 1)
+            .unwrap()
+            .per_record(size, 10_000.0)
+            .unwrap();
+        let interval = |mean| {
+            Some(Interval {
+                mean,
+                low: mean,
+                high: mean,
+            })
+        };
+        cell.writer_cpu_seconds_per_second = interval(0.004 + messages * 1e-5);
+        cell.wire_bytes_per_second = interval(payload * 10_000.0 + 60.0 * messages);
+        cell.latency_ms_p99 = interval(1.0 + f64::from(size) / 10.0);
+        cell
+    }
+
+    #[test]
+    fn the_cheapest_size_within_the_bounds_is_found_between_the_measured_ones() {
+        let cells = [1, 16, 32, 128, 1_024].map(cell);
+        let model = CostModel::fit(&cells, "none", 1).unwrap().unwrap();
+        let (cpu, bytes) = model.worst_between().unwrap();
+        assert!(cpu < 0.02 && bytes < 0.02, "{model:?}");
+        let best = |bounds| recommend(&cells, std::slice::from_ref(&model), bounds, 1).unwrap();
+        let free = best(Bounds::default());
+        assert_eq!(free[0].predicted.chunk_records, 1_024);
+        assert!(free[0].measured);
+        let bounded = best(Bounds {
+            max_latency_ms: Some(30.0),
+            max_bytes_per_second: None,
+        });
+        let size = bounded[0].predicted.chunk_records;
+        assert!(size == 256 && !bounded[0].measured, "{bounded:?}");
+        assert!(bounded[0].predicted.latency_ms_p99 <= 30.0);
+        let none = best(Bounds {
+            max_latency_ms: Some(0.5),
+            max_bytes_per_second: None,
+        });
+        assert!(none.is_empty());
+        let narrow = best(Bounds {
+            max_latency_ms: None,
+            max_bytes_per_second: Some(1),
+        });
+        assert!(narrow.is_empty());
+    }
+}

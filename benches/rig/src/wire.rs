@@ -1,0 +1,260 @@
+//! What a process sends and receives over TCP, counted by the kernel.
+//!
+//! Linux counts the bytes of each connection in `struct tcp_info`, and tells them to anyone who asks
+//! with `NETLINK_SOCK_DIAG` (sock_diag(7), what `ss -i` does). So the counts are exact, whatever
+//! client library owns the socket, and neither the process nor its data is touched: a proxy would
+//! add a hop, and the libraries' own counters mean something else in each of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{netlink, recv, send, socket_with};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of TCP payload, both ways; neither the headers below it nor the hand-shakes are in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wire {
+    /// Bytes that were sent, repetitions included (`tcpi_bytes_sent`).
+    pub sent_bytes: u64,
+    /// Bytes that were received in order (`tcpi_bytes_received`).
+    pub received_bytes: u64,
+    /// Segments that were sent, acknowledgements included (`tcpi_segs_out`).
+    pub sent_segments: u64,
+    /// Segments that were received (`tcpi_segs_in`).
+    pub received_segments: u64,
+}
+
+impl Wire {
+    /// What was added since an earlier count.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            sent_bytes: self.sent_bytes.saturating_sub(earlier.sent_bytes),
+            received_bytes: self.received_bytes.saturating_sub(earlier.received_bytes),
+            sent_segments: self.sent_segments.saturating_sub(earlier.sent_segments),
+            received_segments: self
+                .received_segments
+                .saturating_sub(earlier.received_segments),
+        }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            sent_bytes: self.sent_bytes.saturating_add(other.sent_bytes),
+            received_bytes: self.received_bytes.saturating_add(other.received_bytes),
+            sent_segments: self.sent_segments.saturating_add(other.sent_segments),
+            received_segments: self
+                .received_segments
+                .saturating_add(other.received_segments),
+        }
+    }
+}
+
+/// Counts for one process as long as it is looked at.
+///
+/// A connection that ends between two looks counts with what it had at the last one.
+#[derive(Debug)]
+pub struct WireCounter {
+    asking: OwnedFd,
+    pid: u32,
+    /// By the socket's inode.
+    connections: BTreeMap<u32, Wire>,
+}
+
+/// `SOCK_DIAG_BY_FAMILY`
+const BY_FAMILY: u16 = 20;
+/// `NLM_F_REQUEST | NLM_F_DUMP`
+const DUMP: u16 = 0x301;
+/// `NLMSG_ERROR`
+const ERROR: u16 = 2;
+/// `NLMSG_DONE`
+const DONE: u16 = 3;
+const IPPROTO_TCP: u8 = 6;
+/// `INET_DIAG_INFO`
+const INFO: u16 = 2;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+/// `struct nlmsghdr`
+const MESSAGE_HEADER: usize = 16;
+/// `struct inet_diag_msg`
+const DIAG_MESSAGE: usize = 72;
+/// Where `idiag_inode` is in it.
+const INODE: usize = 68;
+
+impl WireCounter {
+    /// For this process.
+    ///
+    /// # Errors
+    ///
+    /// The kernel cannot be asked.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let asking = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            Some(netlink::SOCK_DIAG),
+        )?;
+        Ok(Self {
+            asking,
+            pid,
+            connections: BTreeMap::new(),
+        })
+    }
+
+    /// What the process has sent and received so far.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended, or the kernel does not answer.
+    pub fn look(&mut self) -> io::Result<Wire> {
+        let own = sockets(self.pid)?;
+        for family in [AF_INET, AF_INET6] {
+            for (inode, wire) in ask(&self.asking, family)? {
+                if own.contains(&inode) {
+                    self.connections.insert(inode, wire);
+                }
+            }
+        }
+        let all = self.connections.values();
+        Ok(all.fold(Wire::default(), |sum, wire| sum.plus(*wire)))
+    }
+}
+
+/// The inodes of a process's sockets.
+fn sockets(pid: u32) -> io::Result<Vec<u32>> {
+    let mut inodes = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
+        // One that was closed meanwhile is none.
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        let target = target.to_string_lossy();
+        let inode = target
+            .strip_prefix("socket:[")
+            .and_then(|rest| rest.strip_suffix(']'));
+        inodes.extend(inode.and_then(|inode| inode.parse::<u32>().ok()));
+    }
+    Ok(inodes)
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`: all TCP sockets of a family, in any state.
+fn question(family: u8) -> Vec<u8> {
+    let mut message = Vec::with_capacity(72);
+    message.extend(72_u32.to_ne_bytes());
+    message.extend(BY_FAMILY.to_ne_bytes());
+    message.extend(DUMP.to_ne_bytes());
+    // Sequence and port.
+    message.extend([0; 8]);
+    message.extend([family, IPPROTO_TCP, 1 << (INFO - 1), 0]);
+    message.extend(u32::MAX.to_ne_bytes());
+    // No particular socket.
+    message.resize(72, 0);
+    message
+}
+
+fn ask(asking: &OwnedFd, family: u8) -> io::Result<Vec<(u32, Wire)>> {
+    send(asking, &question(family), SendFlags::empty())?;
+    let mut found = Vec::new();
+    let mut buffer = vec![0_u8; 64 << 10];
+    loop {
+        let (length, _) = recv(asking, &mut buffer[..], RecvFlags::empty())?;
+        let mut rest = buffer.get(..length).unwrap_or_default();
+        if rest.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        while let Some((kind, body, behind)) = message(rest) {
+            match kind {
+                DONE => return Ok(found),
+                ERROR => return Err(io::Error::other("sock_diag refuses the question")),
+                _ => found.extend(connection(body)),
+            }
+            rest = behind;
+        }
+    }
+}
+
+/// The first netlink message: its type, its body and what is behind it.
+fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
+    let kind = u16_at(bytes, 4)?;
+    let body = bytes.get(MESSAGE_HEADER..length)?;
+    let behind = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    Some((kind, body, behind))
+}
+
+/// The inode of a `struct inet_diag_msg` and the counts in the `struct tcp_info` behind it.
+fn connection(body: &[u8]) -> Option<(u32, Wire)> {
+    let inode = u32_at(body, INODE)?;
+    let mut attributes = body.get(DIAG_MESSAGE..)?;
+    loop {
+        let length = usize::from(u16_at(attributes, 0)?);
+        let value = attributes.get(4..length)?;
+        if u16_at(attributes, 2)? == INFO {
+            return Some((inode, counts(value)?));
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+/// Of a `struct tcp_info` (linux/tcp.h); the fields have kept their places since Linux 4.19.
+fn counts(info: &[u8]) -> Option<Wire> {
+    Some(Wire {
+        sent_bytes: u64_at(info, 200)?,
+        received_bytes: u64_at(info, 128)?,
+        sent_segments: u64::from(u32_at(info, 136)?),
+        received_segments: u64::from(u32_at(info, 140)?),
+    })
+}
+
+fn at<const N: usize>(bytes: &[u8], position: usize) -> Option<[u8; N]> {
+    bytes.get(position..)?.first_chunk().copied()
+}
+
+fn u16_at(bytes: &[u8], position: usize) -> Option<u16> {
+    at(bytes, position).map(u16::from_ne_bytes)
+}
+
+fn u32_at(bytes: &[u8], position: usize) -> Option<u32> {
+    at(bytes, position).map(u32::from_ne_bytes)
+}
+
+fn u64_at(bytes: &[u8], position: usize) -> Option<u64> {
+    at(bytes, position).map(u64::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn every_byte_is_counted_once_both_ways_and_after_the_end() {
+        let mut counter = WireCounter::of(std::process::id()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let before = counter.look().unwrap();
+        let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        one.write_all(&[1; 100_000]).unwrap();
+        other.read_exact(&mut [0; 100_000]).unwrap();
+        other.write_all(&[2; 7]).unwrap();
+        one.read_exact(&mut [0; 7]).unwrap();
+        // Both ends are this process's.
+        let counted = counter.look().unwrap().since(before);
+        assert_eq!(counted.sent_bytes, 100_007);
+        assert_eq!(counted.received_bytes, 100_007);
+        assert!(counted.sent_segments >= 2);
+        drop((one, other));
+        let after = counter.look().unwrap().since(before);
+        assert!(after.sent_bytes >= 100_007, "{after:?}");
+    }
+
+    #[test]
+    fn a_cut_answer_is_no_answer() {
+        assert_eq!(message(&[1, 2, 3]), None);
+        assert_eq!(connection(&[0; 80]), None);
+        assert_eq!(counts(&[0; 207]), None);
+    }
+}

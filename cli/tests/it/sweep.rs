@@ -1,0 +1,226 @@
+//! `sweep` from outside: short sweeps whose figures mean nothing, but add up.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{baler, command, json, json_lines, output, wait_for};
+
+/// So short that only the program is tested; more of it on a machine that does other things, too.
+const SHORT: [&str; 5] = [
+    "sweep",
+    "--seconds=1",
+    "--warm-up=200ms",
+    "--rate=2000",
+    "--repetitions=2",
+];
+
+fn sweep(to: &str, results: &Path, more: &[&str]) -> Vec<String> {
+    let mut args: Vec<String> = SHORT.iter().map(ToString::to_string).collect();
+    args.push(format!("--to={to}"));
+    args.push(format!("--results={}", results.display()));
+    args.extend(more.iter().map(ToString::to_string));
+    args
+}
+
+fn words(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+/// What every cell must have.
+fn check(document: &Value, sizes: &[u64]) {
+    assert!(document["machine"]["cpu"].is_string());
+    assert!(
+        document["command"]
+            .as_str()
+            .unwrap()
+            .starts_with("baler sweep")
+    );
+    assert!(document.get("recommended").is_some());
+    let cells = document["cells"].as_array().unwrap();
+    let found: Vec<_> = cells
+        .iter()
+        .filter_map(|cell| cell["chunk_records"].as_u64())
+        .collect();
+    assert_eq!(found, sizes);
+    let rivals: Vec<_> = cells
+        .iter()
+        .filter(|cell| cell["chunk_records"].is_null())
+        .collect();
+    assert_eq!(rivals[0]["way"], "pipelined");
+    assert_eq!(rivals[1]["way"], "awaiting");
+    for cell in cells {
+        assert_eq!(cell["failure"], Value::Null, "{cell}");
+        assert_eq!(
+            (cell["rate"].as_f64(), cell["lost"].as_u64()),
+            (Some(2_000.0), Some(0)),
+            "{cell}"
+        );
+        for name in [
+            "writer_cpu_seconds_per_second",
+            "wire_bytes_per_second",
+            "latency_ms_p50",
+            "latency_ms_p99",
+        ] {
+            let of = |part: &str| cell[name][part].as_f64().unwrap();
+            assert!(of("mean") > 0.0, "{name}: {cell}");
+            assert!(
+                of("low") <= of("mean") && of("mean") <= of("high"),
+                "{name}: {cell}"
+            );
+        }
+        for name in ["offered_rate", "achieved_rate"] {
+            assert!(cell[name].as_f64().unwrap() > 0.0, "{name}: {cell}");
+        }
+        assert!(cell["saturated"].is_boolean());
+        // A row has 175 bytes, a record in a chunk fewer; each is sent once.
+        let bytes = cell["wire_bytes_per_second"]["mean"].as_f64().unwrap();
+        assert!(bytes > 10_000.0 && bytes < 3_000_000.0, "{cell}");
+    }
+    let bytes = |cell: &Value| cell["wire_bytes_per_second"]["mean"].as_f64().unwrap();
+    let largest = cells.last().unwrap();
+    assert!(bytes(largest) < 0.5 * bytes(rivals[0]), "{largest}");
+}
+
+#[test]
+fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "tcp://127.0.0.1:0",
+        folder.path(),
+        &["--chunk-sizes=8,64,256", "--format=json"],
+    );
+    let document = json(&words(&args));
+    check(&document, &[8, 64, 256]);
+    assert_eq!(document["models"][0]["compression"], "none");
+    let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 3);
+    let inside = page.replace("http://www.w3.org/2000/svg", "");
+    for outside in ["http", "src=", "href=", "<script", "@import"] {
+        assert!(!inside.contains(outside), "{outside}");
+    }
+    for name in ["sweep.json", "sweep.csv", "sweep.txt", "sweep-runs.jsonl"] {
+        assert!(folder.path().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+#[cfg(feature = "kafka")]
+fn a_sweep_needs_no_broker_and_its_table_fits_100_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "kafka+mock:sizes",
+        folder.path(),
+        &["--chunk-sizes=1,128", "--recommend"],
+    );
+    let text = output(&words(&args));
+    for line in text.lines().filter(|line| !line.starts_with("report: ")) {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    for name in ["pipelined", "awaiting", "128", "report: "] {
+        assert!(text.contains(name), "{text}");
+    }
+    check(
+        &crate::support::read_json(&folder.path().join("sweep.json")),
+        &[1, 128],
+    );
+}
+
+#[test]
+#[cfg(feature = "amqp")]
+fn a_sweep_over_rabbitmq_loses_nothing_and_shows_no_password() {
+    let node = baler_faults::RabbitMqNode::start().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = node.uri("?queue=sweep&queue_type=classic");
+    let args = sweep(
+        &uri,
+        folder.path(),
+        &["--chunk-sizes=16,512", "--format=json"],
+    );
+    let document = json(&words(&args));
+    check(&document, &[16, 512]);
+    for name in ["sweep.json", "sweep.html", "sweep-runs.jsonl"] {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(!text.contains("guest:guest"), "{name}");
+    }
+}
+
+#[test]
+fn a_sweep_that_was_killed_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "tcp://127.0.0.1:0",
+        folder.path(),
+        &[
+            "--chunk-sizes=32",
+            "--no-baseline",
+            "--repetitions=3",
+            "--format=json",
+        ],
+    );
+    let args: Vec<String> = args
+        .into_iter()
+        .filter(|arg| arg != "--repetitions=2")
+        .collect();
+    let mut killed = command()
+        .args(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let kept = folder.path().join("sweep-runs.jsonl");
+    let lines = || {
+        fs::read_to_string(&kept)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    // The plan, and two runs of six.
+    wait_for("two runs", || (lines() >= 3).then_some(()));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    // What of a run cannot be the same in another one.
+    let runs = || -> Vec<(u64, Value)> {
+        let text = fs::read_to_string(&kept).unwrap();
+        let lines = text.lines().skip(1).filter(|line| line.ends_with("}}}"));
+        json_lines(&lines.collect::<Vec<_>>().join("\n"))
+            .into_iter()
+            .map(|run| {
+                let sample = &run["result"]["Ok"];
+                (
+                    run["number"].as_u64().unwrap(),
+                    sample["seconds"][0]["writer_bytes"].clone(),
+                )
+            })
+            .collect()
+    };
+    let before = runs();
+    assert!((2..6).contains(&before.len()), "{before:?}");
+    let document = json(&words(&args));
+    assert_eq!(runs()[..before.len()], before);
+    let after = fs::read_to_string(&kept).unwrap();
+    // One line each: the plan, six runs, the end.
+    assert_eq!(after.lines().count(), 8);
+    assert_eq!(document["cells"][0]["repetitions"], 3);
+    // Another command is another sweep.
+    let mut other = args;
+    other.push("--seed=2".to_owned());
+    json(&words(&other));
+    assert_ne!(runs()[..before.len()], before);
+}
+
+#[test]
+fn what_cannot_be_swept_is_said_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    for (to, said) in [
+        ("null:", "cannot be swept"),
+        ("nonsense://x", "no known scheme"),
+    ] {
+        let args = sweep(to, folder.path(), &[]);
+        let assert = baler(&words(&args)).failure();
+        let errors = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(errors.contains(said), "{errors}");
+    }
+}
