@@ -10,7 +10,7 @@ use crate::support::{Receiver, file_uri, json, json_lines, output, real_log, wor
 const RECORDS: usize = 6_541;
 
 /// Containers and compressions, as flags.
-const WAYS: [&[&str]; 5] = [
+const WAYS: [&[&str]; 6] = [
     &["--compression", "none"],
     &["--compression", "lz4"],
     &["--compression", "zstd"],
