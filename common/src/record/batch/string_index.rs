@@ -72,10 +72,27 @@ impl Default for StringKeys {
     }
 }
 
+/// The bit of a key that is not a hash but the number of an interned string.
+const NAMED: u64 = 1 << 63;
+
 impl StringKeys {
     /// The key of a string.
     pub(crate) fn of(&self, bytes: &[u8]) -> u64 {
-        hash(bytes, self.secret)
+        hash(bytes, self.secret) & !NAMED
+    }
+
+    /// The key of an interned string.
+    fn of_interned(string: Interned) -> u64 {
+        NAMED | u64::from(string.number())
+    }
+
+    /// The number of the interned string with this key, if it is one: whoever has the same number
+    /// has the same text, for as long as the program runs.
+    pub(crate) fn interned(key: u64) -> Option<u32> {
+        if key & NAMED == 0 {
+            return None;
+        }
+        u32::try_from(key & !NAMED).ok()
     }
 }
 
@@ -120,7 +137,7 @@ impl StringIndex {
             Ok(id) => Ok(id),
             Err(place) => {
                 let string = std::str::from_utf8(bytes).map_err(|_| PushError::Malformed)?;
-                self.add(string, hash, place, table)
+                self.add(string, (hash, hash), place, table)
             }
         }
     }
@@ -161,7 +178,10 @@ impl StringIndex {
         };
         let id = match self.find(text.as_bytes(), hash, table) {
             Ok(id) => id,
-            Err(place) => self.add(text, hash, place, table)?,
+            Err(place) => {
+                let key = StringKeys::of_interned(handle);
+                self.add(text, (hash, key), place, table)?
+            }
         };
         if self.interned.len() <= number {
             // The string is there, so that this is no more than all that are.
@@ -299,11 +319,11 @@ impl StringIndex {
     fn add(
         &mut self,
         string: &str,
-        hash: u64,
+        (hash, key): (u64, u64),
         place: usize,
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
-        let id = table.push_with_key(string, hash).ok_or(PushError::Full)?;
+        let id = table.push_with_key(string, key).ok_or(PushError::Full)?;
         self.text_bytes = table.text_bytes();
         if let Some(slot) = self.slots.get_mut(place) {
             let next_id = id.checked_add(1).ok_or(PushError::Full)?;

@@ -110,8 +110,8 @@ impl StringTable {
         &self.ends
     }
 
-    /// What each string is found by: equal strings of one builder have equal keys, in all its
-    /// batches. `None` where nobody knows it.
+    /// What each string is found by: what comes to one builder again and again has the same key in
+    /// all its batches; see [`StringKeys`](super::StringKeys). `None` where nobody knows it.
     pub(crate) fn keys(&self) -> Option<&[u64]> {
         (self.keys.len() == self.ends.len()).then_some(self.keys.as_slice())
     }

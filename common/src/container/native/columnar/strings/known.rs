@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::split::{self, MAX_WORD_BYTES};
+use super::split;
 use super::tokens::TOKENS;
-use crate::container::num::to_usize;
+use super::words::TOKEN;
+use crate::container::num::{to_u64, to_usize};
 use crate::record::StringKeys;
 
 /// The most strings that one chunk may add.
@@ -19,6 +20,9 @@ const MAX_BYTES: usize = 1_024;
 /// The most words of a string that is cut.
 const MAX_WORDS: usize = 64;
 
+/// What a short word takes at most: those that are well-known are among them.
+const SHORT_BYTES: u32 = 5;
+
 /// How many slots there are at first.
 const FIRST_SLOTS: usize = 256;
 
@@ -28,8 +32,12 @@ pub(super) struct Known {
     /// By a string's key, open addressing with linear probing: a power of two of them, at most
     /// half of them full.
     slots: Vec<Slot>,
+    /// By number of the interned string: the string's number + 1, or 0.
+    interned: Vec<u32>,
     strings: Vec<Cut>,
     text: Vec<u8>,
+    /// All words of all strings as they are written for the first time.
+    spelled: Vec<u8>,
     steps: Vec<Step>,
     /// What is known of a beginning of strings, by its number.
     beginnings: Vec<Seen>,
@@ -61,23 +69,40 @@ pub(super) struct Step {
     pub(super) word: u32,
     /// Where the word ends in the string.
     pub(super) end: u32,
+    /// Where it is spelled.
+    pub(super) spelled: (u32, u32),
+    /// How many words from here on are so short that they may as well be spelled again.
+    pub(super) short: u32,
 }
 
-/// In which chunk something was seen last, and as what.
+/// In which chunk a beginning was seen last, and in which of its strings.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
     pub(super) chunk: u32,
     pub(super) number: u32,
 }
 
-/// A word.
+/// A word, as it is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Word {
-    pub(super) seen: Seen,
-    pub(super) bytes: [u8; MAX_WORD_BYTES],
-    pub(super) len: u8,
-    /// Its number among the well-known words.
-    pub(super) token: Option<u8>,
+    /// The chunk that it was written in last, and how it is written there for a second time.
+    pub(super) chunk: u32,
+    pub(super) again: u32,
+    /// How it is written for the first time.
+    pub(super) new: [u8; WORD_ROOM],
+    pub(super) new_bytes: u32,
+}
+
+/// How many bytes are set aside for a word, so that one is copied without asking for its length.
+pub(super) const WORD_ROOM: usize = 40;
+
+/// What a string is written from.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) steps: &'a [Step],
+    pub(super) spelled: &'a [u8],
+    pub(super) beginnings: &'a mut [Seen],
+    pub(super) words: &'a mut [Word],
 }
 
 impl Known {
@@ -85,8 +110,10 @@ impl Known {
     pub(super) fn expect(&mut self, strings: usize) {
         if self.strings.len() + strings.min(MAX_NEW) > MAX_STRINGS {
             self.slots.clear();
+            self.interned.clear();
             self.strings.clear();
             self.text.clear();
+            self.spelled.clear();
             self.steps.clear();
             self.beginnings.clear();
             self.next.clear();
@@ -95,14 +122,37 @@ impl Known {
         }
     }
 
-    /// The key of a string that has none of its batch.
-    pub(super) fn key(&self, text: &[u8]) -> u64 {
-        self.keys.of(text)
+    /// The steps of an interned string by its key, if it was cut before.
+    #[inline]
+    pub(super) fn interned(&self, key: u64) -> Option<(u32, u32)> {
+        let number = self.interned.get(index(StringKeys::interned(key)?))?;
+        let known = self.strings.get(index(number.checked_sub(1)?))?;
+        Some(known.steps)
     }
 
     /// The steps of a string, which is cut if it is new; `None` where it is too long.
-    #[inline]
-    pub(super) fn steps(&mut self, text: &[u8], key: u64) -> Option<(usize, usize)> {
+    pub(super) fn steps(&mut self, text: &[u8], key: Option<u64>) -> Option<(u32, u32)> {
+        let key = key.unwrap_or_else(|| self.keys.of(text));
+        match StringKeys::interned(key) {
+            Some(number) => self.add_interned(text, number),
+            None => self.find(text, key),
+        }
+    }
+
+    #[cold]
+    fn add_interned(&mut self, text: &[u8], interned: u32) -> Option<(u32, u32)> {
+        let steps = self.add(text)?;
+        if self.interned.len() <= index(interned) {
+            // No more than all interned strings that there are.
+            self.interned.resize(index(interned) + 1, 0);
+        }
+        if let Some(number) = self.interned.get_mut(index(interned)) {
+            *number = short(self.strings.len());
+        }
+        Some(steps)
+    }
+
+    fn find(&mut self, text: &[u8], key: u64) -> Option<(u32, u32)> {
         let mask = self.slots.len().wrapping_sub(1);
         let mut place = to_usize(key) & mask;
         while let Some(slot) = self.slots.get(place) {
@@ -113,31 +163,42 @@ impl Known {
                 && let Some(known) = self.strings.get(index(number))
                 && self.text.get(range(known.text)) == Some(text)
             {
-                return Some((index(known.steps.0), index(known.steps.1)));
+                return Some(known.steps);
             }
             place = place.wrapping_add(1) & mask;
         }
-        self.add(text, key)
-    }
-
-    /// The steps at these positions, with what was seen of beginnings and words.
-    pub(super) fn parts(
-        &mut self,
-        (from, to): (usize, usize),
-    ) -> (&[Step], &mut [Seen], &mut [Word]) {
-        let steps = self.steps.get(from..to).unwrap_or_default();
-        (steps, &mut self.beginnings, &mut self.words)
+        self.add_by_key(text, key)
     }
 
     #[cold]
-    fn add(&mut self, text: &[u8], key: u64) -> Option<(usize, usize)> {
+    fn add_by_key(&mut self, text: &[u8], key: u64) -> Option<(u32, u32)> {
+        let steps = self.add(text)?;
+        if self.strings.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        self.put(Slot {
+            key,
+            next_string: short(self.strings.len()),
+        });
+        Some(steps)
+    }
+
+    /// The steps at these positions, with what was seen of beginnings and words.
+    pub(super) fn parts(&mut self, (from, to): (usize, usize)) -> Parts<'_> {
+        Parts {
+            steps: self.steps.get(from..to).unwrap_or_default(),
+            spelled: &self.spelled,
+            beginnings: &mut self.beginnings,
+            words: &mut self.words,
+        }
+    }
+
+    /// Cuts a string.
+    fn add(&mut self, text: &[u8]) -> Option<(u32, u32)> {
         let mut count = 0;
         split::words(text, |_| count += 1);
         if text.len() > MAX_BYTES || count > MAX_WORDS {
             return None;
-        }
-        if self.strings.len() * 2 >= self.slots.len() {
-            self.grow();
         }
         let (text_from, steps_from) = (self.text.len(), self.steps.len());
         self.text.extend_from_slice(text);
@@ -152,20 +213,32 @@ impl Known {
             if beginning == new {
                 self.beginnings.push(Seen::default());
             }
+            let spelled_from = short(self.spelled.len());
+            let new = self.words.get(index(word));
+            let spelled = new.and_then(|word| word.new.get(..index(word.new_bytes)));
+            self.spelled.extend_from_slice(spelled.unwrap_or_default());
             self.steps.push(Step {
                 beginning,
                 word,
                 end,
+                spelled: (spelled_from, short(self.spelled.len())),
+                short: 0,
             });
         });
-        let steps = (steps_from, self.steps.len());
-        self.put(Slot {
-            key,
-            next_string: short(self.strings.len() + 1),
-        });
+        let mut short_words = 0;
+        for step in self.steps.iter_mut().skip(steps_from).rev() {
+            let (from, to) = step.spelled;
+            short_words = if to - from <= SHORT_BYTES {
+                short_words + 1
+            } else {
+                0
+            };
+            step.short = short_words;
+        }
+        let steps = (short(steps_from), short(self.steps.len()));
         self.strings.push(Cut {
             text: (short(text_from), short(self.text.len())),
-            steps: (short(steps.0), short(steps.1)),
+            steps,
         });
         Some(steps)
     }
@@ -176,17 +249,24 @@ impl Known {
             return *number;
         }
         let number = short(self.words.len());
-        let mut bytes = [0; MAX_WORD_BYTES];
-        bytes
-            .iter_mut()
-            .zip(text)
-            .for_each(|(to, from)| *to = *from);
         let token = TOKENS.iter().position(|token| token.as_bytes() == text);
+        let token = token.and_then(|token| u8::try_from(token).ok());
+        let mut new = [0; WORD_ROOM];
+        let (head, bytes) = match &token {
+            Some(token) => (TOKEN, std::slice::from_ref(token)),
+            // A word has a byte more than its number says.
+            None => (to_u64(text.len()).wrapping_sub(1), text),
+        };
+        let head = u8::try_from(head).unwrap_or(u8::MAX);
+        let spelled = std::iter::once(&head).chain(bytes);
+        new.iter_mut()
+            .zip(spelled)
+            .for_each(|(to, from)| *to = *from);
         self.words.push(Word {
-            seen: Seen::default(),
-            bytes,
-            len: u8::try_from(text.len()).unwrap_or(u8::MAX),
-            token: token.and_then(|token| u8::try_from(token).ok()),
+            chunk: 0,
+            again: 0,
+            new,
+            new_bytes: short(bytes.len() + 1),
         });
         self.numbers.insert(text.into(), number);
         number

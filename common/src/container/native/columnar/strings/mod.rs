@@ -1,12 +1,14 @@
 //! The string table in a body; FORMAT.md, "Strings".
 //!
-//! - `words`: strings as words, `reader` reads them; `split` says where they are cut, `tokens` which are well known.
+//! - `words`: strings as words, `reader` reads them; `split` says where they are cut, `tokens`
+//!   which are well known; `room` is where they are written.
 //! - `known`: what the writer remembers of strings, from chunk to chunk.
 //! - `hex`: hexadecimal digits.
 
 mod hex;
 mod known;
 mod reader;
+mod room;
 mod split;
 mod tokens;
 mod words;

@@ -2,7 +2,8 @@
 //! has already are numbers, hexadecimal digits are packed; FORMAT.md, "Strings".
 
 use super::hex;
-use super::known::{Known, MAX_NEW, Seen};
+use super::known::{Known, MAX_NEW, Parts, Seen, WORD_ROOM};
+use super::room::Room;
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::StringTable;
@@ -24,12 +25,35 @@ pub(super) const MAX_NUMBERED: usize = 1 << 16;
 /// So many strings are always cut, however few records share them.
 const FEW: usize = 256;
 
+/// So few strings take no time worth speaking of.
+const FEW_TO_SPELL: usize = 12;
+
 /// Writes string tables; keeps what it knows of their strings.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     known: Known,
     /// Counts the chunks, so that nothing has to be wiped between them; 0 means never.
     chunk: u32,
+    /// How many words the chunk has numbered so far.
+    words: u32,
+    /// Whether short words are spelled again and again.
+    is_coarse: bool,
+    text: Room,
+    found: Vec<Found>,
+}
+
+/// What is known of a string before it is written.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// Where it begins and ends.
+    text: (u32, u32),
+    key: Option<u64>,
+    /// The steps of one that was cut before, if its key says it all.
+    steps: Option<(u32, u32)>,
+    /// Whether it is cut at all.
+    is_cut: bool,
+    /// Whether it begins with a digit.
+    may_be_hex: bool,
 }
 
 impl Writer {
@@ -42,7 +66,6 @@ impl Writer {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> bool {
-        let limit = out.len().saturating_add(limit);
         self.known.expect(strings.len());
         self.chunk = self.chunk.wrapping_add(1);
         if self.chunk == 0 {
@@ -50,114 +73,180 @@ impl Writer {
             self.known = Known::default();
             self.chunk = 1;
         }
+        self.words = 0;
+        // Where there are few records to a string, the strings take most of the time.
+        let few_records = strings.len().saturating_mul(4) > records;
+        self.is_coarse = few_records && strings.len() > FEW_TO_SPELL;
+        self.text.filled = 0;
         // Strings that nearly every record has its own of are not worth remembering.
         let cut = if strings.len() <= FEW.max(records / 4) {
             MAX_NEW
         } else {
             0
         };
-        varint::write(out, to_u64(strings.text_bytes()));
-        let keys = strings.keys();
+        self.find(strings, cut);
+        self.text.make(varint::MAX_BYTES);
+        self.text.varint(to_u64(strings.text_bytes()));
         let text = strings.text().as_bytes();
-        let (mut from, mut words) = (0, 0);
-        for (number, end) in strings.ends().iter().enumerate() {
-            let to = to_usize((*end).into());
-            let string = text.get(from..to).unwrap_or_default();
-            from = to;
-            let key = keys.and_then(|keys| keys.get(number)).copied();
-            let written = write_hex(string, out)
-                || number < cut && self.write_words(number, string, key, &mut words, out);
-            if !written {
-                varint::write(out, RAW);
-                varint::write(out, to_u64(string.len()));
-                out.extend_from_slice(string);
+        let found = std::mem::take(&mut self.found);
+        for (number, string) in (0..).zip(&found) {
+            let steps = string.steps;
+            if steps.is_none_or(|steps| !self.write_words(number, steps)) {
+                self.write_text(number, string, text);
             }
-            if out.len() >= limit {
-                return false;
+            if self.text.filled >= limit {
+                break;
             }
         }
-        true
+        self.found = found;
+        let is_below = self.text.filled < limit;
+        if is_below {
+            out.extend_from_slice(self.text.written());
+        }
+        is_below
     }
 
-    /// Appends a string as words, unless it is too long.
-    fn write_words(
-        &mut self,
-        number: usize,
-        string: &[u8],
-        key: Option<u64>,
-        words_of_chunk: &mut u32,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let key = key.unwrap_or_else(|| self.known.key(string));
-        let room = MAX_NUMBERED.saturating_sub(to_usize((*words_of_chunk).into()));
-        let steps = self.known.steps(string, key);
-        let Some(steps) = steps.filter(|(from, to)| to - from <= room) else {
-            return false;
-        };
-        let chunk = self.chunk;
-        let this = u32::try_from(number).unwrap_or(u32::MAX);
-        let (steps, beginnings, words) = self.known.parts(steps);
-        let mut shared = None;
-        let mut new = steps;
-        while let Some((step, rest)) = new.split_first() {
-            match beginnings.get(to_usize(step.beginning.into())) {
-                Some(seen) if seen.chunk == chunk => shared = Some((step.end, seen.number)),
-                _ => break,
-            }
-            new = rest;
-        }
-        match shared {
-            None => varint::write(out, WORDS),
-            Some((bytes, earlier)) => {
-                varint::write(out, WORDS + u64::from(bytes));
-                varint::write(out, this.wrapping_sub(earlier).into());
-            }
-        }
-        varint::write(out, to_u64(new.len()));
-        for step in new {
-            if let Some(seen) = beginnings.get_mut(to_usize(step.beginning.into())) {
-                *seen = Seen {
-                    chunk,
-                    number: this,
+    /// Looks for all strings before the first one is written: what has to come from afar in memory
+    /// is then waited for together.
+    fn find(&mut self, strings: &StringTable, cut: usize) {
+        let keys = strings.keys().unwrap_or_default();
+        let text = strings.text().as_bytes();
+        let mut from = 0;
+        self.found.clear();
+        self.found
+            .extend(strings.ends().iter().enumerate().map(|(number, end)| {
+                let key = keys.get(number).copied();
+                let is_cut = number < cut;
+                let known = key.and_then(|key| self.known.interned(key));
+                let steps = known.filter(|_| is_cut);
+                let first = match steps {
+                    // The text of most strings need not even be looked at.
+                    Some(_) => 0,
+                    None => text.get(to_usize(from.into())).copied().unwrap_or(0),
                 };
-            }
-            let Some(word) = words.get_mut(to_usize(step.word.into())) else {
-                continue;
-            };
-            if word.seen.chunk == chunk {
-                varint::write(out, OF_CHUNK + u64::from(word.seen.number));
-                continue;
-            }
-            word.seen = Seen {
-                chunk,
-                number: *words_of_chunk,
-            };
-            *words_of_chunk = words_of_chunk.wrapping_add(1);
-            match (word.token, word.bytes.get(..usize::from(word.len))) {
-                (Some(token), _) => out.extend(u8::try_from(TOKEN).ok().into_iter().chain([token])),
-                (None, text) => {
-                    out.push(word.len.wrapping_sub(1));
-                    out.extend_from_slice(text.unwrap_or_default());
+                let start = std::mem::replace(&mut from, *end);
+                Found {
+                    text: (start, *end),
+                    key,
+                    steps,
+                    is_cut,
+                    may_be_hex: hex::is_digit(first),
                 }
-            }
+            }));
+    }
+
+    /// Appends a string that is not known as an interned one.
+    fn write_text(&mut self, number: u32, found: &Found, text: &[u8]) {
+        let (from, to) = found.text;
+        let string = text.get(to_usize(from.into())..to_usize(to.into()));
+        let string = string.unwrap_or_default();
+        self.text.make(string.len() + 2 * varint::MAX_BYTES);
+        // Most strings are no digits by their first byte.
+        if found.may_be_hex && self.text.hex(string) {
+            return;
         }
+        let steps = if found.is_cut {
+            self.known.steps(string, found.key)
+        } else {
+            None
+        };
+        if steps.is_none_or(|steps| !self.write_words(number, steps)) {
+            self.text.varint(RAW);
+            self.text.bytes(string);
+        }
+    }
+
+    /// Appends a string as words; `false`, and nothing, if there would be too many of them.
+    fn write_words(&mut self, number: u32, (from, to): (u32, u32)) -> bool {
+        let (from, to) = (to_usize(from.into()), to_usize(to.into()));
+        if to - from > MAX_NUMBERED.saturating_sub(to_usize(self.words.into())) {
+            return false;
+        }
+        let Parts {
+            steps,
+            spelled,
+            beginnings,
+            words,
+        } = self.known.parts((from, to));
+        self.text
+            .make((steps.len() + 1) * WORD_ROOM + 3 * varint::MAX_BYTES);
+        // From the end: what begins like an earlier string does so with all beginnings before.
+        let chunk = self.chunk;
+        let mut new = steps;
+        let mut shared = None;
+        while let Some((step, before)) = new.split_last() {
+            let Some(seen) = beginnings.get_mut(to_usize(step.beginning.into())) else {
+                break;
+            };
+            if seen.chunk == chunk {
+                shared = Some((step.end, seen.number));
+                break;
+            }
+            *seen = Seen { chunk, number };
+            new = before;
+        }
+        let new = steps.get(new.len()..).unwrap_or_default();
+        self.text.head(
+            shared.map(|(bytes, earlier)| (bytes, number - earlier)),
+            new.len(),
+        );
+        let mut room = self.text.left();
+        let mut filled = 0;
+        let mut numbered = self.words;
+        let mut left = new.iter();
+        while let Some(step) = left.next() {
+            let bytes = if self.is_coarse && step.short > 0 {
+                let more = to_usize(step.short.into()) - 1;
+                let (_, behind) = left.as_slice().split_at_checked(more).unwrap_or_default();
+                let last = left.as_slice().get(more.wrapping_sub(1)).unwrap_or(step);
+                left = behind.iter();
+                let (from, to) = (step.spelled.0, last.spelled.1);
+                let spelled = spelled.get(to_usize(from.into())..to_usize(to.into()));
+                let spelled = spelled.unwrap_or_default();
+                if let Some(to) = room.get_mut(..spelled.len()) {
+                    to.copy_from_slice(spelled);
+                }
+                numbered += step.short;
+                spelled.len()
+            } else {
+                let word = words.get_mut(to_usize(step.word.into()));
+                let to = room.first_chunk_mut::<WORD_ROOM>();
+                let Some((word, to)) = word.zip(to) else {
+                    break;
+                };
+                if word.chunk == chunk {
+                    let [code @ .., bytes] = word.again.to_le_bytes();
+                    if let Some(to) = to.first_chunk_mut() {
+                        *to = code;
+                    }
+                    usize::from(bytes)
+                } else {
+                    *to = word.new;
+                    word.chunk = chunk;
+                    word.again = again(numbered);
+                    numbered += 1;
+                    to_usize(word.new_bytes.into())
+                }
+            };
+            filled += bytes;
+            room = room.get_mut(bytes..).unwrap_or_default();
+        }
+        self.words = numbered;
+        self.text.filled += filled;
         true
     }
 }
 
-/// Appends a string of hexadecimal digits; `false` if it is none.
-fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
-    // Most strings are none by their first byte.
-    let first = string.first();
-    if !first.is_some_and(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte)) {
-        return false;
-    }
-    let start = out.len();
-    varint::write(out, HEX);
-    varint::write(out, to_u64(string.len() / 2));
-    let packed = hex::pack(string, out);
-    if !packed {
-        out.truncate(start);
-    }
-    packed
+/// How a word is written for a second time that so many were new before: a number of up to three
+/// bytes and, in the fourth, how many they are.
+fn again(before: u32) -> u32 {
+    let number = OF_CHUNK + u64::from(before);
+    let [low, middle, high] = [0, 7, 14].map(|shift| number >> shift & 0x7f);
+    let code = match number {
+        0..0x80 => low | 1 << 24,
+        0x80..0x4000 => low | 0x80 | middle << 8 | 2 << 24,
+        _ => low | 0x80 | (middle | 0x80) << 8 | high << 16 | 3 << 24,
+    };
+    // No number is so large that it could fill the fourth byte.
+    u32::try_from(code).unwrap_or(0)
 }
