@@ -243,6 +243,21 @@ fn every_string() -> Vec<DynamicRecord> {
     (1..).zip(texts).map(record).collect()
 }
 
+/// So many strings to a record that short words are spelled again and again.
+fn spelled_words() -> Vec<DynamicRecord> {
+    let schema = schema("Strings", vec![Field::new("text", FieldType::String)]);
+    let pick = |from: [&'static str; 3], number: usize| from.into_iter().nth(number % 3).unwrap();
+    (0..40_usize)
+        .map(|number| {
+            let part = pick(["cart", "catalog", "checkout"], number);
+            let types = ["int", "com.example.Request", "java.lang.String"];
+            let parameters = pick(types, number % 7);
+            let text = format!("public void org.shop.{part}.Part{number}.get({parameters})");
+            DynamicRecord::new(Arc::clone(&schema), Some(5), [Value::from(text)]).unwrap()
+        })
+        .collect()
+}
+
 /// Text in which a compressor finds something, and numbers in which it does not.
 #[cfg(feature = "zstd")]
 fn text_and_noise() -> Vec<DynamicRecord> {
@@ -291,7 +306,7 @@ fn goldens() -> Vec<Golden> {
         compression,
         written: true,
     };
-    // What encoders wrote that did not know an encoding that is shorter.
+    // What encoders wrote that did not know an encoding that is shorter, or tried more of them.
     let earlier = |name, header, records, compression| Golden {
         written: false,
         ..golden(name, header, records, compression)
@@ -330,8 +345,10 @@ fn goldens() -> Vec<Golden> {
             none,
         ),
         golden("patched", header(2, 8), patched(), none),
-        golden("nested-calls", header(3, 7), nested_calls(), none),
+        earlier("nested-calls", header(3, 7), nested_calls(), none),
+        golden("nested-calls-packed", header(3, 7), nested_calls(), none),
         golden("every-string", header(4, 6), every_string(), none),
+        golden("spelled-words", header(4, 7), spelled_words(), none),
     ]
 }
 

@@ -6,7 +6,8 @@ use baler_common::container::{
     ChunkDecoder, ChunkSerializer, Compression, Effort, EncodeError, NativeSerializer,
 };
 use baler_common::record::{
-    BatchBuilder, Catalog, DynamicRecord, Field, FieldType, RecordBatch, Schema, Value,
+    BatchBuilder, Catalog, DynamicRecord, Field, FieldType, Interned, Record, RecordBatch, Schema,
+    Value,
 };
 use proptest::prelude::*;
 
@@ -207,5 +208,38 @@ fn a_compression_that_is_not_built_in_is_named() {
             compression: compression.name(),
         });
         assert_eq!(error, expected);
+    }
+}
+
+#[test]
+fn interned_strings_are_written_as_all_others_are() {
+    #[derive(Record)]
+    #[record(crate = "baler_common")]
+    struct Said {
+        interned: Interned,
+        other: String,
+    }
+
+    let words = ["find", "Order", "com.example.", "0123456789abcdef", "é", ""];
+    let texts: Vec<String> = (0..300)
+        .map(|number| words.map(|word| word.repeat(number % 11 % 4)).concat() + words[number % 6])
+        .collect();
+    let mut builder = BatchBuilder::new();
+    let mut serializer = NativeSerializer::new(Compression::None).unwrap();
+    // What was seen in one chunk is known in the next ones.
+    for size in [7, 40, 300, 40, 7] {
+        for (interned, other) in texts.iter().take(size).zip(texts.iter().rev()) {
+            let interned = Interned::leaked(interned);
+            let other = other.clone();
+            builder.push(&Said { interned, other }).unwrap();
+        }
+        let batch = builder.take();
+        let mut chunk = Vec::new();
+        let header = header(1, 1);
+        serializer.serialize(&batch, &header, &mut chunk).unwrap();
+        let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+        assert_eq!(decoded.batch, batch);
+        // Strings that were read have no number to be known by.
+        assert_eq!(encode(&decoded.batch, &header, Compression::None), chunk);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::nesting::{MAX_SLOTS, Slot};
 use super::{LAYOUT, SESSION_OF_ROW, SESSION_OF_TRACE, field};
-use crate::container::native::columnar::ints::{IntEncoder, Sign, write_reference};
+use crate::container::native::columnar::ints::{IntEncoder, Shape, Sign, write_reference};
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::{Column, Table};
@@ -86,27 +86,28 @@ impl CallEncoder {
         varint::write(out, to_u64(self.traces.len()));
         let text = |value: u32| u64::from(value);
         let number = i64::cast_unsigned;
-        ints.write_values(calls.operations, text, Sign::Unsigned, out);
-        ints.write_values(calls.hosts, text, Sign::Unsigned, out);
-        ints.write_values(&self.traces, number, Sign::Signed, out);
+        let (signed, unsigned) = (Sign::Signed, Sign::Unsigned);
+        ints.write_shaped(calls.operations, text, unsigned, Shape::Ids, out);
+        ints.write_shaped(calls.hosts, text, unsigned, Shape::Ids, out);
+        ints.write_values(&self.traces, number, signed, out);
         let (kind, sessions) = if session_of_trace {
             (SESSION_OF_TRACE, self.sessions.as_slice())
         } else {
             (SESSION_OF_ROW, calls.sessions)
         };
         out.push(kind);
-        ints.write_values(sessions, text, Sign::Unsigned, out);
-        ints.write_values(&self.places, u64::from, Sign::Unsigned, out);
-        ints.write_values(&self.steps, number, Sign::Signed, out);
-        ints.write_values(&self.orders, number, Sign::Signed, out);
-        ints.write_values(calls.ends, number, Sign::Signed, out);
-        ints.write_values(&self.gaps, number, Sign::Signed, out);
+        ints.write_shaped(sessions, text, unsigned, Shape::Ids, out);
+        ints.write_shaped(&self.places, u64::from, unsigned, Shape::Level, out);
+        ints.write_shaped(&self.steps, number, signed, Shape::Level, out);
+        ints.write_shaped(&self.orders, number, signed, Shape::Level, out);
+        ints.write_shaped(calls.ends, number, signed, Shape::Rising, out);
+        ints.write_shaped(&self.gaps, number, signed, Shape::Level, out);
         if table.timestamps() == calls.ends {
             write_reference(to_u64(field::TOUT), out);
         } else if table.timestamps() == calls.begins {
             write_reference(to_u64(field::TIN), out);
         } else {
-            ints.write_values(table.timestamps(), number, Sign::Signed, out);
+            ints.write_values(table.timestamps(), number, signed, out);
         }
         true
     }

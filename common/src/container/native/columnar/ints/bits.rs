@@ -53,8 +53,7 @@ impl<'a> Packer<'a> {
             16 => return self.add_bytes::<2>(fours, rest),
             32 => return self.add_bytes::<4>(fours, rest),
             1..=16 => fours.for_each(|[a, b, c, d]| {
-                let (low, high) = (a | b << width, c | d << width);
-                self.push(low | high << (2 * width), 4 * width);
+                self.push(((d << width | c) << width | b) << width | a, 4 * width);
             }),
             17..=32 => fours.for_each(|[a, b, c, d]| {
                 self.push(a | b << width, 2 * width);

@@ -5,8 +5,8 @@ use super::narrow::{Lane, Narrowed, narrow};
 use super::patched::Patched;
 use super::runs::Runs;
 use super::simple::write_constant;
-use super::stats::{Stats, column_bytes};
-use super::{REFERENCE, Sign};
+use super::stats::{FEW_LANES, Stats, column_bytes};
+use super::{REFERENCE, Shape, Sign};
 use crate::container::native::write::prefixed_by_length;
 use crate::container::serializer::Effort;
 use crate::container::varint;
@@ -56,16 +56,29 @@ impl IntEncoder {
         sign: Sign,
         out: &mut Vec<u8>,
     ) {
+        self.write_shaped(values, lane, sign, Shape::Any, out);
+    }
+
+    /// As [`Self::write_values`], of a column whose shape is known: less is tried.
+    pub(in crate::container::native) fn write_shaped<T: Copy>(
+        &mut self,
+        values: &[T],
+        lane: impl Fn(T) -> u64,
+        sign: Sign,
+        shape: Shape,
+        out: &mut Vec<u8>,
+    ) {
         let Some(first) = values.first().map(|value| lane(*value)) else {
             return;
         };
         match narrow(values, &lane, first, &mut self.offsets) {
             Narrowed::Constant => return write_constant(first, sign, out),
             Narrowed::Near => {
-                if let Some(stats) = Stats::of_near(&self.offsets, first, sign, self.effort) {
+                let stats = Stats::of_near(&self.offsets, first, sign, (shape, self.effort));
+                if let Some(stats) = stats {
                     return match self.effort {
                         Effort::Fast => stats.cheapest().0.write(&self.offsets, &stats, out),
-                        Effort::Full => self.search.write(&self.offsets, &stats, out),
+                        Effort::Full => self.search.write(&self.offsets, &stats, shape, out),
                     };
                 }
             }
@@ -74,22 +87,39 @@ impl IntEncoder {
         self.lanes.clear();
         self.lanes.extend(values.iter().map(|value| lane(*value)));
         let stats = Stats::of(&self.lanes, sign);
-        self.search.write(&self.lanes, &stats, out);
+        self.search.write(&self.lanes, &stats, Shape::Any, out);
     }
 }
 
+/// How many bits a lane takes that is long.
+const LONG_BITS: usize = 12;
+
+/// Fewer ids than that have no dictionary: they count the strings of a chunk from 0.
+const LEAST_IDS: usize = 256;
+
 impl Search {
-    fn write<L: Lane>(&mut self, lanes: &[L], stats: &Stats, out: &mut Vec<u8>) {
+    fn write<L: Lane>(&mut self, lanes: &[L], stats: &Stats, shape: Shape, out: &mut Vec<u8>) {
         let (simple, payload_bytes) = stats.cheapest();
+        let is_small = lanes.len() < FEW_LANES && payload_bytes * 8 < lanes.len() * LONG_BITS;
+        if is_small || shape == Shape::Ids && lanes.len() < LEAST_IDS {
+            return simple.write(lanes, stats, out);
+        }
         let simple_bytes = column_bytes(payload_bytes);
         let run_bytes = self
             .runs
             .find(lanes, stats)
             .filter(|bytes| *bytes < simple_bytes);
         let best = run_bytes.unwrap_or(simple_bytes);
-        let patched_bytes = self.patched.find(lanes, stats, best);
+        let patched_bytes = match shape {
+            Shape::Ids => None,
+            _ => self.patched.find(lanes, stats, best),
+        };
         let best = patched_bytes.unwrap_or(best);
-        if self.dictionary.find(lanes, stats, best).is_some() {
+        let is_dictionary = match shape {
+            Shape::Any | Shape::Ids => self.dictionary.find(lanes, stats, best).is_some(),
+            Shape::Level | Shape::Rising => false,
+        };
+        if is_dictionary {
             self.dictionary.write(stats.sign, out);
         } else if patched_bytes.is_some() {
             self.patched.write(lanes, stats, out);
@@ -112,12 +142,14 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::super::Scope;
+    use super::super::tests::decode;
     use super::*;
 
     /// The column as it is written when no lane is near another.
     fn wide(lanes: &[u64], sign: Sign) -> Vec<u8> {
         let mut column = Vec::new();
-        Search::default().write(lanes, &Stats::of(lanes, sign), &mut column);
+        Search::default().write(lanes, &Stats::of(lanes, sign), Shape::Any, &mut column);
         column
     }
 
@@ -156,6 +188,20 @@ mod tests {
                 column.clear();
                 encoder.write(lanes.iter().copied(), sign, &mut column);
                 prop_assert_eq!(&column, &wide(&lanes, sign));
+            }
+        }
+
+        #[test]
+        fn lanes_of_any_shape_are_read_whatever_their_writer_said(lanes in lanes()) {
+            let mut encoder = IntEncoder::default();
+            for shape in [Shape::Any, Shape::Ids, Shape::Level, Shape::Rising] {
+                for sign in [Sign::Signed, Sign::Unsigned] {
+                    let mut column = Vec::new();
+                    encoder.write_shaped(&lanes, |lane| lane, sign, shape, &mut column);
+                    let scope = Scope::plain(sign);
+                    let (found, _) = decode(&column, lanes.len(), scope, 1 << 20).unwrap();
+                    prop_assert_eq!(&found, &lanes, "{:?}", shape);
+                }
             }
         }
 

@@ -61,6 +61,19 @@ pub(in crate::container::native) enum Sign {
     Unsigned,
 }
 
+/// What the lanes of a column have to do with one another, as far as their writer knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::container::native) enum Shape {
+    /// Nothing is known.
+    Any,
+    /// Numbers of things: few different ones, in no order.
+    Ids,
+    /// They go up and down; some may be far above the others.
+    Level,
+    /// They mostly rise, by steps that are alike.
+    Rising,
+}
+
 impl Sign {
     /// The lane as it is written in a variable length.
     fn code(self, lane: u64) -> u64 {

@@ -9,6 +9,12 @@ pub(super) trait Lane: Copy + Eq {
     /// The lane in full; `first` is the first one of its column.
     fn wide(self, first: u64) -> u64;
 
+    /// How far the lane is above another one, which is given in full.
+    fn above(self, smallest: u64, first: u64) -> u64;
+
+    /// How far the difference to the lane before is above another one.
+    fn delta_above(self, before: Self, smallest_delta: u64) -> u64;
+
     /// How many bytes the differences of the lanes behind to those before take in a variable
     /// length.
     fn delta_bytes(before: &[Self], behind: &[Self]) -> usize;
@@ -17,6 +23,14 @@ pub(super) trait Lane: Copy + Eq {
 impl Lane for u64 {
     fn wide(self, _first: u64) -> u64 {
         self
+    }
+
+    fn above(self, smallest: u64, _first: u64) -> u64 {
+        self.wrapping_sub(smallest)
+    }
+
+    fn delta_above(self, before: Self, smallest_delta: u64) -> u64 {
+        self.wrapping_sub(before).wrapping_sub(smallest_delta)
     }
 
     fn delta_bytes(before: &[Self], behind: &[Self]) -> usize {
@@ -32,6 +46,20 @@ impl Lane for u64 {
 impl Lane for i32 {
     fn wide(self, first: u64) -> u64 {
         first.wrapping_add_signed(self.into())
+    }
+
+    // Those that are near are less than 2^31 above the smallest of them, and their differences less
+    // than 2^32: the lower half says it all.
+
+    fn above(self, smallest: u64, first: u64) -> u64 {
+        let above = self.wrapping_sub(low_half(smallest.wrapping_sub(first)));
+        above.cast_unsigned().into()
+    }
+
+    fn delta_above(self, before: Self, smallest_delta: u64) -> u64 {
+        let delta = self.wrapping_sub(before);
+        let above = delta.wrapping_sub(low_half(smallest_delta));
+        above.cast_unsigned().into()
     }
 
     fn delta_bytes(before: &[Self], behind: &[Self]) -> usize {

@@ -19,7 +19,7 @@ const LEAST_LANES: usize = 64;
 const LEAST_BITS: u32 = 6;
 
 /// How many lanes tell the width.
-const SAMPLE: usize = 512;
+const SAMPLE: usize = 256;
 
 /// The large numbers of a column; keeps its memory from column to column.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub(super) struct Patched {
     gaps: Vec<u64>,
     /// What large numbers have above the width.
     above: Vec<u64>,
+    /// What is known of both.
+    stats: Option<[Stats; 2]>,
 }
 
 impl Patched {
@@ -83,30 +85,32 @@ impl Patched {
         } else {
             stats.smallest
         };
+        let stats_of = |part: &[u64]| Stats::of(part, Sign::Unsigned);
+        let parts = [stats_of(&self.gaps), stats_of(&self.above)];
+        let [gaps, above] = parts.map(|part| part.cheapest_column());
+        self.stats = Some(parts);
         let step = varint::size(varint::zigzag(stats.smallest_delta));
         self.payload_bytes = varint::size(stats.sign.code(start))
             + if self.delta { step } else { 0 }
             + 1
             + packed_bytes(numbers, bits)
             + varint::size(to_u64(self.gaps.len()))
-            + Stats::of(&self.gaps, Sign::Unsigned).cheapest_column()
-            + Stats::of(&self.above, Sign::Unsigned).cheapest_column();
+            + gaps
+            + above;
         let bytes = column_bytes(self.payload_bytes);
         (bytes < best).then_some(bytes)
     }
 
     /// Hands what is packed to `take`: how far lanes, or their differences, are above the least.
     fn each<L: Lane>(&self, lanes: &[L], stats: &Stats, mut take: impl FnMut(u64)) {
-        let wide = |lane: &L| lane.wide(stats.first);
         if self.delta {
             let smallest = stats.smallest_delta.cast_unsigned();
             for (before, lane) in lanes.iter().zip(lanes.iter().skip(1)) {
-                take(wide(lane).wrapping_sub(wide(before)).wrapping_sub(smallest));
+                take(lane.delta_above(*before, smallest));
             }
         } else {
-            lanes
-                .iter()
-                .for_each(|lane| take(wide(lane).wrapping_sub(stats.smallest)));
+            let above = |lane: &L| lane.above(stats.smallest, stats.first);
+            lanes.iter().map(above).for_each(take);
         }
     }
 
@@ -116,7 +120,6 @@ impl Patched {
         varint::write(out, to_u64(self.payload_bytes));
         let start = out.len();
         let mask = u64::MAX >> (64 - self.bits);
-        let wide = |lane: &L| lane.wide(stats.first);
         if self.delta {
             stats.sign.write(stats.first, out);
             varint::write_signed(out, stats.smallest_delta);
@@ -126,9 +129,7 @@ impl Patched {
         out.extend(u8::try_from(self.bits));
         if self.delta {
             let smallest = stats.smallest_delta.cast_unsigned();
-            let low = |(before, lane): (&L, &L)| {
-                wide(lane).wrapping_sub(wide(before)).wrapping_sub(smallest) & mask
-            };
+            let low = |(before, lane): (&L, &L)| lane.delta_above(*before, smallest) & mask;
             let behind = lanes.get(1..).unwrap_or_default();
             let before = lanes.get(..behind.len()).unwrap_or_default();
             let (fours_before, rest_before) = before.as_chunks::<4>();
@@ -139,15 +140,15 @@ impl Patched {
             let rest = rest_before.iter().zip(rest).map(low);
             Packer::new(behind.len(), self.bits, out).add(fours, rest);
         } else {
-            let low = |lane: &L| wide(lane).wrapping_sub(stats.smallest) & mask;
+            let low = |lane: &L| lane.above(stats.smallest, stats.first) & mask;
             let (fours, rest) = lanes.as_chunks::<4>();
             let fours = fours.iter().map(|four| four.each_ref().map(low));
             Packer::new(lanes.len(), self.bits, out).add(fours, rest.iter().map(low));
         }
         varint::write(out, to_u64(self.gaps.len()));
-        for part in [&self.gaps, &self.above] {
-            let stats = Stats::of(part, Sign::Unsigned);
-            stats.cheapest().0.write(part, &stats, out);
+        let parts = [&self.gaps, &self.above];
+        for (part, stats) in parts.into_iter().zip(self.stats.iter().flatten()) {
+            stats.cheapest().0.write(part, stats, out);
         }
         debug_assert_eq!(
             out.len() - start,

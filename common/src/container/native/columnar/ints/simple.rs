@@ -92,7 +92,7 @@ impl Simple {
                 let bits = width(stats.range);
                 sign.write(stats.smallest, out);
                 out.extend(u8::try_from(bits));
-                let above = |lane: &L| wide(lane).wrapping_sub(stats.smallest);
+                let above = |lane: &L| lane.above(stats.smallest, first);
                 let (fours, rest) = lanes.as_chunks();
                 let fours = fours.iter().map(|four| four.each_ref().map(above));
                 Packer::new(lanes.len(), bits, out).add(fours, rest.iter().map(above));
@@ -103,7 +103,7 @@ impl Simple {
                 varint::write_signed(out, stats.smallest_delta);
                 out.extend(u8::try_from(bits));
                 let smallest = stats.smallest_delta.cast_unsigned();
-                let above = |(before, lane)| delta(before, lane).wrapping_sub(smallest);
+                let above = |(before, lane): (&L, &L)| lane.delta_above(*before, smallest);
                 let (fours_before, rest_before) = lanes
                     .get(..behind.len())
                     .unwrap_or_default()

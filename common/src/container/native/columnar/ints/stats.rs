@@ -1,13 +1,16 @@
 //! What is known of the lanes of a column, and its cheapest simple encoding.
 
-use super::Sign;
 use super::bits::{packed_bytes, width};
 use super::narrow::Lane;
 use super::simple::Simple;
 use super::sizes::{delta_varint_bytes, varint_bytes};
+use super::{Shape, Sign};
 use crate::container::num::{to_u64, to_usize};
 use crate::container::serializer::Effort;
 use crate::container::varint;
+
+/// So few lanes are not worth a search, unless they are long.
+pub(super) const FEW_LANES: usize = 64;
 
 /// What is known of a column of at least one lane.
 #[derive(Debug, Clone, Copy)]
@@ -61,40 +64,58 @@ impl Stats {
         stats.finish(lanes)
     }
 
-    /// Of lanes that are near the first one; `None` where they are on both sides of the end of
-    /// the numbers.
-    pub(super) fn of_near(offsets: &[i32], first: u64, sign: Sign, effort: Effort) -> Option<Self> {
-        let (mut smallest, mut largest) = (0, 0);
-        let (mut smallest_delta, mut largest_delta) = (i32::MAX, i32::MIN);
-        let mut changes = 0_u32;
-        let behind = offsets.get(1..).unwrap_or_default();
-        // Nothing depends on what precedes it, so that the compiler takes several at a time.
-        for (before, offset) in offsets.iter().zip(behind) {
-            smallest = smallest.min(*offset);
-            largest = largest.max(*offset);
-            let delta = offset.wrapping_sub(*before);
-            smallest_delta = smallest_delta.min(delta);
-            largest_delta = largest_delta.max(delta);
-            changes = changes.wrapping_add(u32::from(delta != 0));
-        }
-        let key = first ^ sign.bias();
-        let [low, high] = [smallest, largest].map(|it: i32| key.checked_add_signed(it.into()));
-        let (low, high) = low.zip(high)?;
-        let delta_range = i64::from(largest_delta).wrapping_sub(smallest_delta.into());
-        let stats = Self {
+    /// Of lanes that are near the first one, as far as lanes of this shape need it; `None` where
+    /// they are on both sides of the end of the numbers.
+    pub(super) fn of_near(
+        offsets: &[i32],
+        first: u64,
+        sign: Sign,
+        (shape, effort): (Shape, Effort),
+    ) -> Option<Self> {
+        let mut stats = Self {
             sign,
             count: offsets.len(),
-            runs: to_usize(changes.into()).saturating_add(1),
+            runs: offsets.len(),
             first,
-            smallest: low ^ sign.bias(),
-            range: high.wrapping_sub(low),
-            smallest_delta: smallest_delta.into(),
-            delta_range: delta_range.cast_unsigned(),
+            smallest: first,
+            range: u64::MAX,
+            smallest_delta: 0,
+            delta_range: u64::MAX,
             cheapest: (Simple::Constant, 0),
         };
-        Some(match effort {
-            Effort::Fast => stats.finish_fast(),
-            Effort::Full => stats.finish(offsets),
+        // Nothing depends on what precedes it, so that the compiler takes several at a time.
+        if shape != Shape::Rising {
+            let (smallest, largest) = span(offsets.iter().copied());
+            let key = first ^ sign.bias();
+            let [low, high] = [smallest, largest].map(|it: i32| key.checked_add_signed(it.into()));
+            let (low, high) = low.zip(high)?;
+            stats.smallest = low ^ sign.bias();
+            stats.range = high.wrapping_sub(low);
+        }
+        let deltas = || {
+            let behind = offsets.get(1..).unwrap_or_default();
+            let pairs = offsets.iter().zip(behind);
+            pairs.map(|(before, offset)| offset.wrapping_sub(*before))
+        };
+        if matches!(shape, Shape::Any | Shape::Rising) {
+            let (smallest, largest) = span(deltas());
+            stats.smallest_delta = smallest.into();
+            let range = i64::from(largest).wrapping_sub(smallest.into());
+            stats.delta_range = range.cast_unsigned();
+        }
+        let has_runs = match shape {
+            Shape::Any => effort == Effort::Full,
+            Shape::Level => offsets.len() >= FEW_LANES,
+            Shape::Ids | Shape::Rising => false,
+        };
+        if has_runs {
+            let changes: u32 = deltas().map(|delta| u32::from(delta != 0)).sum();
+            stats.runs = to_usize(changes.into()).saturating_add(1);
+        }
+        Some(match (effort, shape) {
+            (Effort::Fast, _) => stats.finish_fast(),
+            (Effort::Full, Shape::Any) => stats.finish(offsets),
+            (Effort::Full, _) => stats.finish_shaped(offsets),
         })
     }
 
@@ -105,6 +126,22 @@ impl Stats {
         let packed = (Simple::Packed, self.packed_bytes());
         let delta = (Simple::DeltaPacked, self.delta_packed_bytes());
         self.cheapest = if delta.1 < packed.1 { delta } else { packed };
+        self
+    }
+
+    /// Packed as the shape says, or in a variable length where that may be shorter.
+    fn finish_shaped<L: Lane>(mut self, lanes: &[L]) -> Self {
+        let packed = (Simple::Packed, self.packed_bytes());
+        let delta = (Simple::DeltaPacked, self.delta_packed_bytes());
+        self.cheapest = if delta.1 < packed.1 { delta } else { packed };
+        // Within a byte nothing is shorter than packed; of many, few large ones are patched.
+        if self.delta_range == u64::MAX
+            && self.count < FEW_LANES
+            && width(self.range) > 8
+            && let Some(bytes) = varint_bytes(lanes, &self, packed.1)
+        {
+            self.cheapest = (Simple::Varint, bytes);
+        }
         self
     }
 
@@ -211,6 +248,14 @@ impl Stats {
     fn number(&self, lane: u64) -> usize {
         varint::size(self.sign.code(lane))
     }
+}
+
+/// The smallest and the largest of some numbers.
+#[inline]
+fn span(numbers: impl Iterator<Item = i32>) -> (i32, i32) {
+    numbers.fold((i32::MAX, i32::MIN), |(smallest, largest), number| {
+        (smallest.min(number), largest.max(number))
+    })
 }
 
 /// The largest number that takes as many whole bytes: 1, 2, 4 or 8.

@@ -20,7 +20,7 @@ fn encode(lanes: &[u64], sign: Sign) -> Vec<u8> {
 }
 
 /// The lanes and the encodings of a column, which must be used up.
-fn decode(
+pub(super) fn decode(
     column: &[u8],
     count: usize,
     scope: Scope<'_>,
