@@ -227,12 +227,29 @@ fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
 pub trait Words {
     /// The word there; `None` behind the last one.
     fn word(&self, at: usize) -> Option<u64>;
+
+    /// The words from there on, so many; `None` if there are fewer.
+    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]>;
+
+    /// Copies the words from there on, as many as there is place for; `None` if there are fewer.
+    fn copy(&self, at: usize, to: &mut [u64]) -> Option<()>;
 }
 
 impl Words for [u64] {
     #[inline]
     fn word(&self, at: usize) -> Option<u64> {
         self.get(at).copied()
+    }
+
+    #[inline]
+    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
+        self.get(at..)?.first_chunk().copied()
+    }
+
+    #[inline]
+    fn copy(&self, at: usize, to: &mut [u64]) -> Option<()> {
+        to.copy_from_slice(self.get(at..)?.get(..to.len())?);
+        Some(())
     }
 }
 
@@ -498,7 +515,7 @@ mod tests {
     fn text_is_padded_with_zeros_whatever_its_length() {
         let text = "0123456789abcdefg";
         for length in 0..=text.len() {
-            let bytes: Vec<u8> = words_of_text(&text[..length])
+            let bytes: Vec<u8> = words_of_text(text.get(..length).unwrap())
                 .flat_map(u64::to_le_bytes)
                 .collect();
             assert_eq!(bytes.len(), text_words(length) * 8);

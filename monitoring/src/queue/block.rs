@@ -447,6 +447,21 @@ impl Words for BlockWords<'_> {
     fn word(&self, at: usize) -> Option<u64> {
         self.0.get(at).map(|word| word.load(Ordering::Relaxed))
     }
+
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
+        let words = self.0.get(at..)?.first_chunk::<N>()?;
+        Some(words.each_ref().map(|word| word.load(Ordering::Relaxed)))
+    }
+
+    #[inline(always)]
+    fn copy(&self, at: usize, to: &mut [u64]) -> Option<()> {
+        let words = self.0.get(at..)?.get(..to.len())?;
+        for (to, word) in to.iter_mut().zip(words) {
+            *to = word.load(Ordering::Relaxed);
+        }
+        Some(())
+    }
 }
 
 impl BlockWords<'_> {

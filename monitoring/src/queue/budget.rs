@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::block::{Block, WORDS_BELOW};
-use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
+use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
 /// A word of a block.
 pub(super) const WORD_BYTES: usize = 8;
@@ -38,13 +38,17 @@ pub(super) struct Budget {
 }
 
 /// How many sizes of blocks there are: each twice the one before.
-const SIZES: usize = 5;
+const SIZES: usize = 6;
 
 /// Cleared blocks by their sizes. Together with those handed out they do not exceed the limit.
 #[derive(Debug, Default)]
 struct Free {
     blocks: [Vec<Arc<Block>>; SIZES],
     bytes: usize,
+    /// How many threads wait for room.
+    waiting: usize,
+    /// Whether one of them was not told of room that there is.
+    untold: bool,
 }
 
 impl Budget {
@@ -132,16 +136,44 @@ impl Budget {
         self.release(charged);
     }
 
-    /// Gives so many bytes back and tells one who waits for room.
+    /// Gives so many bytes back, and tells those who wait for room once it is worth the while.
+    ///
+    /// A thread that is woken for each block fills it and waits again: that costs as much as the
+    /// block's records. So it sleeps until a quarter is free, or until [`Self::tell`].
     pub(super) fn release(&self, bytes: usize) {
         if bytes == 0 {
             return;
         }
         // Under the lock, so that nobody misses it between look and wait.
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let charged = self.charged.fetch_sub(bytes, Ordering::Relaxed);
+        if free.waiting == 0 {
+            return;
+        }
+        if charged.saturating_sub(bytes) > self.limit / 4 * 3 {
+            free.untold = true;
+            return;
+        }
+        self.wake(free);
+    }
+
+    /// Tells those who wait of the room that there is.
+    pub(super) fn tell(&self) {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        self.charged.fetch_sub(bytes, Ordering::Relaxed);
+        if free.untold {
+            self.wake(free);
+        }
+    }
+
+    fn wake(&self, mut free: MutexGuard<'_, Free>) {
+        let untold = std::mem::take(&mut free.untold);
         drop(free);
-        self.room.notify_one();
+        // To notify is a system call each time, whether somebody waits or not.
+        if untold {
+            self.room.notify_all();
+        } else {
+            self.room.notify_one();
+        }
     }
 
     /// Says that there was no room for somebody.
@@ -157,14 +189,15 @@ impl Budget {
     /// Waits until something was given back, or all were woken, but not longer than this, and not
     /// at all if there is a reason to give up.
     pub(super) fn wait(&self, bytes: usize, timeout: Duration, gives_up: impl Fn() -> bool) {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         // Both change before the lock is taken to wake, so that no wake-up is missed.
         if self.charged().saturating_add(bytes) > self.limit && !gives_up() {
-            drop(
-                self.room
-                    .wait_timeout(free, timeout)
-                    .unwrap_or_else(PoisonError::into_inner),
-            );
+            free.waiting = free.waiting.saturating_add(1);
+            let (mut free, _) = self
+                .room
+                .wait_timeout(free, timeout)
+                .unwrap_or_else(PoisonError::into_inner);
+            free.waiting = free.waiting.saturating_sub(1);
         }
     }
 

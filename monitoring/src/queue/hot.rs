@@ -15,7 +15,7 @@
 //!    [`hold`] and [`let_go`] alone change the two, the latter emptying `HOT` before `HELD`.
 //! 2. The words of a block are never moved, resized or freed while an `Arc` of it lives.
 //! 3. Nothing that runs while the words are borrowed calls foreign code or one of these two
-//!    functions: the borrow does not leave the functions that append.
+//!    functions: the borrow does not leave the functions that append, nor does the pointer.
 
 #![expect(
     unsafe_code,
@@ -177,22 +177,11 @@ pub(super) fn append_fields(
     stamp: Stamp,
     fields: &[u8],
 ) -> Appended {
-    HOT.with(|hot| {
-        if hot.key.get() != key {
-            return Appended::No;
-        }
-        let address = Arc::as_ptr(schema).addr();
-        let Some((_, number)) = hot
-            .types
-            .get(slot_of(address))
-            .map(Cell::get)
-            .filter(|(known, _)| *known == address)
-        else {
-            return Appended::No;
-        };
-        // SAFETY: as above.
-        block::append_fields(unsafe { &*hot.words.get() }, number, stamp, fields)
-    })
+    let Some((block, number)) = known_in(key, Arc::as_ptr(schema).addr()) else {
+        return Appended::No;
+    };
+    // SAFETY: as above; what was found is not kept beyond this call.
+    block::append_fields(unsafe { &*block }, number, stamp, fields)
 }
 
 /// Appends a record of words to the thread's block, on the terms of [`append_fields`].
@@ -211,18 +200,27 @@ impl WordSink for Row<'_> {
         words: [u64; WORDS],
         texts: [&str; TEXTS],
     ) -> Appended {
-        let Self { key, schema, stamp } = self;
-        HOT.with(|hot| {
-            let address = Arc::as_ptr(schema).addr() | OF_WORDS;
-            let (known, number) = hot.types.get(slot_of(address)).map_or((0, 0), Cell::get);
-            // A known type is one of this block.
-            if hot.key.get() != key || known != address {
-                return Appended::No;
-            }
-            // SAFETY: as above.
-            block::append_row(unsafe { &*hot.words.get() }, number, stamp, words, texts)
-        })
+        let address = Arc::as_ptr(self.schema).addr() | OF_WORDS;
+        let Some((block, number)) = known_in(self.key, address) else {
+            return Appended::No;
+        };
+        // SAFETY: as above; what was found is not kept beyond this call.
+        let block = unsafe { &*block };
+        block::append_row(block, number, self.stamp, words, texts)
     }
+}
+
+/// The words of the thread's block, if that is one of the set with this key, and the number in it of
+/// the type with this address and mark, if it is known.
+///
+/// So little that it is a part of its caller, to whom the compiler then says where the thread's
+/// storage is.
+#[inline(always)]
+fn known_in(key: u64, address: usize) -> Option<(*const [AtomicU64], u8)> {
+    HOT.with(|hot| {
+        let (known, number) = hot.types.get(slot_of(address)).map(Cell::get)?;
+        (hot.key.get() == key && known == address).then(|| (hot.words.get(), number))
+    })
 }
 
 /// Remembers the number of a type for rows of words, if fields of these widths are those of the

@@ -11,13 +11,14 @@ use baler_common::record::{Field, FieldType, Schema};
 use baler_common::transport::Notify;
 use loom::thread;
 
-use super::block::{Appended, Block, append_fields};
+use super::block::{Appended, Block, append_fields, append_row};
 use super::set::QueueSet;
 use super::thread::ThreadQueue;
 use super::{Overflow, ReadBuffer, RowRef, Stamp, Stored};
 
 /// So large that two rows fill a block of 16 words.
 const FIELDS: usize = 40;
+const FIELD_WORDS: usize = FIELDS / 8;
 
 /// Two blocks.
 const TWO_BLOCKS: usize = 2 * 16 * 8;
@@ -31,7 +32,9 @@ impl Notify for Deaf {
 fn schema() -> &'static Arc<Schema> {
     static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
     SCHEMA.get_or_init(|| {
-        let fields = vec![Field::new("number", FieldType::U64)];
+        let fields: Vec<_> = (0..FIELD_WORDS)
+            .map(|number| Field::new(format!("number{number}"), FieldType::U64))
+            .collect();
         Arc::new(Schema::new("model.Number", fields).unwrap())
     })
 }
@@ -69,7 +72,14 @@ impl Owner {
         if let Some(block) = &self.open
             && let Some(type_number) = block.number_of(schema())
         {
-            match append_fields(block.words(), type_number, stamp, &fields) {
+            let words = block.words();
+            let appended = if number.is_multiple_of(2) {
+                append_fields(words, type_number, stamp, &fields)
+            } else {
+                let row = [u64::from_le_bytes([number; 8]); FIELD_WORDS];
+                append_row(words, type_number, stamp, row, [])
+            };
+            match appended {
                 Appended::Yes => return true,
                 Appended::Late => return false,
                 Appended::No => (),

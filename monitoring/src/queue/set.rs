@@ -209,7 +209,10 @@ impl QueueSet {
 
     /// The collector has been everywhere: lets go of the queues that many threads have left behind
     /// at once.
+    ///
+    /// There is now as much room as there will be for some time.
     pub(crate) fn end_round(&self) {
+        self.budget.tell();
         let mut registry = self.registry();
         if registry.retired.len() <= KEPT_QUEUES {
             return;

@@ -214,19 +214,19 @@ impl StringIndex {
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
         let count = usize::try_from(bytes).map_or(usize::MAX, text_words);
-        let mut text = [0; LATELY_WORDS];
-        if count > LATELY_WORDS {
+        // Behind the last texts there are too few words to look at so many.
+        let (Some(mut text), true) = (words.words::<LATELY_WORDS>(at), count <= LATELY_WORDS)
+        else {
             return self.id_of_long(words, at, bytes, table);
+        };
+        let mut mixed = u64::from(bytes);
+        for (number, word) in text.iter_mut().enumerate() {
+            *word = if number < count { *word } else { 0 };
+            mixed = mixed.rotate_left(17) ^ *word;
         }
         // What is equal has one place; no more is asked of it, so nobody need be kept from choosing
         // texts that share one.
-        let mut place = u64::from(bytes);
-        for (number, word) in text.iter_mut().take(count).enumerate() {
-            *word = words
-                .word(at.wrapping_add(number))
-                .ok_or(PushError::Malformed)?;
-            place = (place ^ *word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
+        let place = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let place = usize::try_from(place >> 57).unwrap_or(0);
         match self.lately.get(place) {
             Some(lately)
