@@ -1,7 +1,7 @@
 # Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
 #
 # Nothing is installed outside the target folder, except the components and toolchains of rustup
-# and, on Debian, the packages python3, rabbitmq-server and valgrind.
+# and, on Debian, the packages chromium, python3, rabbitmq-server and valgrind.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -103,6 +103,19 @@ need_valgrind() {
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
             apt-get install -y --no-install-recommends valgrind libc6-dbg; } >&2 ||
         die "valgrind could not be installed"
+}
+
+# need_chromium: a test opens a report in it.
+need_chromium() {
+    command -v chromium >/dev/null && return 0
+    command -v apt-get >/dev/null || die "chromium is missing: a test opens a report in it"
+    say "chromium is missing: installing it"
+    local as_root=()
+    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
+    { "${as_root[@]}" apt-get update &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >&2 ||
+        die "chromium could not be installed"
 }
 
 # need_rabbitmq: the tests start nodes of their own from its folder, so no service is wanted.

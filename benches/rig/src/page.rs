@@ -23,7 +23,7 @@ pub fn page(
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
          <style>body{{font-family:sans-serif;max-width:1000px;margin:2em auto}}\
-         svg{{max-width:100%}}</style></head><body>\n<h1>{heading}</h1>\n\
+         figure{{margin:1em 0}}svg{{max-width:100%}}</style></head><body>\n<h1>{heading}</h1>\n\
          <p>{told}</p>\n{chart}\n<pre>{table}</pre>\n</body></html>\n"
     )
 }

@@ -224,3 +224,76 @@ fn what_cannot_be_swept_is_said_before_anything_is_measured() {
         assert!(errors.contains(said), "{errors}");
     }
 }
+
+/// Says what a reader of the page would see, in the page itself.
+const LOOK: &str = r#"<pre id="look"></pre><script>
+const texts = [...document.querySelectorAll("svg text")];
+const inside = (text) => {
+  const [box, frame] = [text, text.closest("svg")].map((it) => it.getBoundingClientRect());
+  return box.left >= frame.left - 1 && box.right <= frame.right + 1
+    && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+};
+const heights = texts.map((text) => text.getBoundingClientRect().height);
+document.getElementById("look").textContent = "LOOK" + JSON.stringify({
+  plots: [...document.querySelectorAll("svg")].map((svg) => svg.getBoundingClientRect().width),
+  lines: document.querySelectorAll("svg polyline, svg polygon").length,
+  texts: texts.length,
+  smallest: Math.min(...heights),
+  outside: texts.filter((text) => !inside(text)).map((text) => text.textContent),
+  width: document.documentElement.scrollWidth,
+}) + "KOOL";
+</script>"#;
+
+#[test]
+fn the_report_is_readable_in_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "tcp://127.0.0.1:0",
+        folder.path(),
+        &["--chunk-sizes=8,64,512"],
+    );
+    output(&words(&args));
+    let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
+    let looked = folder.path().join("looked.html");
+    fs::write(&looked, page.replace("</body>", &format!("{LOOK}</body>"))).unwrap();
+    let profile = folder.path().join("profile");
+    let mut chromium = assert_cmd::Command::new("chromium");
+    let run = chromium
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
+        .args([
+            "--window-size=1280,2400",
+            "--enable-logging=stderr",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", looked.display()))
+        .timeout(crate::support::DEADLINE)
+        .assert()
+        .success();
+    let errors = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(!errors.contains("CONSOLE"), "{errors}");
+    let dom = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    let seen = dom
+        .split_once(">LOOK")
+        .and_then(|(_, rest)| rest.split_once("KOOL"));
+    let (seen, _) = seen.unwrap_or_else(|| panic!("{dom}"));
+    let seen: Value = serde_json::from_str(&seen.replace("&quot;", "\"")).unwrap();
+    let plots = seen["plots"].as_array().unwrap();
+    assert_eq!(plots.len(), 3, "{seen}");
+    assert!(
+        plots.iter().all(|width| width.as_f64().unwrap() > 900.0),
+        "{seen}"
+    );
+    assert!(
+        seen["lines"].as_u64().unwrap() >= 6 && seen["texts"].as_u64().unwrap() > 20,
+        "{seen}"
+    );
+    assert!(seen["smallest"].as_f64().unwrap() >= 12.0, "{seen}");
+    assert_eq!(seen["outside"], serde_json::json!([]));
+    assert!(seen["width"].as_f64().unwrap() <= 1_280.0, "{seen}");
+}

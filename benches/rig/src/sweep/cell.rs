@@ -96,6 +96,8 @@ pub struct Cell {
     pub writer_cpu_by_pipelined: Option<f64>,
     /// Writer CPU by that of the awaiting way under the same load.
     pub writer_cpu_by_awaiting: Option<f64>,
+    /// The same, without what making the records in time costs on both sides.
+    pub writer_cpu_beyond_load_by_pipelined: Option<f64>,
     /// Bytes on the wire by those of the pipelined way under the same load.
     pub wire_bytes_by_pipelined: Option<f64>,
     /// What was wrong, if something was.
@@ -179,6 +181,7 @@ impl Cell {
             lost: samples.iter().map(Sample::lost).sum(),
             writer_cpu_by_pipelined: None,
             writer_cpu_by_awaiting: None,
+            writer_cpu_beyond_load_by_pipelined: None,
             wire_bytes_by_pipelined: None,
             failure,
         };
@@ -232,6 +235,13 @@ pub(super) fn compare(cells: &mut [Cell]) {
         let (pipelined, awaiting) = (beside(Way::Pipelined), beside(Way::Awaiting));
         cell.writer_cpu_by_pipelined = ratio(cell.cpu(), pipelined.and_then(Cell::cpu));
         cell.writer_cpu_by_awaiting = ratio(cell.cpu(), awaiting.and_then(Cell::cpu));
+        let load = before
+            .iter()
+            .find(|other| pacing(&other.case) && other.case.rate == cell.case.rate)
+            .and_then(Cell::cpu);
+        let beyond = |cpu: Option<f64>| Some((cpu? - load?).max(0.0));
+        cell.writer_cpu_beyond_load_by_pipelined =
+            ratio(beyond(cell.cpu()), beyond(pipelined.and_then(Cell::cpu)));
         cell.wire_bytes_by_pipelined = ratio(cell.bytes(), pipelined.and_then(Cell::bytes));
     }
 }
@@ -318,8 +328,11 @@ mod tests {
             cell(Way::Pipelined, 0.4, 1_000.0),
             cell(Way::Awaiting, 0.8, 100.0),
             cell(Way::Baler, 0.1, 1_000.0),
+            cell(Way::Pacing, 0.04, 1_000.0),
         ];
         compare(&mut cells);
+        let beyond = cells[2].writer_cpu_beyond_load_by_pipelined.unwrap();
+        assert!((beyond - 0.06 / 0.36).abs() < 1e-9);
         assert_eq!(cells[2].writer_cpu_by_pipelined, Some(0.25));
         assert_eq!(cells[2].wire_bytes_by_pipelined, Some(1.0));
         assert_eq!(cells[2].writer_cpu_by_awaiting, None);

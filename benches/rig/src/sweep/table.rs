@@ -94,7 +94,26 @@ fn differ<T: PartialEq>(cells: &[&Cell], of: impl Fn(&Cell) -> T) -> bool {
         .any(|pair| matches!(pair, [one, other] if of(one) != of(other)))
 }
 
-fn table(cells: &[Cell], columns: &[Column<'_>]) -> String {
+/// No line is longer.
+const WIDTH: usize = 100;
+
+/// The table; where it would be too wide, these columns are left out, one after the other.
+fn table(cells: &[Cell], mut columns: Vec<Column<'_>>, droppable: &[&str]) -> String {
+    let mut droppable = droppable.iter();
+    loop {
+        let table = render(cells, &columns);
+        let width = table.lines().map(|line| line.chars().count()).max();
+        if width.unwrap_or(0) <= WIDTH {
+            return table;
+        }
+        let Some(dropped) = droppable.next() else {
+            return table;
+        };
+        columns.retain(|(heading, _)| heading != dropped);
+    }
+}
+
+fn render(cells: &[Cell], columns: &[Column<'_>]) -> String {
     let settings = settings(cells);
     let mut headings = vec![("chunk size", true)];
     headings.extend(settings.iter().map(|(heading, _)| (*heading, false)));
@@ -109,7 +128,8 @@ fn table(cells: &[Cell], columns: &[Column<'_>]) -> String {
     table.render()
 }
 
-/// CPU and network, as the paper has them, and their shares of the pipelined way.
+/// CPU and network, as the paper has them, and by those of the rivals: `x own` is without what the
+/// load itself costs on both sides.
 fn costs(cells: &[Cell]) -> String {
     let mut columns: Vec<Column<'_>> = vec![
         ("95% CI CPU s/s", &|cell| {
@@ -125,15 +145,18 @@ fn costs(cells: &[Cell]) -> String {
             decimals(cell.writer_system_cpu_seconds_per_second, 4)
         }),
         ("x CPU", &|cell| times(cell.writer_cpu_by_pipelined)),
+        ("x own", &|cell| {
+            times(cell.writer_cpu_beyond_load_by_pipelined)
+        }),
         ("x net", &|cell| times(cell.wire_bytes_by_pipelined)),
     ];
     if cells
         .iter()
         .any(|cell| cell.writer_cpu_by_awaiting.is_some())
     {
-        columns.push(("x CPU aw.", &|cell| times(cell.writer_cpu_by_awaiting)));
+        columns.push(("x await", &|cell| times(cell.writer_cpu_by_awaiting)));
     }
-    table(cells, &columns)
+    table(cells, columns, &["system", "user", "x await"])
 }
 
 /// What arrived, and when.
@@ -170,7 +193,11 @@ fn deliveries(cells: &[Cell]) -> String {
     }));
     columns.push(("closed by", &closed_by));
     columns.push(("lost", &|cell| cell.lost.to_string()));
-    table(cells, &columns)
+    table(
+        cells,
+        columns,
+        &["MB", "closed by", "p99.9", "broker", "reader"],
+    )
 }
 
 /// The most frequent trigger, and how frequent it is if there is another.
@@ -326,7 +353,8 @@ pub(super) fn csv(cells: &[Cell]) -> String {
     }
     out.push_str(
         ",closed_by_records,closed_by_age,closed_by_bytes,closed_by_flush,offered_rate,achieved_rate,\
-         saturated,lost,writer_cpu_by_pipelined,writer_cpu_by_awaiting,wire_bytes_by_pipelined\r\n",
+         saturated,lost,writer_cpu_by_pipelined,writer_cpu_by_awaiting,\
+         writer_cpu_beyond_load_by_pipelined,wire_bytes_by_pipelined\r\n",
     );
     let optional = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for cell in cells {
@@ -358,6 +386,7 @@ pub(super) fn csv(cells: &[Cell]) -> String {
         row.push(cell.lost.to_string());
         row.push(optional(cell.writer_cpu_by_pipelined));
         row.push(optional(cell.writer_cpu_by_awaiting));
+        row.push(optional(cell.writer_cpu_beyond_load_by_pipelined));
         row.push(optional(cell.wire_bytes_by_pipelined));
         // Writing to a string cannot fail; no value has a comma or a quote.
         let written = write!(out, "{}\r\n", row.join(","));
@@ -411,6 +440,9 @@ mod tests {
         super::super::cell::compare(&mut cells);
         let mut other = cells[2].clone();
         other.case.rate = None;
+        other.case.consumers = 16;
+        other.case.compression = Some("zstd:19".to_owned());
+        other.case.wait_time_ms = Some(1.25);
         cells.push(other);
         cells[1].failure = Some("a long story about what was wrong ".repeat(5));
         let text = text(&cells, &[], Some(&[]));
