@@ -31,7 +31,7 @@ impl Order {
     }
 }
 
-/// Does in this process what [`command`](super::command) wants of it: reads orders from standard
+/// Does in this process what [`command`](super::command()) wants of it: reads orders from standard
 /// input until that ends, and answers on standard output.
 ///
 /// # Errors
