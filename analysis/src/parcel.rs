@@ -100,6 +100,11 @@ impl Parcel {
         self.chunk.origin.as_ref()
     }
 
+    /// The positions in the chunk of the selected records, in ascending order; `None` if it is all.
+    pub fn selection(&self) -> Option<&[u32]> {
+        self.selection.as_deref()
+    }
+
     /// How many records are selected.
     pub fn len(&self) -> usize {
         match &self.selection {

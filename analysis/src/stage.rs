@@ -28,14 +28,27 @@ pub trait Stage: Send {
     /// The pipeline ends with the first error; the parcel is given back to the medium.
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError>;
 
-    /// Makes what was accepted so far durable or visible: flushes buffers. Called when nothing comes
-    /// for a while, and before the end.
+    /// Makes what was accepted so far durable or visible: flushes buffers. Called when as much is
+    /// held as may be in work, and before the end.
     ///
     /// # Errors
     ///
     /// As [`Stage::accept`].
     fn flush(&mut self) -> Result<(), AnalysisError> {
         Ok(())
+    }
+
+    /// Nothing came for a while. Returns whether something is held back still: then this is called
+    /// again, some twenty times a second, until something comes.
+    ///
+    /// By default everything is flushed. Whoever makes files that should not be tiny flushes when
+    /// it has been idle for as long as it likes: until then, a sender whose window is full waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::accept`].
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        self.flush().map(|()| false)
     }
 
     /// Ends: nothing will come any more.
@@ -59,6 +72,10 @@ impl<S: Stage + ?Sized> Stage for Box<S> {
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
         (**self).flush()
+    }
+
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        (**self).idle()
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {

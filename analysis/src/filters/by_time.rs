@@ -53,6 +53,10 @@ impl<S: Stage> Stage for ByTime<S> {
         self.next.flush()
     }
 
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        self.next.idle()
+    }
+
     fn finish(&mut self) -> Result<(), AnalysisError> {
         self.next.finish()
     }

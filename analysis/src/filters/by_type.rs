@@ -98,6 +98,10 @@ impl<S: Stage> Stage for ByType<S> {
         self.next.flush()
     }
 
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        self.next.idle()
+    }
+
     fn finish(&mut self) -> Result<(), AnalysisError> {
         self.next.finish()
     }

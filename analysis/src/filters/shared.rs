@@ -41,10 +41,10 @@ impl<S: Stage> Shared<S> {
         }
     }
 
-    fn with(
+    fn with<T>(
         &self,
-        work: impl FnOnce(&mut S, usize) -> Result<(), AnalysisError>,
-    ) -> Result<(), AnalysisError> {
+        work: impl FnOnce(&mut S, usize) -> Result<T, AnalysisError>,
+    ) -> Result<T, AnalysisError> {
         let mut inner = self.lock();
         let clones = inner.clones;
         let Some(stage) = inner.stage.as_mut() else {
@@ -90,6 +90,10 @@ impl<S: Stage> Stage for Shared<S> {
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
         self.with(|stage, _| stage.flush())
+    }
+
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        self.with(|stage, _| stage.idle())
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {

@@ -47,6 +47,13 @@ impl Stage for Tee {
         first_error(self.branches.iter_mut().map(|branch| branch.flush()))
     }
 
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        let mut held = false;
+        let idle = |branch: &mut Box<dyn Stage>| branch.idle().map(|more| held |= more);
+        first_error(self.branches.iter_mut().map(idle))?;
+        Ok(held)
+    }
+
     fn finish(&mut self) -> Result<(), AnalysisError> {
         first_error(self.branches.iter_mut().map(|branch| branch.finish()))
     }

@@ -253,9 +253,10 @@ impl Source {
                 Step::Idle if dirty => {
                     // A stage that holds parcels until it flushes would starve the reader.
                     // It may take its time, in which nobody listened: that is no silence.
-                    stage.flush()?;
-                    dirty = false;
-                    last_heard = self.noise();
+                    dirty = stage.idle()?;
+                    if !dirty {
+                        last_heard = self.noise();
+                    }
                 }
                 Step::Idle if self.heard => last_heard = self.noise(),
                 Step::Idle => {

@@ -6,6 +6,8 @@ mod global;
 mod inspect;
 mod needs;
 mod observe;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod quarantine;
 mod receive;
 mod relay;
@@ -32,6 +34,8 @@ pub(crate) use generate::GenerateArgs;
 pub(crate) use global::{DocumentFormat, GlobalArgs};
 pub(crate) use inspect::InspectArgs;
 pub(crate) use observe::ObserveArgs;
+#[cfg(feature = "parquet")]
+pub(crate) use parquet::ParquetArgs;
 pub(crate) use quarantine::QuarantineArgs;
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;

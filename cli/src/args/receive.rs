@@ -45,7 +45,7 @@ pub(crate) struct ReceiveArgs {
     /// How records are written
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RecordFormat,
-    /// Where records go instead of standard output: a file, or a folder for csv
+    /// Where records go instead of standard output: a file, or a folder for csv and parquet
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Write the summary as JSON to this file
@@ -56,9 +56,12 @@ pub(crate) struct ReceiveArgs {
     /// Measure the response times of operations, and show them in the summary
     #[arg(long)]
     pub(crate) operations: bool,
-    /// Add to each JSON record who it is: producer, epoch, lane, sequence, index
+    /// Add to each JSON record, or row of Parquet, who it is: producer, epoch, lane, sequence, index
     #[arg(long)]
     pub(crate) identity: bool,
+    #[cfg(feature = "parquet")]
+    #[command(flatten)]
+    pub(crate) parquet: super::ParquetArgs,
     /// Write the address that a tcp source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
@@ -75,6 +78,21 @@ pub(crate) enum RecordFormat {
     Json,
     /// Not at all: only the summary
     None,
+    /// Files of Parquet, in folders by record type, in the folder of --output
+    #[cfg(feature = "parquet")]
+    Parquet,
     /// One line a record, cut to 100 columns
     Table,
+}
+
+impl RecordFormat {
+    /// Whether a record can be written with who it is.
+    pub(crate) fn has_identity(self) -> bool {
+        match self {
+            Self::Json => true,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => true,
+            Self::Csv | Self::None | Self::Table => false,
+        }
+    }
 }

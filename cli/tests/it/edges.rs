@@ -50,6 +50,11 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-connector-file"]),
     ),
     ("baler-analysis", Allowed::Only(&["baler-common"])),
+    // A crate of its own, since Arrow is larger than all the rest of the analysis.
+    (
+        "baler-arrow",
+        Allowed::Only(&["baler-analysis", "baler-common"]),
+    ),
     ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
         "baler-rig",
@@ -98,6 +103,7 @@ const RUNTIMES: &[&str] = &["async-executor", "async-std", "smol", "tokio"];
 /// Crates whose whole tree is free of clients and runtimes, in every combination of features.
 const SYNC: &[&str] = &[
     "baler-analysis",
+    "baler-arrow",
     "baler-common",
     "baler-monitoring",
     "baler-relay",

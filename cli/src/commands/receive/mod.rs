@@ -57,6 +57,9 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 )
             })?;
             let mut source = Source::new(observation.tapped_reader(reader));
+            if let Some(chunks) = settings.demand() {
+                source = source.with_demand(chunks);
+            }
             observation.receives(&mut source);
             if let Some(quarantine) = &aside {
                 source = source.with_quarantine(quarantine.clone());

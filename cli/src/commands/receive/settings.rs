@@ -31,14 +31,25 @@ pub(super) struct Settings {
 }
 
 /// Where records go.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Target {
     File(PathBuf),
     Folder(PathBuf),
+    #[cfg(feature = "parquet")]
+    Parquet(PathBuf, baler_arrow::ParquetSettings),
     Stdout,
 }
 
 impl Settings {
+    /// How many chunks may be in work, if not as many as is usual.
+    pub(super) fn demand(&self) -> Option<usize> {
+        match &self.target {
+            #[cfg(feature = "parquet")]
+            Target::Parquet(_, settings) => Some(settings.chunks),
+            _ => None,
+        }
+    }
+
     /// Checks the flags against each other.
     ///
     /// # Errors
@@ -52,6 +63,16 @@ impl Settings {
                     "--format csv writes one file a record type: name their folder by --output DIR",
                 ));
             }
+            #[cfg(feature = "parquet")]
+            (RecordFormat::Parquet, Some(folder)) => {
+                Target::Parquet(folder, args.parquet.settings(args.identity))
+            }
+            #[cfg(feature = "parquet")]
+            (RecordFormat::Parquet, None) => {
+                return Err(Failure::configuration(
+                    "--format parquet writes files into folders: name the outermost by --output DIR",
+                ));
+            }
             (RecordFormat::None, Some(path)) => {
                 return Err(Failure::configuration(format!(
                     "--format none writes no records, so --output {} would stay empty; use json, \
@@ -62,9 +83,16 @@ impl Settings {
             (_, Some(path)) => Target::File(path),
             (_, None) => Target::Stdout,
         };
-        if args.identity && args.format != RecordFormat::Json {
+        if args.identity && !args.format.has_identity() {
             return Err(Failure::configuration(
-                "--identity adds to JSON records: use it with --format json",
+                "--identity adds to JSON records and rows of Parquet: use it with --format json or \
+                 parquet",
+            ));
+        }
+        #[cfg(feature = "parquet")]
+        if args.parquet.is_given() && args.format != RecordFormat::Parquet {
+            return Err(Failure::configuration(
+                "flags that begin with --parquet go with --format parquet",
             ));
         }
         let span = match (args.since, args.until) {

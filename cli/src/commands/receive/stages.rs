@@ -31,6 +31,8 @@ pub(super) struct Stages<'a> {
 enum Sink {
     /// It owns its files, so there is one. None when the last worker has it.
     Csv(Option<Shared<CsvFolder>>),
+    #[cfg(feature = "parquet")]
+    Parquet(Option<Shared<baler_arrow::ParquetFolder>>),
     Lines(SharedOutput, String),
     Nothing,
 }
@@ -44,6 +46,11 @@ impl<'a> Stages<'a> {
     pub(super) fn new(settings: &'a Settings) -> Result<Self, Failure> {
         let sink = match (&settings.target, settings.format) {
             (Target::Folder(folder), _) => Sink::Csv(Some(Shared::new(CsvFolder::new(folder)))),
+            #[cfg(feature = "parquet")]
+            (Target::Parquet(folder, parquet), _) => {
+                let files = baler_arrow::ParquetFolder::new(folder, parquet.clone());
+                Sink::Parquet(Some(Shared::new(files)))
+            }
             (_, RecordFormat::None | RecordFormat::Csv) => Sink::Nothing,
             (Target::File(path), _) => {
                 let file = std::fs::File::create(path)
@@ -99,10 +106,9 @@ impl Sink {
     /// One worker's end of it.
     fn stage(&mut self, settings: &Settings, last: bool) -> Box<dyn Stage> {
         match self {
-            Self::Csv(shared) => {
-                let mine = if last { shared.take() } else { shared.clone() };
-                mine.map_or_else(|| Box::new(Null) as Box<dyn Stage>, |it| Box::new(it))
-            }
+            Self::Csv(shared) => share(shared, last),
+            #[cfg(feature = "parquet")]
+            Self::Parquet(shared) => share(shared, last),
             Self::Lines(output, what) if settings.format == RecordFormat::Table => {
                 Box::new(TextTable::new(output.clone(), what.as_str(), WIDTH))
             }
@@ -116,4 +122,10 @@ impl Sink {
             Self::Nothing => Box::new(Null),
         }
     }
+}
+
+/// One worker's share of a sink that owns its files; the last one takes it.
+fn share<S: Stage + 'static>(shared: &mut Option<Shared<S>>, last: bool) -> Box<dyn Stage> {
+    let mine = if last { shared.take() } else { shared.clone() };
+    mine.map_or_else(|| Box::new(Null) as Box<dyn Stage>, |it| Box::new(it))
 }

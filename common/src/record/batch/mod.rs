@@ -108,6 +108,12 @@ impl RecordBatch {
         &self.tables
     }
 
+    /// For each record, in the order in which they were emitted, the position of its table; empty
+    /// while there is only one table.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
     /// The strings of all records.
     pub fn strings(&self) -> &StringTable {
         &self.strings

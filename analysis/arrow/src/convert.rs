@@ -1,0 +1,197 @@
+//! Chunks to Arrow record batches, one a record type.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::take::take_record_batch;
+use baler_common::record::{
+    Fingerprint, NO_TIMESTAMP, RecordBatch as Records, Schema as RecordSchema, Table,
+};
+use baler_common::transport::ChunkIdentity;
+
+use crate::columns::{Context, times};
+use crate::identity;
+use crate::schema::{Times, schema_of};
+
+/// The most schemas that are remembered: a stream with more types makes them anew.
+const KEPT_SCHEMAS: usize = 1_024;
+
+/// The records of one type.
+#[derive(Debug, Clone)]
+pub struct TypeBatch {
+    /// Their type.
+    pub schema: Arc<RecordSchema>,
+    /// Their times of logging, nanoseconds since the Unix epoch, or
+    /// [`NO_TIMESTAMP`].
+    pub timestamps: Vec<i64>,
+    /// The records, in the order in which they were emitted.
+    pub rows: RecordBatch,
+}
+
+/// Converts chunks; remembers the schemas of their types.
+#[derive(Debug, Default)]
+pub struct Converter {
+    times: Times,
+    identity: bool,
+    schemas: HashMap<Fingerprint, SchemaRef>,
+}
+
+impl Converter {
+    /// A converter whose points in time have this unit.
+    pub fn new(times: Times) -> Self {
+        Self {
+            times,
+            ..Self::default()
+        }
+    }
+
+    /// Adds columns that say which record a row is: `_producer`, `_epoch`, `_lane`, `_sequence`
+    /// (null where the chunk does not say) and `_index`, the record's position in its chunk.
+    #[must_use]
+    pub fn with_identity(mut self) -> Self {
+        self.identity = true;
+        self
+    }
+
+    /// The records of a chunk, one batch a type; with a `selection`, those at these positions
+    /// alone, which are in ascending order. Types without a record are left out.
+    ///
+    /// # Errors
+    ///
+    /// A table holds more than Arrow's 32-bit offsets can say (2 GiB of text or of items).
+    pub fn convert(
+        &mut self,
+        records: &Records,
+        selection: Option<&[u32]>,
+        identity: Option<&ChunkIdentity>,
+    ) -> Result<Vec<TypeBatch>, ArrowError> {
+        let context = Context::new(records.strings(), self.times)?;
+        let chosen = Chosen::of(records, selection);
+        let mut batches = Vec::new();
+        for (table, chosen) in records.tables().iter().zip(chosen) {
+            if chosen.positions.is_empty() {
+                continue;
+            }
+            let rows = self.rows(table, &context)?;
+            let mut batch = TypeBatch {
+                schema: Arc::clone(table.schema()),
+                timestamps: table.timestamps().to_vec(),
+                rows,
+            };
+            if let Some(rows) = chosen.rows {
+                batch = batch.take(rows)?;
+            }
+            if self.identity {
+                let own = identity::arrays(identity, chosen.positions)?;
+                batch.rows = self.identified(&batch, own)?;
+            }
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
+    /// The whole table, without identity.
+    fn rows(&mut self, table: &Table, context: &Context) -> Result<RecordBatch, ArrowError> {
+        let schema = match self.identity {
+            true => Arc::new(schema_of(table.schema(), self.times, false)),
+            false => self.schema(table.schema()),
+        };
+        let logged = times(table.timestamps(), Some(NO_TIMESTAMP), self.times);
+        let mut arrays = vec![logged];
+        arrays.extend(context.arrays(table.columns(), table.schema())?);
+        batch_of(schema, arrays, table.len())
+    }
+
+    /// The batch with the columns of identity behind the first.
+    fn identified(
+        &mut self,
+        batch: &TypeBatch,
+        own: Vec<ArrayRef>,
+    ) -> Result<RecordBatch, ArrowError> {
+        let mut columns = batch.rows.columns().iter().cloned();
+        let logged = columns.next();
+        let arrays = logged.into_iter().chain(own).chain(columns).collect();
+        batch_of(self.schema(&batch.schema), arrays, batch.rows.num_rows())
+    }
+
+    fn schema(&mut self, schema: &RecordSchema) -> SchemaRef {
+        if self.schemas.len() >= KEPT_SCHEMAS {
+            self.schemas.clear();
+        }
+        let known = self.schemas.entry(schema.fingerprint());
+        let made = known.or_insert_with(|| Arc::new(schema_of(schema, self.times, self.identity)));
+        Arc::clone(made)
+    }
+}
+
+impl TypeBatch {
+    /// Some of the rows.
+    pub(crate) fn take(&self, rows: Vec<u32>) -> Result<Self, ArrowError> {
+        let time = |row: &u32| {
+            let row = usize::try_from(*row).ok()?;
+            self.timestamps.get(row).copied()
+        };
+        Ok(Self {
+            schema: Arc::clone(&self.schema),
+            timestamps: rows.iter().filter_map(time).collect(),
+            rows: take_record_batch(&self.rows, &UInt32Array::from(rows))?,
+        })
+    }
+}
+
+fn batch_of(
+    schema: SchemaRef,
+    arrays: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, ArrowError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, arrays, &options)
+}
+
+/// What is wanted of one table.
+#[derive(Debug, Clone, Default)]
+struct Chosen {
+    /// The rows, unless it is all of them.
+    rows: Option<Vec<u32>>,
+    /// Their positions in the chunk.
+    positions: Vec<u32>,
+}
+
+impl Chosen {
+    /// One a table.
+    fn of(records: &Records, selection: Option<&[u32]>) -> Vec<Self> {
+        let mut chosen = vec![Self::default(); records.tables().len()];
+        if selection.is_some() {
+            for table in &mut chosen {
+                table.rows = Some(Vec::new());
+            }
+        }
+        let mut next = vec![0_u32; chosen.len()];
+        let mut wanted = selection.map(|selection| selection.iter().peekable());
+        let order = records.order();
+        for position in (0..).take(records.len()) {
+            let at = usize::try_from(position).ok();
+            let table = at.and_then(|at| order.get(at)).copied().unwrap_or(0);
+            let Some((table, next)) = usize::try_from(table)
+                .ok()
+                .and_then(|table| Some((chosen.get_mut(table)?, next.get_mut(table)?)))
+            else {
+                continue;
+            };
+            let row = *next;
+            *next = row.saturating_add(1);
+            if let Some(wanted) = &mut wanted
+                && wanted.next_if(|wanted| **wanted == position).is_none()
+            {
+                continue;
+            }
+            if let Some(rows) = &mut table.rows {
+                rows.push(row);
+            }
+            table.positions.push(position);
+        }
+        chosen
+    }
+}

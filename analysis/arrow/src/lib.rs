@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod columns;
+mod convert;
+mod identity;
+mod parquet;
+mod schema;
+
+pub use convert::{Converter, TypeBatch};
+pub use parquet::{ParquetFolder, ParquetSettings, TimePartition};
+pub use schema::{Times, schema_of};

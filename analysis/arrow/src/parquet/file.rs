@@ -1,0 +1,114 @@
+//! A file of Parquet that is written under another name until it is whole.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+/// A file that takes records.
+pub(super) struct OpenFile {
+    writer: ArrowWriter<File>,
+    names: Names,
+}
+
+/// A file on disk with all it needs but its name.
+pub(super) struct WholeFile {
+    names: Names,
+}
+
+/// The name until the file is whole, and then.
+struct Names {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+/// What did not become whole is of no use to anybody: its chunks come again.
+impl Drop for Names {
+    fn drop(&mut self) {
+        // It is gone once it has its name; and who cannot remove it leaves a file that no reader
+        // looks at.
+        fs::remove_file(&self.temporary).ok();
+    }
+}
+
+impl OpenFile {
+    /// Begins a file in this folder.
+    pub(super) fn create(folder: &Path, stem: &str, schema: &SchemaRef) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let names = Names {
+            temporary: folder.join(format!(".{stem}.parquet.tmp")),
+            path: folder.join(format!("{stem}.parquet")),
+        };
+        let file = File::create_new(&names.temporary)?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("baler ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let writer = ArrowWriter::try_new(file, SchemaRef::clone(schema), Some(properties));
+        Ok(Self {
+            writer: writer.map_err(as_io)?,
+            names,
+        })
+    }
+
+    /// The name that it will have.
+    pub(super) fn path(&self) -> &Path {
+        &self.names.path
+    }
+
+    /// Appends records.
+    pub(super) fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
+        self.writer.write(rows).map_err(as_io)
+    }
+
+    /// How large it is so far, about.
+    pub(super) fn bytes(&self) -> usize {
+        let buffered = self.writer.in_progress_size();
+        self.writer.bytes_written().saturating_add(buffered)
+    }
+
+    /// Writes what is missing, and waits until the disk has all of it.
+    pub(super) fn finish(self) -> io::Result<WholeFile> {
+        let Self { writer, names } = self;
+        writer.into_inner().map_err(as_io)?.sync_all()?;
+        Ok(WholeFile { names })
+    }
+}
+
+impl WholeFile {
+    /// The name that it will have.
+    pub(super) fn path(&self) -> &Path {
+        &self.names.path
+    }
+
+    /// Gives it its name; the folder is to be synchronised after that.
+    pub(super) fn publish(self) -> io::Result<()> {
+        fs::rename(&self.names.temporary, &self.names.path)
+    }
+}
+
+/// Waits until the disk has the entries of a folder.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Elsewhere folders cannot be opened.
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The error of the disk, if it is one.
+fn as_io(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(source) => io::Error::other(source),
+        },
+        other => io::Error::other(other),
+    }
+}

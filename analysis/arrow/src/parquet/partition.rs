@@ -1,0 +1,176 @@
+//! Which folder a record belongs to.
+
+use std::collections::BTreeMap;
+
+use baler_common::record::{Fingerprint, NO_TIMESTAMP, Schema};
+use baler_common::transport::ProducerId;
+
+use super::ParquetSettings;
+use crate::schema::fingerprint;
+
+const NS_PER_HOUR: i64 = 3_600_000_000_000;
+
+/// What stands for the missing value of a partition, in Hive and its heirs.
+const MISSING: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The most bytes of a type's name that name a folder; file systems take 255.
+const MAX_NAME_BYTES: usize = 200;
+
+/// Folders by time, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimePartition {
+    /// `logged_day=2026-11-21`.
+    Day,
+    /// `logged_day=2026-11-21/logged_hour=09`.
+    Hour,
+}
+
+/// Names an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) producer: Option<ProducerId>,
+    /// The hour since 1970, that in which the day begins if it is days; none without a timestamp.
+    pub(super) slot: Option<i64>,
+}
+
+impl Key {
+    /// The folders, from the outermost.
+    pub(super) fn folder(&self, schema: &Schema, settings: &ParquetSettings) -> Vec<String> {
+        let version: String = fingerprint(schema).chars().take(16).collect();
+        let mut folders = vec![
+            folder_name(schema.name()),
+            format!("schema_version={version}"),
+        ];
+        if settings.by_producer {
+            let producer = self.producer.map(|producer| producer.to_string());
+            let producer = producer.unwrap_or_else(|| MISSING.to_owned());
+            folders.push(format!("chunk_producer={producer}"));
+        }
+        if let Some(unit) = settings.by_time {
+            let day = self.slot.map(|hour| day(hour.div_euclid(24)));
+            let hour = self.slot.map(|hour| format!("{:02}", hour.rem_euclid(24)));
+            let name = |part: Option<String>| part.unwrap_or_else(|| MISSING.to_owned());
+            folders.push(format!("logged_day={}", name(day)));
+            if unit == TimePartition::Hour {
+                folders.push(format!("logged_hour={}", name(hour)));
+            }
+        }
+        folders
+    }
+}
+
+/// The rows of each file, by their times, the oldest first.
+pub(super) fn rows_by_key(
+    base: Key,
+    unit: TimePartition,
+    timestamps: &[i64],
+) -> Vec<(Key, Vec<u32>)> {
+    let hours = match unit {
+        TimePartition::Day => 24,
+        TimePartition::Hour => 1,
+    };
+    let mut slots: BTreeMap<Option<i64>, Vec<u32>> = BTreeMap::new();
+    for (row, time) in (0..).zip(timestamps) {
+        let slot = time.div_euclid(NS_PER_HOUR * hours).saturating_mul(hours);
+        let slot = (*time != NO_TIMESTAMP).then_some(slot);
+        slots.entry(slot).or_default().push(row);
+    }
+    let slots = slots.into_iter();
+    slots
+        .map(|(slot, rows)| (Key { slot, ..base }, rows))
+        .collect()
+}
+
+/// A type's name as that of a folder: it comes from outside and must not lead out of the folder,
+/// and what begins with a dot or an underscore is hidden from readers.
+fn folder_name(name: &str) -> String {
+    let mut folder = String::new();
+    for (position, byte) in name.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || (position > 0 && b"._-".contains(&byte));
+        if folder.len() + 3 > MAX_NAME_BYTES {
+            break;
+        }
+        match plain {
+            true => folder.push(char::from(byte)),
+            false => folder.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    folder
+}
+
+/// A day since 1970 as `year-month-day`; Howard Hinnant's `civil_from_days`.
+fn day(days: i64) -> String {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = shifted_month % 12 + if shifted_month < 10 { 3 } else { -9 };
+    let month = if month > 12 { month - 12 } else { month };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (59, "1970-03-01"),
+            (11_016, "2000-02-29"),
+            (11_017, "2000-03-01"),
+            (19_722, "2023-12-31"),
+            (19_723, "2024-01-01"),
+            (20_778, "2026-11-21"),
+        ] {
+            assert_eq!(day(days), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_never_leads_out_of_the_folder_nor_hides_it() {
+        assert_eq!(folder_name("shop.Order"), "shop.Order");
+        assert_eq!(folder_name("../../etc"), "%2E.%2F..%2Fetc");
+        assert_eq!(folder_name("_hidden"), "%5Fhidden");
+        assert_eq!(folder_name("ä b"), "%C3%A4%20b");
+        assert!(folder_name(&"/".repeat(1_000)).len() <= MAX_NAME_BYTES);
+    }
+
+    #[test]
+    fn rows_are_sorted_into_days_and_hours() {
+        let key = Key {
+            fingerprint: Schema::new("T", Vec::new()).unwrap().fingerprint(),
+            producer: None,
+            slot: None,
+        };
+        let day = 24 * NS_PER_HOUR;
+        let times = [day, -1, day - 1, day + NS_PER_HOUR, -5, i64::MIN];
+        let days = rows_by_key(key, TimePartition::Day, &times);
+        let days: Vec<_> = days
+            .into_iter()
+            .map(|(key, rows)| (key.slot, rows))
+            .collect();
+        let first = i64::MIN.div_euclid(day) * 24;
+        let expected = [
+            (None, vec![1]),
+            (Some(first), vec![5]),
+            (Some(-24), vec![4]),
+            (Some(0), vec![2]),
+            (Some(24), vec![0, 3]),
+        ];
+        assert_eq!(days, expected);
+        let hours = rows_by_key(key, TimePartition::Hour, &times);
+        let hours: Vec<_> = hours.into_iter().map(|(key, _)| key.slot).collect();
+        let first = i64::MIN.div_euclid(NS_PER_HOUR);
+        let expected = [None, Some(first), Some(-1), Some(23), Some(24), Some(25)];
+        assert_eq!(hours, expected);
+    }
+}

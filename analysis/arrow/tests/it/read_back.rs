@@ -1,0 +1,167 @@
+//! pyarrow finds every value that was written.
+
+use std::path::Path;
+
+use baler_analysis::Stage as _;
+use baler_arrow::{ParquetFolder, ParquetSettings, TimePartition, Times};
+use baler_common::record::DynamicRecord;
+use serde_json::{Map, Value as Json, json};
+
+use crate::python;
+use crate::records::{calls, every_type, identity, parcel, value_json};
+
+/// A row as the other reader prints it, but for the partitions.
+fn row_json(
+    record: &DynamicRecord,
+    sequence: u64,
+    index: usize,
+    logged: &str,
+) -> Map<String, Json> {
+    let identity = identity(sequence);
+    let own = [
+        (logged, json!(record.as_ref().timestamp())),
+        ("_producer", json!(identity.producer.to_string())),
+        ("_epoch", json!(identity.epoch.to_string())),
+        ("_lane", json!(identity.lane)),
+        ("_sequence", json!(sequence)),
+        ("_index", json!(index)),
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let fields = record.schema().fields().iter().zip(record.values());
+    let fields = fields.map(|(field, value)| {
+        let value = value_json(field.field_type(), value);
+        (field.name().to_owned(), value)
+    });
+    own.into_iter().chain(fields).collect()
+}
+
+fn settings() -> ParquetSettings {
+    let mut settings = ParquetSettings::default();
+    settings.identity = true;
+    settings
+}
+
+/// Writes two chunks, in which types are mixed.
+fn write(folder: &Path, settings: ParquetSettings) -> Vec<Vec<DynamicRecord>> {
+    let (everything, calls) = (every_type(90), calls(40));
+    let mut mixed = Vec::new();
+    let mut calls = calls.into_iter();
+    for record in everything {
+        mixed.push(record);
+        mixed.extend(calls.next());
+    }
+    let chunks: Vec<Vec<_>> = mixed.chunks(70).map(<[_]>::to_vec).collect();
+    let mut sink = ParquetFolder::new(folder, settings);
+    for (sequence, chunk) in (0..).zip(&chunks) {
+        sink.accept(parcel(chunk, sequence)).unwrap();
+    }
+    sink.finish().unwrap();
+    chunks
+}
+
+/// The rows of one type, those that are to be there and those that are.
+fn compare(
+    folder: &Path,
+    chunks: &[Vec<DynamicRecord>],
+    name: &str,
+    logged: &str,
+) -> (Json, Vec<Json>) {
+    let mut found = python::read(&[&folder.join(name)]).into_iter();
+    let types = found.next().unwrap();
+    let mut found: Vec<Json> = found.collect();
+    let number = |row: &Json, column: &str| row[column].as_u64().unwrap();
+    found.sort_by_key(|row| (number(row, "_sequence"), number(row, "_index")));
+    let mut expected = Vec::new();
+    for (sequence, chunk) in (0..).zip(chunks) {
+        for (index, record) in chunk.iter().enumerate() {
+            if record.schema().name() == name {
+                expected.push(row_json(record, sequence, index, logged));
+            }
+        }
+    }
+    assert!(!expected.is_empty());
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        for (column, value) in expected {
+            assert_eq!(&found[column], value, "{column}");
+        }
+    }
+    (types, found)
+}
+
+#[test]
+fn every_value_of_every_type_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunks = write(folder.path(), settings());
+    // A field has the name of the column.
+    let (types, _) = compare(folder.path(), &chunks, "test.Everything", "__timestamp");
+    let text = "dictionary<values=string, indices=int32, ordered=0>";
+    let point = format!(
+        "struct<x: double not null, label: {text}, at: timestamp[ns] not null, colors: \
+         list<item: {text} not null> not null>"
+    );
+    for (column, expected) in [
+        ("__timestamp", "timestamp[ns]"),
+        ("_timestamp", "uint64"),
+        ("f1", "int8"),
+        ("f8", "uint64"),
+        ("f9", "float"),
+        ("f12", text),
+        ("f14", text),
+        ("f17", &point),
+        ("f19", "bool"),
+        ("began", "timestamp[ns]"),
+        ("took", "duration[ns]"),
+        ("_producer", text),
+    ] {
+        assert_eq!(types[column], expected, "{column}");
+    }
+    let call = "kieker.common.record.controlflow.OperationExecutionRecord";
+    let (types, _) = compare(folder.path(), &chunks, call, "_timestamp");
+    assert_eq!(types["tin"], "timestamp[ns]");
+    assert_eq!(types["traceId"], "int64");
+}
+
+#[test]
+fn partitions_are_columns_and_say_where_a_record_belongs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = settings();
+    settings.by_time = Some(TimePartition::Hour);
+    settings.by_producer = true;
+    let chunks = write(folder.path(), settings);
+    let (_, rows) = compare(folder.path(), &chunks, "test.Everything", "__timestamp");
+    let mut hours = std::collections::BTreeSet::new();
+    for row in rows {
+        assert_eq!(row["chunk_producer"], row["_producer"]);
+        let Some(time) = row["__timestamp"].as_i64() else {
+            assert_eq!([&row["logged_day"], &row["logged_hour"]], [&Json::Null; 2]);
+            continue;
+        };
+        let hour = time / 3_600_000_000_000;
+        // 2023-11-14 is day 19,675.
+        let day = 14 + hour / 24 - 19_675;
+        assert_eq!(row["logged_day"], format!("2023-11-{day}"));
+        assert_eq!(row["logged_hour"], hour % 24);
+        hours.insert(hour);
+    }
+    assert!(hours.len() > 40);
+}
+
+#[test]
+fn microseconds_are_rounded_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = ParquetSettings::default();
+    settings.times = Times::Micros;
+    let records = calls(3);
+    let mut sink = ParquetFolder::new(folder.path(), settings);
+    sink.accept(parcel(&records, 0)).unwrap();
+    sink.finish().unwrap();
+    let found = python::read(&[folder.path()]);
+    assert_eq!(found[0]["tin"], "timestamp[us]");
+    let tins: Vec<_> = found[1..]
+        .iter()
+        .map(|row| row["tin"].as_i64().unwrap())
+        .collect();
+    let noon = crate::records::NOON / 1_000;
+    assert_eq!(tins, [noon, noon + 1, noon + 2]);
+}
