@@ -14,6 +14,8 @@ mod image;
 mod kafka;
 mod killed;
 mod observability;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod poison;
 mod real_log;
 mod refusals;
