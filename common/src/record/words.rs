@@ -332,7 +332,7 @@ impl WordLayout {
         &self.fields
     }
 
-    /// Appends a row as bytes, as a [`RowWriter`] would have written it; whether it followed the
+    /// Appends a row as bytes, as a `RowWriter` would have written it; whether it followed the
     /// layout.
     pub fn write_row(
         &self,
