@@ -50,7 +50,7 @@ pub mod __private {
     #[cfg(feature = "enable")]
     pub use crate::probe::{
         AggregatedCall, AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site,
-        Turns,
+        Turns, run_aggregated, run_duration, run_operation,
     };
 }
 

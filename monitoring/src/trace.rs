@@ -40,21 +40,20 @@ thread_local! {
     /// Without a destructor, so that probes work until the very end of a thread.
     static HERE: Here = const {
         Here {
-            trace_id: Cell::new(0),
             next: Cell::new(UNUSUAL),
             has_parent: Cell::new(false),
         }
     };
+    /// That of the active trace; without one that of the next trace, unless that is [`UNUSUAL`].
+    static TRACE_ID: Cell<i64> = const { Cell::new(0) };
     /// Where traces that begin on this thread come from.
     static PARENT: Cell<Option<Arc<TraceParent>>> = const { Cell::new(None) };
     /// The counter of the active trace, if [`Active::is_shared`].
     static COUNTER: Cell<Option<Arc<AtomicU32>>> = const { Cell::new(None) };
 }
 
-/// Where the thread is, in two words.
+/// Where the thread is in the trace [`TRACE_ID`].
 struct Here {
-    /// That of the active trace; without one that of the next trace, unless that is [`UNUSUAL`].
-    trace_id: Cell<i64>,
     /// The next call's eoi in the upper half and its ess in the lower one, or [`UNUSUAL`] and its
     /// ess alone, with [`TRACE_BITS`]. Its ess is 0 where no trace is active.
     next: Cell<u64>,
@@ -102,7 +101,7 @@ impl Active {
             let depth = u32::try_from(next & ESS).unwrap_or(0);
             let is_unusual = next & UNUSUAL != 0;
             Self {
-                trace_id: here.trace_id.get(),
+                trace_id: TRACE_ID.get(),
                 depth,
                 next_eoi: u32::try_from((next & !UNUSUAL) >> 32).unwrap_or(0),
                 is_shared: is_unusual && depth > 0,
@@ -117,10 +116,8 @@ impl Active {
         } else {
             at(self.next_eoi, self.depth)
         };
-        HERE.with(|here| {
-            here.trace_id.set(self.trace_id);
-            here.next.set(next | trace_bits(self.trace_id));
-        });
+        TRACE_ID.set(self.trace_id);
+        HERE.with(|here| here.next.set(next | trace_bits(self.trace_id)));
     }
 
     /// Makes it the thread's, and says what that was.
@@ -176,7 +173,7 @@ pub(crate) fn enter_unusually() -> u64 {
 /// The id of the trace that is active on this thread, as a row has it.
 #[inline(always)]
 pub(crate) fn id_here() -> u64 {
-    HERE.with(|here| here.trace_id.get().cast_unsigned())
+    TRACE_ID.get().cast_unsigned()
 }
 
 /// Begins a call on this thread, and a trace if there is none.
@@ -209,7 +206,10 @@ fn enter() -> Position {
 ///
 /// The depth becomes the call's own rather than one less: whatever was entered above it and not
 /// left (a forgotten guard) is left with it.
-#[inline(always)]
+///
+/// It is no part of the probed function: that would keep the address of [`HERE`], which it needs when
+/// a call begins, in a register until then, and save that register before.
+#[inline(never)]
 pub(crate) fn leave(at: u64) {
     HERE.with(|here| {
         let next = here.next.get();
@@ -247,7 +247,7 @@ fn leave_trace() {
         if here.next.get() & UNUSUAL != 0 {
             leave_spread();
         } else if let (false, Some(id)) = (here.has_parent.get(), id::next_at_hand()) {
-            here.trace_id.set(id);
+            TRACE_ID.set(id);
             here.next.set(trace_bits(id));
         } else {
             here.next.set(UNUSUAL);

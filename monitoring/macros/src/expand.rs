@@ -5,6 +5,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Ident, Path, ReturnType, Type, TypeInfer};
 
+use crate::arguments;
 use crate::function::Function;
 use crate::options::{Kind, Options};
 use crate::signature;
@@ -23,6 +24,8 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
     } = function;
     let body = if signature.asyncness.is_some() && options.has_place_in_trace() {
         async_body(options, function)
+    } else if options.is_of_every_call() && function.can_be_a_closure() {
+        closure_body(options, function)
     } else {
         guarded_body(options, function)
     };
@@ -34,6 +37,46 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
             #(#inner_attributes)*
             #body
         }
+    }
+}
+
+/// The body as a closure, which is handed to the probe.
+///
+/// A guard in front of the body has to be looked at behind it, also when nothing is recorded, and
+/// lies in memory while the body runs, for a panic may come.
+/// A closure is called in one place while nothing is recorded and in another one else, so that the
+/// first of them is what the function would be without a probe.
+fn closure_body(options: &Options, function: &Function) -> TokenStream {
+    let span = Span::mixed_site();
+    let krate = options.crate_path();
+    let statics = statics(options, function, &krate);
+    let here = quote_spanned!(span=> || &SITE);
+    let (run, here) = match options.kind {
+        Kind::Operation | Kind::Events => (quote_spanned!(span=> run_operation), here),
+        Kind::Duration => (quote_spanned!(span=> run_duration), here),
+        Kind::Aggregated => {
+            let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));
+            (
+                quote_spanned!(span=> run_aggregated::<#histogram, #every, _>),
+                quote_spanned!(span=> (#here, || &CELL)),
+            )
+        }
+    };
+    let output = match &function.signature.output {
+        ReturnType::Default => quote_spanned!(span=> -> ()),
+        output @ ReturnType::Type(..) => closure_output(output),
+    };
+    let arguments = arguments::in_order_of_drop(function);
+    let body = &function.body;
+    quote_spanned! {span=>
+        let __baler_here = {
+            #statics
+            #here
+        };
+        #krate::__private::#run(__baler_here, move || #output {
+            #arguments
+            #body
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Signature, Token, Visibility};
+use syn::{Attribute, ReturnType, Signature, Token, Type, Visibility};
 
 /// A function or method with a body.
 ///
@@ -45,6 +45,31 @@ impl Parse for Function {
             inner_attributes: content.call(Attribute::parse_inner)?,
             body: content.parse()?,
         })
+    }
+}
+
+impl Function {
+    /// Whether the body may be that of a closure.
+    ///
+    /// Not one that awaits; nor one that asks who called the function, that may use what some
+    /// processors alone have, that takes any number of arguments, or whose type only functions have.
+    pub(crate) fn can_be_a_closure(&self) -> bool {
+        let attributes = ["track_caller", "target_feature"];
+        let is_of_functions = |attribute: &Attribute| {
+            attributes
+                .iter()
+                .any(|name| attribute.path().is_ident(name))
+                || attribute.path().is_ident("unsafe")
+        };
+        let never = |output: &ReturnType| matches!(output, ReturnType::Type(_, it) if matches!(**it, Type::Never(_)));
+        self.signature.asyncness.is_none()
+            && self.signature.variadic.is_none()
+            && !never(&self.signature.output)
+            && !self
+                .attributes
+                .iter()
+                .chain(&self.inner_attributes)
+                .any(is_of_functions)
     }
 }
 

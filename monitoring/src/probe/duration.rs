@@ -40,11 +40,17 @@ impl Drop for DurationGuard {
         if self.tin == 0 {
             return;
         }
-        let tout = ticks::read();
-        let state = self.site.state_at_end();
-        if !queue::append_call_in_ticks(state, || [header(self.site), self.tin, tout]) {
-            end_slowly(self.site, self.tin);
-        }
+        end(self.site, self.tin);
+    }
+}
+
+/// Ends a call that has begun.
+#[inline(always)]
+pub(super) fn end(site: &'static Site, tin: u64) {
+    let tout = ticks::read();
+    let state = site.state_at_end();
+    if !queue::append_call_in_ticks(state, || [header(site), tin, tout]) {
+        end_slowly(site, tin);
     }
 }
 

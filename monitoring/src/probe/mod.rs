@@ -11,6 +11,7 @@ mod events;
 mod path;
 mod record;
 mod registry;
+mod run;
 mod site;
 mod turns;
 
@@ -24,6 +25,7 @@ pub use events::{EventCall, EventGuard};
 pub(crate) use events::{class_of, failed_in_ticks};
 pub(crate) use record::{signature, tell_parent};
 pub(crate) use registry::set_recording;
+pub use run::{run_aggregated, run_duration, run_operation};
 pub(crate) use site::KIND_BITS;
 pub use site::Site;
 pub use turns::Turns;

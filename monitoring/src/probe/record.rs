@@ -17,9 +17,9 @@ use crate::traceparent::TraceParent;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
     /// When it began, as its row has it; 0 if it is not recorded.
-    tin: u64,
+    pub(super) tin: u64,
     /// Its eoi and ess.
-    at: u64,
+    pub(super) at: u64,
 }
 
 /// What is known of an asynchronous call when it begins; it may end on another thread.
@@ -45,16 +45,21 @@ pub(super) fn begin(site: &'static Site) -> Begun {
     if state == OFF {
         return Begun::NOT;
     }
-    if state.cast_signed() > 0
-        && let Some(at) = trace::enter_usually()
-    {
-        return Begun {
-            // Last, so that the call's time does not hold the probe's.
-            tin: ticks::read(),
-            at,
-        };
+    begin_usually(state).unwrap_or_else(|| begin_slowly(site))
+}
+
+/// Begins a call at a site in this state, in ticks and within a trace whose next place is known.
+#[inline(always)]
+pub(super) fn begin_usually(state: u32) -> Option<Begun> {
+    if state.cast_signed() <= 0 {
+        return None;
     }
-    begin_slowly(site)
+    let at = trace::enter_usually()?;
+    Some(Begun {
+        // Last, so that the call's time does not hold the probe's.
+        tin: ticks::read(),
+        at,
+    })
 }
 
 /// Begins the first call of a site, one in a trace that spreads, or one that has no ticks.
@@ -91,9 +96,14 @@ pub(super) fn begin_async(site: &'static Site) -> Option<(AsyncBegun, TraceConte
 /// and leaves its place in the trace.
 #[inline(always)]
 pub(super) fn end(site: &'static Site, begun: Begun) {
-    if begun.tin == 0 {
-        return;
+    if begun.tin != 0 {
+        end_begun(site, begun);
     }
+}
+
+/// Ends a call that has begun.
+#[inline(always)]
+pub(super) fn end_begun(site: &'static Site, begun: Begun) {
     let tout = ticks::read();
     let state = site.state_at_end();
     let row = || [site.header(), trace::id_here(), begun.tin, tout, begun.at];

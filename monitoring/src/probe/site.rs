@@ -48,6 +48,9 @@ pub struct Site {
 pub(crate) struct SiteNumber(NonZeroU32);
 
 impl SiteNumber {
+    /// The first one.
+    pub(super) const FIRST: Self = Self(NonZeroU32::MIN);
+
     /// `None` beyond 16 million sites, whose probes alone would be gigabytes of machine code.
     pub(super) fn new(number: usize) -> Option<Self> {
         let number = u32::try_from(number).ok()?;

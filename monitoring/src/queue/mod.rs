@@ -23,7 +23,7 @@ mod overflow;
 mod piece;
 mod set;
 mod suppress;
-mod sync;
+pub(crate) mod sync;
 #[cfg(test)]
 #[cfg(not(baler_loom))]
 mod tests;

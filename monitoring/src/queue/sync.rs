@@ -1,13 +1,20 @@
-//! What the queues take from the standard library, or from loom where its models check them.
+//! What the queues and the cells of aggregations take from the standard library, or from loom where
+//! their models check them.
 
 #[cfg(not(all(test, baler_loom)))]
-pub(super) use std::sync::{
+#[cfg(feature = "enable")]
+pub(crate) use std::sync::atomic::{AtomicU32, fence};
+#[cfg(not(all(test, baler_loom)))]
+pub(crate) use std::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 #[cfg(all(test, baler_loom))]
-pub(super) use loom::sync::{
+#[cfg(feature = "enable")]
+pub(crate) use loom::sync::atomic::{AtomicU32, fence};
+#[cfg(all(test, baler_loom))]
+pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };

@@ -19,7 +19,7 @@ fn leave(call: Position) {
 fn eoi_begins_anew_after_two_billion_calls() {
     let root = enter();
     HERE.with(|here| {
-        let bits = trace_bits(here.trace_id.get());
+        let bits = trace_bits(TRACE_ID.get());
         here.next.set(at(u32::MAX >> 1, 1) | bits);
     });
     let last = enter();

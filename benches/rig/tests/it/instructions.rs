@@ -75,29 +75,17 @@ fn the_application_and_two_clock_reads_stay_small() {
     check(&[("none", 12.0), ("clock", 26.0)]);
 }
 
-/// What is reached, so that it is not lost again; the goals are below.
+/// With the recursion itself, as the row of `none` has it (10.3), and where there is one, with the
+/// end of a trace at every tenth call.
 #[test]
 #[cfg_attr(not(valgrind), ignore = "valgrind is not installed")]
-fn probes_do_not_become_dearer() {
-    check(&[
-        ("deactivated", 28.0),
-        ("deactivated-pattern", 28.0),
-        ("operation", 75.0),
-        ("duration", 52.0),
-        ("aggregated", 56.0),
-        ("aggregated-histogram", 96.0),
-    ]);
-}
-
-/// With the recursion itself, as the row of `none` has it. To be run by
-/// `cargo nextest run -p baler-rig --run-ignored only`.
-#[test]
-#[ignore = "not met yet: 27 deactivated, 54 aggregated, 92 with histogram"]
 fn probes_stay_within_their_bounds() {
     check(&[
         ("deactivated", 18.0),
         ("deactivated-pattern", 18.0),
+        ("operation", 75.0),
+        ("duration", 47.0),
         ("aggregated", 45.0),
-        ("aggregated-histogram", 60.0),
+        ("aggregated-histogram", 58.0),
     ]);
 }

@@ -11,17 +11,21 @@
 //!   calls between the request and its noticing) and begins with that.
 //!   Whoever sleeps is not asked for anything: what it has added does not change.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::PoisonError;
 
 use baler_common::record::timing::LogLinear;
 
 use super::super::site::SiteNumber;
 use crate::clock::{is_in_ticks, nanoseconds_a_tick, tag_of};
+use crate::queue::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// So often a reader that has caught the owner at work looks again before it leaves the cell for the
 /// next time.
-const LOOKS: usize = 1_000;
+const LOOKS: usize = if cfg!(all(test, baler_loom)) {
+    2
+} else {
+    1_000
+};
 
 /// So much that an owner has put by waits for the reader at most; further calls stay together.
 const MOST_PUT_BY: usize = 64;
@@ -32,29 +36,42 @@ const ASKED: u32 = 1;
 /// The histogram of a cell, by [`bucket_of`].
 type Histogram = Box<[AtomicU64; BUCKETS]>;
 
-/// A bucket for each four leading bits behind the first one and each power of two up to 2^63, and
-/// one for 0.
-const BUCKETS: usize = ZERO_BUCKET + 1;
-const ZERO_BUCKET: usize = 64 << 4;
+/// A bucket for each four leading bits behind the first one and each power of two up to 2^63.
+const BUCKETS: usize = if cfg!(all(test, baler_loom)) {
+    2
+} else {
+    64 << 4
+};
 
-/// The number of the bucket for so many nanoseconds in a cell: the exponent and the leading bits of
-/// the number, which a processor finds in the floating-point number by a shift.
+/// The bucket for nothing: that of 2^63 nanoseconds, nearly 300 years, which no call takes.
+const ZERO_BUCKET: usize = 62 << 4;
+
+/// Powers of two from this one on, 73 years, are not those of durations but of fractions of a
+/// nanosecond, a few ticks, for of the exponent there are only the lowest bits.
+const FRACTION: usize = 61;
+
+/// Longer calls count as one of so many nanoseconds.
+const LONGEST: u64 = 1 << (FRACTION - 1);
+
+/// The number of the bucket for so many nanoseconds, more than 0, in a cell: the lowest bits of the
+/// exponent and the leading bits of the number, which a processor finds in the floating-point number
+/// by a shift.
 ///
 /// Each of these buckets is within one of [`LogLinear`], see [`log_linear`].
 #[inline(always)]
 fn bucket_of(nanoseconds: f64) -> usize {
-    // As a signed number, for which there is an instruction.
-    const ONE: u64 = 1.0_f64.to_bits() >> 48;
-    let bits = (nanoseconds.to_bits() >> 48).wrapping_sub(ONE);
-    usize::try_from(bits).unwrap_or(usize::MAX)
+    let bits = usize::try_from(nanoseconds.to_bits() >> 48).unwrap_or(0);
+    // So many that the compiler sees that there is such a bucket.
+    bits % BUCKETS
 }
 
 /// The bucket of [`LogLinear`] that holds this bucket of a cell.
 fn log_linear(bucket: usize) -> usize {
-    if bucket >= ZERO_BUCKET {
+    // The exponent of 1 is 1,023.
+    let (exponent, leading) = (((bucket >> 4) + 1) % 64, (bucket & 15) | 16);
+    if exponent >= FRACTION {
         return 0;
     }
-    let (exponent, leading) = (bucket >> 4, (bucket & 15) | 16);
     match exponent.checked_sub(4) {
         Some(above) => (above << 4).saturating_add(leading),
         None => leading >> (4_usize.saturating_sub(exponent)),
@@ -79,7 +96,7 @@ pub(super) struct Cell {
     tout: AtomicU64,
     /// Nanoseconds a tick, as the bits of a floating-point number.
     rate: AtomicU64,
-    histogram: OnceLock<Histogram>,
+    histogram: Option<Histogram>,
     books: Mutex<Books>,
 }
 
@@ -156,8 +173,27 @@ impl Content {
     }
 }
 
+/// Loom's atomics cannot be made in a constant.
+macro_rules! const_but_for_loom {
+    ($(#[$attribute:meta])* $visibility:vis fn $($rest:tt)*) => {
+        #[cfg(not(all(test, baler_loom)))]
+        $(#[$attribute])*
+        $visibility const fn $($rest)*
+        #[cfg(all(test, baler_loom))]
+        $(#[$attribute])*
+        $visibility fn $($rest)*
+    };
+}
+
 impl Cell {
-    pub(super) fn new(site: SiteNumber) -> Self {
+    /// An empty one, with or without a histogram.
+    pub(super) fn new(site: SiteNumber, has_histogram: bool) -> Self {
+        Self::with(site, has_histogram.then(empty_histogram))
+    }
+
+    const_but_for_loom! {
+    /// An empty one with this histogram.
+    pub(super) fn with(site: SiteNumber, histogram: Option<Histogram>) -> Self {
         Self {
             ticket: AtomicU32::new(ASKED),
             begun: AtomicU64::new(0),
@@ -168,7 +204,7 @@ impl Cell {
             tin: AtomicU64::new(u64::MAX),
             tout: AtomicU64::new(0),
             rate: AtomicU64::new(0),
-            histogram: OnceLock::new(),
+            histogram,
             books: Mutex::new(Books {
                 site,
                 key: 0,
@@ -176,6 +212,7 @@ impl Cell {
                 put_by: Vec::new(),
             }),
         }
+    }
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -193,15 +230,14 @@ impl Cell {
         nanoseconds: Option<u64>,
     ) {
         if !self.has_room_for::<EVERY>(tag_of(key)) {
-            self.begin_anew(key, tin);
+            self.begin_anew(key, tin, EVERY);
         }
         let bucket = nanoseconds.and_then(|nanoseconds| {
-            let histogram = self.histogram.get_or_init(empty_histogram);
             let bucket = match nanoseconds {
                 0 => ZERO_BUCKET,
-                _ => bucket_of(to_f64(nanoseconds)),
+                _ => bucket_of(to_f64(nanoseconds.min(LONGEST))),
             };
-            histogram.get(bucket)
+            self.histogram.as_ref()?.get(bucket)
         });
         self.count_call(tout.saturating_sub(tin), tout, bucket);
     }
@@ -222,18 +258,19 @@ impl Cell {
         tin: u64,
         tout: u64,
     ) -> bool {
-        // What is marked is greater.
-        let Some(duration) = tout.checked_sub(tin) else {
+        // What is marked is greater. Of no duration there is no exponent.
+        if tout <= tin {
             return false;
-        };
+        }
+        let duration = tout.wrapping_sub(tin);
         if !self.has_room_for::<EVERY>(tag) {
             return false;
         }
         let bucket = if HISTOGRAM {
             let rate = f64::from_bits(self.rate.load(Ordering::Relaxed));
             let bucket = bucket_of(to_f64(duration) * rate);
-            // None of a nanosecond, or without the histogram.
-            let Some(bucket) = self.histogram.get().and_then(|all| all.get(bucket)) else {
+            // Without the histogram.
+            let Some(bucket) = self.histogram.as_ref().and_then(|all| all.get(bucket)) else {
                 return false;
             };
             Some(bucket)
@@ -267,10 +304,10 @@ impl Cell {
         add(&self.count, 1, Ordering::Release);
     }
 
-    /// Begins anew with what nobody has taken, as the owner.
+    /// Begins anew with what nobody has taken, as the owner; so many calls are put by for the reader.
     #[cold]
     #[inline(never)]
-    fn begin_anew(&self, key: u64, tin: u64) {
+    fn begin_anew(&self, key: u64, tin: u64, every: u64) {
         let mut books = self.books();
         let mut rest = if books.key == key {
             self.load().since(&books.taken)
@@ -279,8 +316,8 @@ impl Cell {
             books.put_by.clear();
             Content::EMPTY
         };
-        let is_asked = self.ticket.load(Ordering::Relaxed) != tag_of(key);
-        if !is_asked && books.put_by.len() < MOST_PUT_BY {
+        // Whether it was asked to as well or not.
+        if rest.count >= every && books.put_by.len() < MOST_PUT_BY {
             let full = std::mem::replace(&mut rest, Content::EMPTY);
             books.put_by.push(full);
         }
@@ -342,7 +379,7 @@ impl Cell {
 
     fn load(&self) -> Content {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        let histogram = self.histogram.get();
+        let histogram = self.histogram.as_ref();
         Content {
             count: load(&self.count),
             sum: load(&self.sum),
@@ -362,13 +399,7 @@ impl Cell {
         self.tin.store(content.tin, Ordering::Relaxed);
         self.tout.store(content.tout, Ordering::Relaxed);
         let buckets = content.buckets.iter().copied().chain(std::iter::repeat(0));
-        for (bucket, calls) in self
-            .histogram
-            .get()
-            .into_iter()
-            .flat_map(|it| it.iter())
-            .zip(buckets)
-        {
+        for (bucket, calls) in self.histogram.iter().flat_map(|it| it.iter()).zip(buckets) {
             bucket.store(calls, Ordering::Relaxed);
         }
         self.begun.store(content.count, Ordering::Relaxed);
@@ -377,7 +408,7 @@ impl Cell {
 }
 
 fn empty_histogram() -> Histogram {
-    Box::new([const { AtomicU64::new(0) }; BUCKETS])
+    Box::new(std::array::from_fn(|_| AtomicU64::new(0)))
 }
 
 /// As a signed number, for which there is one instruction; durations are less than half of all
@@ -389,13 +420,14 @@ fn to_f64(duration: u64) -> f64 {
 }
 
 #[cfg(test)]
+#[cfg(not(baler_loom))]
 mod tests {
     use super::*;
 
     const KEY: u64 = 8;
 
     fn cell() -> Cell {
-        Cell::new(SiteNumber::new(1).unwrap())
+        Cell::new(SiteNumber::new(1).unwrap(), true)
     }
 
     fn add(cell: &Cell, key: u64, tin: u64, tout: u64, nanoseconds: Option<u64>) {
@@ -478,7 +510,7 @@ mod tests {
 
     #[test]
     fn buckets_of_a_cell_are_those_of_the_histogram_or_parts_of_them() {
-        let values = (1..5_000).chain((12..63).flat_map(|bits| {
+        let values = (1..5_000).chain((12..61).flat_map(|bits| {
             let power = 1_u64 << bits;
             [power - 1, power, power + 1, power + power / 3]
         }));
@@ -490,7 +522,11 @@ mod tests {
         }
         assert_eq!(log_linear(bucket_of(7.99)), 7);
         assert_eq!(log_linear(ZERO_BUCKET), 0);
-        assert!(bucket_of(0.99) > ZERO_BUCKET && bucket_of(0.0) > ZERO_BUCKET);
+        for fraction in [0.99, 0.5, 0.13] {
+            assert_eq!(log_linear(bucket_of(fraction)), 0);
+        }
+        let longest = u32::try_from(log_linear(bucket_of(to_f64(LONGEST)))).unwrap();
+        assert_eq!(longest, LogLinear::bucket_of(LONGEST));
     }
 
     #[test]

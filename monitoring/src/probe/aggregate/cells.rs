@@ -2,6 +2,7 @@
 
 use std::cell::{Cell as Slot, RefCell};
 use std::collections::HashMap;
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{AccessError, LocalKey};
 
@@ -23,7 +24,23 @@ struct Cells {
 ///
 /// It has no destructor, so that reading it needs no check; it is emptied when the thread ends.
 #[derive(Debug)]
-pub struct CellSlot(Slot<Option<&'static Cell>>);
+pub struct CellSlot(Slot<&'static Cell>);
+
+/// What a thread without a cell has, so that a call needs not ask whether it has one: nothing is
+/// ever added to it, for its owner would have to begin anew first, and it has none.
+#[cfg(not(all(test, baler_loom)))]
+static NOBODYS: Cell = Cell::with(SiteNumber::FIRST, None);
+
+#[cfg(not(all(test, baler_loom)))]
+const fn nobodys() -> &'static Cell {
+    &NOBODYS
+}
+
+/// Models have no thread-local cells.
+#[cfg(all(test, baler_loom))]
+const fn nobodys() -> &'static Cell {
+    loop {}
+}
 
 /// The cells that are a thread's.
 struct Mine(RefCell<Vec<(SiteNumber, &'static Cell, &'static LocalKey<CellSlot>)>>);
@@ -39,7 +56,7 @@ impl Drop for Mine {
     fn drop(&mut self) {
         let mine = self.0.take();
         for (_, _, slot) in &mine {
-            slot.with(|slot| slot.0.set(None));
+            slot.with(|slot| slot.0.set(nobodys()));
         }
         with_cells(|cells| {
             for (site, cell, _) in mine {
@@ -53,22 +70,29 @@ impl CellSlot {
     /// Without a cell.
     #[expect(clippy::new_without_default, reason = "made in a constant only")]
     pub const fn new() -> Self {
-        Self(Slot::new(None))
+        Self(Slot::new(nobodys()))
     }
 
-    #[inline]
-    pub(super) fn cell(&self) -> Option<&'static Cell> {
+    /// The thread's cell, or one to which nothing can be added.
+    #[inline(always)]
+    pub(super) fn cell(&self) -> &'static Cell {
         self.0.get()
+    }
+
+    /// The thread's cell, if it has one.
+    pub(super) fn own(&self) -> Option<&'static Cell> {
+        let cell = self.0.get();
+        (!ptr::eq(cell, nobodys())).then_some(cell)
     }
 }
 
 impl Cells {
     /// One that is nobody's, with all that its last owner has left in it.
-    fn find(&mut self, site: SiteNumber) -> &'static Cell {
+    fn find(&mut self, site: SiteNumber, has_histogram: bool) -> &'static Cell {
         if let Some(cell) = self.free.get_mut(&site).and_then(Vec::pop) {
             return cell;
         }
-        let cell: &'static Cell = Box::leak(Box::new(Cell::new(site)));
+        let cell: &'static Cell = Box::leak(Box::new(Cell::new(site, has_histogram)));
         self.all.push(cell);
         cell
     }
@@ -86,7 +110,7 @@ fn with_cells<T>(run: impl FnOnce(&mut Cells) -> T) -> Option<T> {
     Some(result)
 }
 
-/// Gives this thread a cell of a site; `None` if it is called by the registration itself, as with a
+/// Gives this thread a cell of a site, all of whose calls have a histogram or none; `None` if it is called by the registration itself, as with a
 /// site's first call.
 ///
 /// # Errors
@@ -94,20 +118,25 @@ fn with_cells<T>(run: impl FnOnce(&mut Cells) -> T) -> Option<T> {
 /// The thread is about to end and can keep none.
 pub(super) fn own_cell(
     site: SiteNumber,
+    has_histogram: bool,
     slot: &'static LocalKey<CellSlot>,
 ) -> Result<Option<&'static Cell>, AccessError> {
     MINE.try_with(|mine| {
-        let cell = with_cells(|cells| cells.find(site))?;
-        slot.with(|slot| slot.0.set(Some(cell)));
+        let cell = with_cells(|cells| cells.find(site, has_histogram))?;
+        slot.with(|slot| slot.0.set(cell));
         mine.0.borrow_mut().push((site, cell, slot));
         Some(cell)
     })
 }
 
 /// Runs with a cell of a site that is nobody's.
-pub(super) fn with_spare_cell(site: SiteNumber, run: impl FnOnce(&'static Cell)) {
+pub(super) fn with_spare_cell(
+    site: SiteNumber,
+    has_histogram: bool,
+    run: impl FnOnce(&'static Cell),
+) {
     with_cells(|cells| {
-        let cell = cells.find(site);
+        let cell = cells.find(site, has_histogram);
         run(cell);
         cells.free.entry(site).or_default().push(cell);
     });

@@ -56,14 +56,21 @@ impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedGuard<HISTOGRAM
         if self.tin == 0 {
             return;
         }
-        let tout = ticks::read();
-        let is_added = self.slot.with(CellSlot::cell).is_some_and(|cell| {
-            let state = self.site.state_at_end();
-            cell.add_usually::<HISTOGRAM, EVERY>(state, self.tin, tout)
-        });
-        if !is_added {
-            end_slowly::<HISTOGRAM, EVERY>(self.site, self.slot, self.tin);
-        }
+        end::<HISTOGRAM, EVERY>(self.site, self.slot, self.tin);
+    }
+}
+
+/// Ends a call that is added up.
+#[inline(always)]
+pub(in super::super) fn end<const HISTOGRAM: bool, const EVERY: u64>(
+    site: &'static Site,
+    slot: &'static LocalKey<CellSlot>,
+    tin: u64,
+) {
+    let tout = ticks::read();
+    let cell = slot.with(CellSlot::cell);
+    if !cell.add_usually::<HISTOGRAM, EVERY>(site.state_at_end(), tin, tout) {
+        end_slowly::<HISTOGRAM, EVERY>(site, slot, tin);
     }
 }
 
@@ -128,14 +135,14 @@ fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(
         }
     });
     let add = |cell: &Cell| cell.add::<EVERY>(key, tin, tout, nanoseconds);
-    match slot.with(CellSlot::cell) {
+    match slot.with(CellSlot::own) {
         Some(cell) => add(cell),
-        None => match own_cell(site, slot) {
+        None => match own_cell(site, HISTOGRAM, slot) {
             Ok(Some(cell)) => add(cell),
             // It is called by the registration itself.
             Ok(None) => (),
             // A thread that is about to end keeps no cell.
-            Err(_) => with_spare_cell(site, add),
+            Err(_) => with_spare_cell(site, HISTOGRAM, add),
         },
     }
 }

@@ -13,8 +13,12 @@
 mod cell;
 mod cells;
 mod guard;
+#[cfg(test)]
+#[cfg(baler_loom)]
+mod models;
 
 pub(crate) use cell::Content;
 pub use cells::CellSlot;
 pub(crate) use cells::take_all;
+pub(super) use guard::end;
 pub use guard::{AggregatedCall, AggregatedGuard};

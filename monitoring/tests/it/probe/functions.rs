@@ -1,6 +1,8 @@
 //! Every kind of function, and every way out of it.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use baler_monitoring::{TestClock, enter, probe};
 
@@ -245,4 +247,167 @@ fn a_function_written_by_a_macro_is_recorded() {
     let recording = Recording::start();
     assert_eq!(from_a_macro(), 3);
     assert_eq!(reconstruct(&recording.finish()), ["from_a_macro"]);
+}
+
+/// Tells when it is dropped.
+struct Told<'a>(&'static str, &'a RefCell<Vec<&'static str>>);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.1.borrow_mut().push(self.0);
+    }
+}
+
+/// Without and with a probe, each with what it names in another order than that of its arguments.
+macro_rules! dropping {
+    ($(#[$attribute:meta])* $name:ident) => {
+        $(#[$attribute])*
+        fn $name<'a>(
+            first: Told<'a>,
+            _second: Told<'a>,
+            (third, fourth): (Told<'a>, Told<'a>),
+            moved: Told<'a>,
+            fails: bool,
+        ) {
+            drop(moved);
+            let _local = Told("local", first.1);
+            assert!(third.0.len() + fourth.0.len() + first.0.len() > 3);
+            assert!(!fails, "on purpose");
+        }
+    };
+}
+
+dropping!(plain_drops);
+dropping!(
+    #[probe]
+    probed_drops
+);
+dropping!(
+    #[probe(record = duration)]
+    timed_drops
+);
+dropping!(
+    #[probe(record = aggregated)]
+    aggregated_drops
+);
+
+#[test]
+fn arguments_are_dropped_in_the_order_of_a_function_without_a_probe() {
+    type Drops<'a> = fn(Told<'a>, Told<'a>, (Told<'a>, Told<'a>), Told<'a>, bool);
+    let recording = Recording::start();
+    let order = |fails: bool, drops: for<'a> fn(&'a RefCell<Vec<&'static str>>, bool)| {
+        let told = RefCell::new(Vec::new());
+        let result = catch_unwind(AssertUnwindSafe(|| drops(&told, fails)));
+        assert_eq!(result.is_err(), fails);
+        told.into_inner()
+    };
+    macro_rules! called {
+        ($function:ident) => {
+            |told, fails| {
+                let function: Drops<'_> = $function;
+                let make = |name| Told(name, told);
+                let pair = (make("third"), make("fourth"));
+                function(make("first"), make("second"), pair, make("moved"), fails);
+            }
+        };
+    }
+    for fails in [false, true] {
+        let expected = order(fails, called!(plain_drops));
+        assert_eq!(expected.len(), 6);
+        assert_eq!(order(fails, called!(probed_drops)), expected);
+        assert_eq!(order(fails, called!(timed_drops)), expected);
+        assert_eq!(order(fails, called!(aggregated_drops)), expected);
+    }
+    drop(recording);
+    assert_eq!(
+        order(false, called!(probed_drops)),
+        order(false, called!(plain_drops))
+    );
+}
+
+/// What a closure around the body could refuse.
+mod closures {
+    use super::*;
+
+    #[probe]
+    pub(super) fn first_of(list: &mut Vec<u8>) -> Option<&mut u8> {
+        if list.is_empty() {
+            list.push(1);
+        }
+        list.first_mut()
+    }
+
+    #[probe]
+    pub(super) fn longest<'a>(mut one: &'a str, other: &'a str) -> &'a str {
+        if other.len() > one.len() {
+            one = other;
+        }
+        return one;
+    }
+
+    #[probe]
+    pub(super) fn counting(mut from: u32) -> impl Iterator<Item = u32> {
+        from += 1;
+        (from..).step_by(2)
+    }
+
+    #[probe]
+    pub(super) fn boxed(text: &str) -> Box<dyn Fn() -> usize + '_> {
+        Box::new(move || text.len())
+    }
+
+    #[probe]
+    pub(super) fn deep<T: Copy>(depth: u32, value: T) -> T {
+        static CALLS: AtomicU32 = AtomicU32::new(0);
+        // One variable, in however many places the body is called.
+        assert_eq!(CALLS.fetch_add(1, Ordering::Relaxed), 3 - depth);
+        if depth == 0 {
+            value
+        } else {
+            deep(depth - 1, value)
+        }
+    }
+
+    #[probe]
+    #[track_caller]
+    pub(super) fn called_from() -> u32 {
+        std::panic::Location::caller().line()
+    }
+
+    #[probe]
+    pub(super) fn formatted(text: String, number: u32) -> String {
+        format!("{number}{text}")
+    }
+
+    pub(super) struct Holder(pub(super) Vec<u8>);
+
+    #[probe]
+    impl Holder {
+        pub(super) fn last(&mut self) -> &mut u8 {
+            self.0.last_mut().unwrap()
+        }
+
+        pub(super) fn into(mut self, more: u8) -> Vec<u8> {
+            self.0.push(more);
+            self.0
+        }
+    }
+}
+
+#[test]
+fn a_probe_changes_neither_types_nor_borrows_of_its_function() {
+    let recording = Recording::start();
+    let mut list = Vec::new();
+    *closures::first_of(&mut list).unwrap() += 1;
+    assert_eq!(list, [2]);
+    assert_eq!(closures::longest("one", "three"), "three");
+    assert_eq!(closures::counting(1).take(2).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(closures::boxed("four")(), 4);
+    assert_eq!(closures::deep(3, 'x'), 'x');
+    assert_eq!(closures::called_from(), line!());
+    assert_eq!(closures::formatted("x".to_owned(), 1), "1x");
+    let mut holder = closures::Holder(vec![1]);
+    *holder.last() += 1;
+    assert_eq!(holder.into(3), [2, 3]);
+    assert_eq!(recording.finish().len(), 12);
 }
