@@ -70,6 +70,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next bytes, so many.
+    #[inline]
     pub(super) fn take(
         &mut self,
         bytes: usize,
@@ -104,6 +105,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `N` bytes, which are not taken; `None` if there are fewer.
+    #[inline]
     pub(super) fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.rest.first_chunk()
     }

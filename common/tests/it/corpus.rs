@@ -5,25 +5,64 @@ use std::path::PathBuf;
 
 use crate::{fuzz_bodies, pattern_bodies};
 
-/// Hands every input of the target to `body`; the number of a failing one is its file's name.
-fn replay(target: &str, body: fn(&[u8])) {
+/// The inputs kept for a target, with the files' names.
+fn inputs(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("fuzz/corpus")
         .join(target);
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        let bytes = std::fs::read(&path).unwrap();
-        let replayed = std::panic::catch_unwind(|| body(&bytes));
+    let entries = std::fs::read_dir(&folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
+}
+
+/// Hands every input of the target to `body`; the number of a failing one is its file's name.
+fn replay(target: &str, body: fn(&[u8])) {
+    let inputs = inputs(target);
+    for (path, bytes) in &inputs {
+        let replayed = std::panic::catch_unwind(|| body(bytes));
         assert!(replayed.is_ok(), "{}", path.display());
-        inputs += 1;
     }
-    assert!(inputs >= 10, "the corpus of {target} is gone");
+    assert!(inputs.len() >= 10, "the corpus of {target} is gone");
 }
 
 #[test]
 fn the_corpus_of_container_is_taken_without_a_panic() {
     replay("container", fuzz_bodies::container);
+}
+
+#[test]
+fn the_corpus_of_columns_is_taken_without_a_panic() {
+    replay("columns", fuzz_bodies::columns);
+}
+
+/// What no input leads to, fuzzing finds late.
+#[test]
+fn the_corpus_of_columns_has_every_encoding() {
+    let inputs = inputs("columns");
+    let found = inputs
+        .iter()
+        .flat_map(|(_, bytes)| fuzz_bodies::encodings(bytes));
+    let found: Vec<_> = found.collect();
+    for encoding in [
+        "constant",
+        "varint",
+        "packed",
+        "run length",
+        "dictionary",
+        "delta varint",
+        "delta packed",
+        "fixed",
+        "reference",
+        "patched",
+        "delta patched",
+        "ticks",
+        "plain",
+    ] {
+        let named = |column: &Box<str>| column.split(", ").any(|name| name == encoding);
+        assert!(found.iter().any(named), "{encoding}");
+    }
 }
 
 #[test]

@@ -14,6 +14,14 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 /// Decodes the bytes as they are, and once more with length and checksums of a native chunk made
 /// right; whatever is taken must survive being encoded again.
 pub(crate) fn container(bytes: &[u8]) {
+    let mut decoder = ChunkDecoder::new(small_limits());
+    decode(&mut decoder, bytes);
+    if let Some(sealed) = sealed(bytes) {
+        decode(&mut decoder, &sealed);
+    }
+}
+
+fn small_limits() -> Limits {
     let mut limits = Limits::default();
     limits.chunk_bytes = 1 << 20;
     limits.body_bytes = 1 << 20;
@@ -21,11 +29,127 @@ pub(crate) fn container(bytes: &[u8]) {
     limits.strings = 1 << 14;
     limits.types = 64;
     limits.decoded_bytes = 2 << 20;
-    let mut decoder = ChunkDecoder::new(limits);
-    decode(&mut decoder, bytes);
-    if let Some(sealed) = sealed(bytes) {
-        decode(&mut decoder, &sealed);
+    limits
+}
+
+/// Makes a chunk around the bytes, in which everything is in order but what the columns, or the
+/// strings, say: so that every input gets as far as these.
+pub(crate) fn columns(bytes: &[u8]) {
+    if let Some(chunk) = chunk_of_columns(bytes) {
+        decode(&mut ChunkDecoder::new(small_limits()), &chunk);
     }
+}
+
+/// The encodings of the columns that [`columns`] makes of the bytes; none if it is refused.
+pub(crate) fn encodings(bytes: &[u8]) -> Vec<Box<str>> {
+    let chunk = chunk_of_columns(bytes).unwrap();
+    let decoded = ChunkDecoder::default().decode_with_layout(&chunk);
+    let layout = decoded.map(|(_, layout)| layout).unwrap_or_default();
+    let columns = layout.columns.into_iter();
+    columns.map(|column| column.encoding).collect()
+}
+
+fn chunk_of_columns(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut source = Source(bytes);
+    let kind = source.byte();
+    let counts = match kind % 3 {
+        // Strings alone, of words or plain.
+        0 => [0, 0, u64::from(source.byte())],
+        // Records, and as many strings as fit into a byte.
+        _ => [source.short() % 256 + 1, 1, u64::from(source.byte())],
+    };
+    let body = match kind % 3 {
+        0 => source.0.to_vec(),
+        1 => calls_body(&mut source, counts),
+        _ => fields_body(&mut source, counts),
+    };
+    sealed(&around(&body, counts))
+}
+
+/// A table of calls, whose columns are of the source.
+fn calls_body(source: &mut Source<'_>, [records, _, strings]: [u64; 3]) -> Vec<u8> {
+    let mut table = vec![0, 1];
+    varint(records, &mut table);
+    varint(source.short() % (records + 1), &mut table);
+    for _ in 0..3 {
+        source.column(&mut table);
+    }
+    table.push(source.byte() % 2);
+    while !source.0.is_empty() {
+        source.column(&mut table);
+    }
+    let mut body = vec![2];
+    empty_strings(strings, &mut body);
+    varint(table.len() as u64, &mut body);
+    body.extend(table);
+    body
+}
+
+/// A table of fields of any type, whose columns are of the source.
+fn fields_body(source: &mut Source<'_>, [records, _, strings]: [u64; 3]) -> Vec<u8> {
+    // A type that follows, of this name.
+    let mut body = vec![0, 1, b't'];
+    let fields = source.byte() % 6;
+    body.push(fields);
+    for number in 0..fields {
+        body.extend([1, b'a' + number]);
+        // The codes of types, of which optional and list take another one.
+        let outer = source.byte() % 4;
+        body.extend(match outer {
+            0 => Some(0x10),
+            1 => Some(0x11),
+            _ => None,
+        });
+        body.extend([1 + source.byte() % 14, 0]);
+    }
+    empty_strings(strings, &mut body);
+    let mut table = Vec::new();
+    varint(records, &mut table);
+    while !source.0.is_empty() {
+        source.column(&mut table);
+    }
+    varint(table.len() as u64, &mut body);
+    body.extend(table);
+    body
+}
+
+/// So many strings without a byte.
+fn empty_strings(count: u64, body: &mut Vec<u8>) {
+    if count > 0 {
+        // Plain; the lengths are constant.
+        body.extend([0, 0, 1, 0]);
+    }
+}
+
+/// Prefix, header with a clock, and the body as one block.
+fn around(body: &[u8], counts: [u64; 3]) -> Vec<u8> {
+    let mut fields = vec![7; 28];
+    fields.extend([0, 0]);
+    counts.map(|count| varint(count, &mut fields));
+    // Ticks of 10 ns since 1970, but for a moment.
+    fields.extend(100_u64.to_le_bytes());
+    fields.extend(500_i64.to_le_bytes());
+    fields.extend(40_u32.to_le_bytes());
+    fields.push(2);
+    let mut chunk = vec![0; 16];
+    chunk.extend([0, 0, 1 << 2, 0]);
+    varint(fields.len() as u64, &mut chunk);
+    chunk.extend(fields);
+    if !body.is_empty() {
+        chunk.push(0);
+        varint(body.len() as u64, &mut chunk);
+        chunk.extend(body);
+    }
+    chunk.extend([0; 4]);
+    chunk
+}
+
+fn varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    out.push(number.to_le_bytes()[0]);
 }
 
 fn decode(decoder: &mut ChunkDecoder, chunk: &[u8]) {
@@ -140,6 +264,21 @@ impl Source<'_> {
             }
             None => 0,
         }
+    }
+
+    fn short(&mut self) -> u64 {
+        u16::from_le_bytes([self.byte(), self.byte()]).into()
+    }
+
+    /// Appends a column of integers: an encoding, and a payload of the length that stands before it.
+    fn column(&mut self, out: &mut Vec<u8>) {
+        let encoding = self.byte();
+        let length = usize::from(self.byte()).min(self.0.len());
+        let (payload, rest) = self.0.split_at(length);
+        self.0 = rest;
+        out.push(encoding);
+        varint(length as u64, out);
+        out.extend(payload);
     }
 
     /// Small numbers are more likely than large ones, as in life.

@@ -107,7 +107,9 @@ fn narrow<const WIDTH: usize, T: Copy, U: Unpacked<T>>(
     }
     // Near the end words reach beyond it: as many zeros follow.
     let mut end = [0; 2 * WINDOW];
-    end.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    if let Some(start) = end.get_mut(..rest.len()) {
+        start.copy_from_slice(rest);
+    }
     let mut rest = end.as_slice();
     let mut next = || {
         let window = rest.first_chunk().unwrap_or(&[0; WINDOW]);

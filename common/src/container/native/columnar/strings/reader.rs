@@ -8,6 +8,9 @@ use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::num::{to_u64, to_usize};
 
+/// So many words there is room for at once; most chunks have no more.
+const FEW_WORDS: usize = 256;
+
 /// How many bytes the strings that follow have together.
 pub(super) fn read_size(
     cursor: &mut Cursor<'_>,
@@ -27,7 +30,7 @@ pub(super) fn read(
 ) -> Result<(Vec<u8>, Vec<u32>), DecodeError> {
     let mut text = Text::new(bytes);
     let mut ends: Vec<u32> = Vec::with_capacity(count);
-    let mut words: Vec<(u32, u32)> = Vec::new();
+    let mut words: Vec<(u32, u32)> = Vec::with_capacity(bytes.min(FEW_WORDS));
     // In registers, as long as it lasts.
     let mut input = cursor.clone();
     for _ in 0..count {
@@ -54,7 +57,13 @@ pub(super) fn read(
                     text.repeat(from, shared).map_err(full)?;
                 }
                 for _ in 0..input.count(bytes, reading)? {
-                    read_word(&mut input, &mut text, &mut words, reading)?;
+                    // Most words are those of this chunk, by a number of one byte.
+                    let known = input.peek().and_then(|[code]| known_word(&words, *code));
+                    if known.is_some_and(|word| text.add_known(word)) {
+                        input.take(1, reading)?;
+                    } else {
+                        read_word(&mut input, &mut text, &mut words, reading)?;
+                    }
                 }
             }
         }
@@ -72,7 +81,16 @@ pub(super) fn read(
     Ok((text.bytes, ends))
 }
 
+/// Where the word with a number of one byte begins in the text, and its length.
 #[inline]
+fn known_word(words: &[(u32, u32)], code: u8) -> Option<(u32, u32)> {
+    let number = u64::from(code).checked_sub(OF_CHUNK)?;
+    // Another byte follows a number that is larger.
+    let whole = code < 0x80;
+    words.get(to_usize(number)).copied().filter(|_| whole)
+}
+
+#[inline(never)]
 fn read_word(
     cursor: &mut Cursor<'_>,
     text: &mut Text,
@@ -139,6 +157,7 @@ impl Text {
     }
 
     /// The bytes of a word that begins there.
+    #[inline]
     fn word(&mut self, at: usize) -> Option<&mut [u8; MAX_WORD_BYTES]> {
         self.bytes.get_mut(at..)?.first_chunk_mut()
     }
@@ -163,6 +182,25 @@ impl Text {
         let at = self.room(more.len())?;
         *self.word(at).ok_or(Full)? = *window;
         Ok(())
+    }
+
+    /// Adds a word that is there already; `false` if there is no room for it.
+    #[inline]
+    fn add_known(&mut self, (from, bytes): (u32, u32)) -> bool {
+        let (from, bytes) = (to_usize(from.into()), to_usize(bytes.into()));
+        let at = self.len;
+        let Some(word) = self.word(from).copied() else {
+            return false;
+        };
+        if bytes > self.most - at {
+            return false;
+        }
+        let Some(to) = self.word(at) else {
+            return false;
+        };
+        *to = word;
+        self.len = at + bytes;
+        true
     }
 
     /// Adds what is there already.
