@@ -169,16 +169,12 @@ pub(super) fn read<T: Number>(
     let entries = parts.one(payload, count, sign, reading, &at)?;
     let bits = width(to_u64(count - 1));
     let packed = payload.take(packed_bytes(out.len(), bits), reading)?;
-    let mut lookup = Lookup {
+    let lookup = Lookup {
         entries,
         seen: 0,
         beyond: 0,
     };
-    if bits == 0 {
-        out.fill(lookup.next(0));
-    } else {
-        lookup = unpack(packed, bits, out, lookup);
-    }
+    let lookup = unpack(packed, bits, out, lookup);
     if lookup.beyond > 0 {
         return Err(invalid(lookup.beyond));
     }

@@ -163,12 +163,8 @@ impl Simple {
             Self::Packed => {
                 let smallest = sign.read(payload, reading)?;
                 let (packed, bits) = take_packed(payload, out.len(), reading)?;
-                if bits == 0 {
-                    out.fill(found(smallest));
-                } else {
-                    let above = Above { smallest, seen };
-                    seen = unpack(packed, bits, out, above).seen;
-                }
+                let above = Above { smallest, seen };
+                seen = unpack(packed, bits, out, above).seen;
             }
             Self::DeltaPacked => {
                 let lane = sign.read(payload, reading)?;

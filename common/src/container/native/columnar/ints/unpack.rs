@@ -81,12 +81,22 @@ pub(super) fn unpack<T: Copy, U: Unpacked<T>>(
     macro_rules! by_width {
         ($($narrow:literal)*) => {
             match width {
+                // Nothing is packed: equal differences, say.
+                0 => equal(out, unpacked),
                 $($narrow => narrow::<$narrow, T, U>(packed, out, unpacked),)*
                 _ => any(packed, width, out, unpacked),
             }
         };
     }
     by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
+}
+
+/// Numbers of no bit.
+fn equal<T, U: Unpacked<T>>(out: &mut [T], mut unpacked: U) -> U {
+    for to in out {
+        *to = unpacked.next(0);
+    }
+    unpacked
 }
 
 /// Numbers of up to 32 bits: eight of them take `WIDTH` bytes.
