@@ -60,8 +60,8 @@ fn the_corpus_of_columns_has_every_encoding() {
         "ticks",
         "plain",
     ] {
-        let named = |column: &Box<str>| column.split(", ").any(|name| name == encoding);
-        assert!(found.iter().any(named), "{encoding}");
+        let mut names = found.iter().flat_map(|column| column.split(", "));
+        assert!(names.any(|name| name == encoding), "{encoding}");
     }
 }
 

@@ -125,7 +125,9 @@ fn empty_strings(count: u64, body: &mut Vec<u8>) {
 fn around(body: &[u8], counts: [u64; 3]) -> Vec<u8> {
     let mut fields = vec![7; 28];
     fields.extend([0, 0]);
-    counts.map(|count| varint(count, &mut fields));
+    for count in counts {
+        varint(count, &mut fields);
+    }
     // Ticks of 10 ns since 1970, but for a moment.
     fields.extend(100_u64.to_le_bytes());
     fields.extend(500_i64.to_le_bytes());
