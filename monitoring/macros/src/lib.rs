@@ -111,6 +111,8 @@ use proc_macro::TokenStream;
 /// - The last event is an `AfterOperationFailedEvent` when a panic leaves the call (its cause is
 ///   `panic`), when the future of an asynchronous call is dropped before it is done (`cancelled`), and
 ///   with `err` when the function returns an `Err`, whose text (`Display`) is the cause.
+///   What the panic said is not told: it is handed to the panic hook and to whoever catches the panic,
+///   not to what is dropped on its way.
 ///   On a block `err` holds for functions whose result is called `…Result`; where the attribute stands
 ///   on a function itself, it must return a `Result`.
 /// - What runs at once cannot be one sequence: a call in another thread or task, or one that begins
@@ -197,6 +199,16 @@ use proc_macro::TokenStream;
 ///     Box::pin(load(key))
 /// }
 /// ```
+///
+/// # What becomes of the function
+///
+/// The body of a function that is not `async` becomes a closure, if each of its calls makes one record
+/// of the kinds `operation`, `duration` and `aggregated`: while nothing is recorded the function is
+/// then as fast as without a probe, but for the load, and it does the same: arguments are dropped in
+/// the same order, borrows and types are those of the function.
+/// In a backtrace a closure shows as `{{closure}}` below the function's name, unless it is inlined.
+/// With `#[track_caller]` or `#[target_feature]` it stays a body with a guard in front of it, and so
+/// it does with any other record.
 ///
 /// # What cannot be measured
 ///

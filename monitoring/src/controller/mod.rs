@@ -53,7 +53,12 @@ const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 ///
 /// # Signals and aborts
 ///
-/// Do not emit in a signal handler. A process that aborts, or ends by [`std::process::exit`]
+/// Do not emit in a signal handler, nor call what has a probe there: the handler may have
+/// interrupted its thread while that appended a record, whose place in the queue it would write over,
+/// or while that held a lock of the queue, for which it would wait for ever. Nothing checks this:
+/// a check would cost every call. A handler that wakes a thread, which then emits, is safe.
+///
+/// A process that aborts, or ends by [`std::process::exit`]
 /// without a shutdown, loses what was not delivered: up to the wait time's records in the queues
 /// and what is unconfirmed.
 #[derive(Debug, Clone)]
