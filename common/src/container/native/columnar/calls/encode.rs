@@ -84,11 +84,10 @@ impl CallEncoder {
         out.extend_from_slice(&[0, LAYOUT]);
         varint::write(out, to_u64(rows));
         varint::write(out, to_u64(self.traces.len()));
-        let text = |value: u32| u64::from(value);
         let number = i64::cast_unsigned;
         let (signed, unsigned) = (Sign::Signed, Sign::Unsigned);
-        ints.write_shaped(calls.operations, text, unsigned, Shape::Ids, out);
-        ints.write_shaped(calls.hosts, text, unsigned, Shape::Ids, out);
+        ints.write_level(calls.operations, unsigned, Shape::Ids, out);
+        ints.write_level(calls.hosts, unsigned, Shape::Ids, out);
         ints.write_values(&self.traces, number, signed, out);
         let (kind, sessions) = if session_of_trace {
             (SESSION_OF_TRACE, self.sessions.as_slice())
@@ -96,12 +95,12 @@ impl CallEncoder {
             (SESSION_OF_ROW, calls.sessions)
         };
         out.push(kind);
-        ints.write_shaped(sessions, text, unsigned, Shape::Ids, out);
-        ints.write_shaped(&self.places, u64::from, unsigned, Shape::Level, out);
-        ints.write_shaped(&self.steps, number, signed, Shape::Level, out);
-        ints.write_shaped(&self.orders, number, signed, Shape::Level, out);
+        ints.write_level(sessions, unsigned, Shape::Ids, out);
+        ints.write_level(&self.places, unsigned, Shape::Level, out);
+        ints.write_level(&self.steps, signed, Shape::Level, out);
+        ints.write_level(&self.orders, signed, Shape::Level, out);
         ints.write_shaped(calls.ends, number, signed, Shape::Rising, out);
-        ints.write_shaped(&self.gaps, number, signed, Shape::Level, out);
+        ints.write_level(&self.gaps, signed, Shape::Level, out);
         if table.timestamps() == calls.ends {
             write_reference(to_u64(field::TOUT), out);
         } else if table.timestamps() == calls.begins {

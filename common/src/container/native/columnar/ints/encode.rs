@@ -1,5 +1,6 @@
 //! Columns of integers, written in their cheapest encoding.
 
+use super::bits::width;
 use super::dictionary::Dictionary;
 use super::narrow::{Lane, Narrowed, narrow};
 use super::patched::Patched;
@@ -89,7 +90,38 @@ impl IntEncoder {
         let stats = Stats::of(&self.lanes, sign);
         self.search.write(&self.lanes, &stats, Shape::Any, out);
     }
+
+    /// Appends a column of numbers that begin near 0 and go up and down, with full effort: less is
+    /// looked at, and less is tried.
+    pub(in crate::container::native) fn write_level<L: Lane>(
+        &mut self,
+        lanes: &[L],
+        sign: Sign,
+        shape: Shape,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(first) = lanes.first().map(|lane| lane.wide(0)) else {
+            return;
+        };
+        let (mut differing, mut all) = (0, 0);
+        for lane in lanes {
+            let lane = lane.wide(0);
+            differing |= lane ^ first;
+            all |= lane;
+        }
+        if differing == 0 {
+            write_constant(first, sign, out);
+        } else if width(all) > LEVEL_BITS {
+            self.write_shaped(lanes, |lane| lane.wide(0), sign, shape, out);
+        } else {
+            let stats = Stats::of_level(lanes, all, sign, shape);
+            self.search.write(lanes, &stats, shape, out);
+        }
+    }
 }
+
+/// Lanes up to this width are taken to begin at 0; beyond it most are negative.
+const LEVEL_BITS: u32 = 48;
 
 /// How many bits a lane takes that is long.
 const LONG_BITS: usize = 12;
@@ -199,6 +231,10 @@ mod tests {
                     let mut column = Vec::new();
                     encoder.write_shaped(&lanes, |lane| lane, sign, shape, &mut column);
                     let scope = Scope::plain(sign);
+                    let (found, _) = decode(&column, lanes.len(), scope, 1 << 20).unwrap();
+                    prop_assert_eq!(&found, &lanes, "{:?}", shape);
+                    column.clear();
+                    encoder.write_level(&lanes, sign, shape, &mut column);
                     let (found, _) = decode(&column, lanes.len(), scope, 1 << 20).unwrap();
                     prop_assert_eq!(&found, &lanes, "{:?}", shape);
                 }

@@ -5,40 +5,53 @@ use crate::container::num::to_usize;
 use crate::container::varint;
 
 /// A lane as it is kept while its column is encoded.
-pub(super) trait Lane: Copy + Eq {
+pub(in crate::container::native) trait Lane: Copy + Eq {
     /// The lane in full; `first` is the first one of its column.
     fn wide(self, first: u64) -> u64;
 
     /// How far the lane is above another one, which is given in full.
-    fn above(self, smallest: u64, first: u64) -> u64;
+    fn above(self, smallest: u64, first: u64) -> u64 {
+        self.wide(first).wrapping_sub(smallest)
+    }
 
     /// How far the difference to the lane before is above another one.
-    fn delta_above(self, before: Self, smallest_delta: u64) -> u64;
+    fn delta_above(self, before: Self, smallest_delta: u64) -> u64 {
+        let delta = self.wide(0).wrapping_sub(before.wide(0));
+        delta.wrapping_sub(smallest_delta)
+    }
 
     /// How many bytes the differences of the lanes behind to those before take in a variable
     /// length.
-    fn delta_bytes(before: &[Self], behind: &[Self]) -> usize;
+    fn delta_bytes(before: &[Self], behind: &[Self]) -> usize {
+        let deltas = before.iter().zip(behind);
+        let deltas = deltas.map(|(before, lane)| lane.wide(0).wrapping_sub(before.wide(0)));
+        deltas
+            .map(|delta| varint::size(varint::zigzag(delta.cast_signed())))
+            .sum()
+    }
 }
 
 impl Lane for u64 {
     fn wide(self, _first: u64) -> u64 {
         self
     }
+}
 
-    fn above(self, smallest: u64, _first: u64) -> u64 {
-        self.wrapping_sub(smallest)
+impl Lane for i64 {
+    fn wide(self, _first: u64) -> u64 {
+        self.cast_unsigned()
     }
+}
 
-    fn delta_above(self, before: Self, smallest_delta: u64) -> u64 {
-        self.wrapping_sub(before).wrapping_sub(smallest_delta)
+impl Lane for u32 {
+    fn wide(self, _first: u64) -> u64 {
+        self.into()
     }
+}
 
-    fn delta_bytes(before: &[Self], behind: &[Self]) -> usize {
-        let deltas = before.iter().zip(behind);
-        let deltas = deltas.map(|(before, lane)| lane.wrapping_sub(*before).cast_signed());
-        deltas
-            .map(|delta| varint::size(varint::zigzag(delta)))
-            .sum()
+impl Lane for u8 {
+    fn wide(self, _first: u64) -> u64 {
+        self.into()
     }
 }
 

@@ -119,6 +119,37 @@ impl Stats {
         })
     }
 
+    /// Of lanes from 0 up to one that is no wider than `all` of them together, where neighbours say
+    /// nothing of one another.
+    pub(super) fn of_level<L: Lane>(lanes: &[L], all: u64, sign: Sign, shape: Shape) -> Self {
+        let first = lanes.first().map_or(0, |lane| lane.wide(0));
+        let changes = |lanes: &[L]| {
+            let pairs = lanes.iter().zip(lanes.iter().skip(1));
+            pairs.filter(|(before, lane)| before != lane).count()
+        };
+        // The end tells whether there may be long runs: many lanes settle.
+        let end = lanes.len().saturating_sub(FEW_LANES);
+        let is_settled = shape == Shape::Level
+            && end > 0
+            && changes(lanes.get(end..).unwrap_or_default()) < FEW_LANES / 4;
+        let stats = Self {
+            sign,
+            count: lanes.len(),
+            runs: if is_settled {
+                changes(lanes).saturating_add(1)
+            } else {
+                lanes.len()
+            },
+            first,
+            smallest: 0,
+            range: all,
+            smallest_delta: 0,
+            delta_range: u64::MAX,
+            cheapest: (Simple::Constant, 0),
+        };
+        stats.finish_shaped(lanes)
+    }
+
     /// Packed one way or the other, in whole bytes: no other encoding is written faster.
     fn finish_fast(mut self) -> Self {
         self.range = in_bytes(self.range);

@@ -6,7 +6,7 @@ use super::known::{Known, MAX_NEW, Parts, Seen, WORD_ROOM};
 use super::room::Room;
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
-use crate::record::StringTable;
+use crate::record::{StringKeys, StringTable};
 
 /// Heads of strings: digits, bytes as they are, and from here on as many bytes less are those of
 /// an earlier string.
@@ -39,21 +39,8 @@ pub(super) struct Writer {
     /// Whether short words are spelled again and again.
     is_coarse: bool,
     text: Room,
-    found: Vec<Found>,
-}
-
-/// What is known of a string before it is written.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    /// Where it begins and ends.
-    text: (u32, u32),
-    key: Option<u64>,
-    /// The steps of one that was cut before, if its key says it all.
-    steps: Option<(u32, u32)>,
-    /// Whether it is cut at all.
-    is_cut: bool,
-    /// Whether it begins with a digit.
-    may_be_hex: bool,
+    /// Nothing but a reason to look at memory.
+    looked_at: u8,
 }
 
 impl Writer {
@@ -84,69 +71,54 @@ impl Writer {
         } else {
             0
         };
-        self.find(strings, cut);
-        self.text.make(varint::MAX_BYTES);
-        self.text.varint(to_u64(strings.text_bytes()));
-        let text = strings.text().as_bytes();
-        let found = std::mem::take(&mut self.found);
-        for (number, string) in (0..).zip(&found) {
-            let steps = string.steps;
-            if steps.is_none_or(|steps| !self.write_words(number, steps)) {
-                self.write_text(number, string, text);
-            }
-            if self.text.filled >= limit {
-                break;
-            }
-        }
-        self.found = found;
-        let is_below = self.text.filled < limit;
-        if is_below {
-            out.extend_from_slice(self.text.written());
-        }
-        is_below
-    }
-
-    /// Looks for all strings before the first one is written: what has to come from afar in memory
-    /// is then waited for together.
-    fn find(&mut self, strings: &StringTable, cut: usize) {
         let keys = strings.keys().unwrap_or_default();
         let text = strings.text().as_bytes();
+        self.look_at(strings.ends(), keys, text);
+        self.text.make(varint::MAX_BYTES);
+        self.text.varint(to_u64(text.len()));
         let mut from = 0;
-        self.found.clear();
-        self.found
-            .extend(strings.ends().iter().enumerate().map(|(number, end)| {
-                let key = keys.get(number).copied();
-                let is_cut = number < cut;
-                let known = key.and_then(|key| self.known.interned(key));
-                let steps = known.filter(|_| is_cut);
-                let first = match steps {
-                    // The text of most strings need not even be looked at.
-                    Some(_) => 0,
-                    None => text.get(to_usize(from.into())).copied().unwrap_or(0),
-                };
-                let start = std::mem::replace(&mut from, *end);
-                Found {
-                    text: (start, *end),
-                    key,
-                    steps,
-                    is_cut,
-                    may_be_hex: hex::is_digit(first),
-                }
-            }));
+        for (number, end) in (0..).zip(strings.ends()) {
+            let at = to_usize(number.into());
+            let to = to_usize((*end).into());
+            let key = keys.get(at).copied();
+            // The text of most strings need not even be looked at.
+            let known = key.and_then(|key| self.known.interned(key));
+            let known = known.filter(|_| at < cut);
+            if known.is_none_or(|steps| !self.write_words(number, steps)) {
+                let string = text.get(from..to).unwrap_or_default();
+                self.write_text(number, string, key, at < cut);
+            }
+            from = to;
+            if self.text.filled >= limit {
+                return false;
+            }
+        }
+        out.extend_from_slice(self.text.written());
+        true
+    }
+
+    /// Looks at the text of all strings that are no interned ones, before the first string is
+    /// written: what comes from afar in memory is then waited for together.
+    fn look_at(&mut self, ends: &[u32], keys: &[u64], text: &[u8]) {
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        for (start, key) in starts.zip(keys) {
+            if StringKeys::interned(*key).is_none() {
+                let first = text.get(to_usize(start.into()));
+                self.looked_at ^= first.copied().unwrap_or(0);
+            }
+        }
     }
 
     /// Appends a string that is not known as an interned one.
-    fn write_text(&mut self, number: u32, found: &Found, text: &[u8]) {
-        let (from, to) = found.text;
-        let string = text.get(to_usize(from.into())..to_usize(to.into()));
-        let string = string.unwrap_or_default();
+    fn write_text(&mut self, number: u32, string: &[u8], key: Option<u64>, is_cut: bool) {
         self.text.make(string.len() + 2 * varint::MAX_BYTES);
         // Most strings are no digits by their first byte.
-        if found.may_be_hex && self.text.hex(string) {
+        let may_be_hex = string.first().is_some_and(|byte| hex::is_digit(*byte));
+        if may_be_hex && self.text.hex(string) {
             return;
         }
-        let steps = if found.is_cut {
-            self.known.steps(string, found.key)
+        let steps = if is_cut {
+            self.known.steps(string, key)
         } else {
             None
         };
