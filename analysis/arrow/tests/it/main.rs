@@ -1,4 +1,5 @@
 //! Files of Parquet: what is in them, when they are there, and who reads them.
+#![cfg(test)]
 
 mod python;
 mod read_back;
