@@ -3,19 +3,22 @@
 use std::fmt;
 
 use super::compression::Compression;
+#[cfg(feature = "zstd")]
+use super::dictionary::{Dictionaries, Dictionary};
 use super::error::{DecodeErrorKind, EncodeError};
 
 /// The numbers of the compressions in the container; FORMAT.md, "Blocks".
 pub(super) const CODE_NONE: u8 = 0;
 pub(super) const CODE_LZ4: u8 = 1;
 pub(super) const CODE_ZSTD: u8 = 2;
+pub(super) const CODE_ZSTD_DICTIONARY: u8 = 3;
 
 /// The compression with this number; the level of zstd does not travel and is given as 0.
 pub(super) fn from_code(code: u8) -> Option<Compression> {
     match code {
         CODE_NONE => Some(Compression::None),
         CODE_LZ4 => Some(Compression::Lz4),
-        CODE_ZSTD => Some(Compression::Zstd { level: 0 }),
+        CODE_ZSTD | CODE_ZSTD_DICTIONARY => Some(Compression::Zstd { level: 0 }),
         _ => None,
     }
 }
@@ -49,6 +52,8 @@ enum Method {
     Lz4(lz4_flex::block::CompressTable),
     #[cfg(feature = "zstd")]
     Zstd(zstd::bulk::Compressor<'static>, i32),
+    #[cfg(feature = "zstd")]
+    ZstdDictionary(zstd::bulk::Compressor<'static>, i32),
 }
 
 impl Compressor {
@@ -81,6 +86,33 @@ impl Compressor {
         })
     }
 
+    /// A compressor by zstd at this level, with a dictionary.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Compression`] when the library refuses.
+    #[cfg(feature = "zstd")]
+    pub(super) fn with_dictionary(
+        level: i32,
+        dictionary: &Dictionary,
+    ) -> Result<Self, EncodeError> {
+        use zstd::zstd_safe::CParameter;
+        let bytes = dictionary.as_bytes();
+        let compressor = zstd::bulk::Compressor::with_dictionary(level, bytes);
+        let compressor = compressor.and_then(|mut compressor| {
+            // Another dictionary of the same id would yield other bytes, and nothing would tell.
+            compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+            // The block says how long it is.
+            compressor.set_parameter(CParameter::ContentSizeFlag(false))?;
+            Ok(compressor)
+        });
+        let compressor = compressor.map_err(|error| failed(Compression::Zstd { level }, &error))?;
+        Ok(Self {
+            method: Method::ZstdDictionary(compressor, level),
+            out: Vec::new(),
+        })
+    }
+
     /// How it compresses.
     fn compression(&self) -> Compression {
         match self.method {
@@ -88,7 +120,9 @@ impl Compressor {
             #[cfg(feature = "lz4")]
             Method::Lz4(_) => Compression::Lz4,
             #[cfg(feature = "zstd")]
-            Method::Zstd(_, level) => Compression::Zstd { level },
+            Method::Zstd(_, level) | Method::ZstdDictionary(_, level) => {
+                Compression::Zstd { level }
+            }
         }
     }
 
@@ -110,6 +144,11 @@ impl Compressor {
         }
         #[cfg(any(feature = "lz4", feature = "zstd"))]
         let compression = self.compression();
+        #[cfg(feature = "zstd")]
+        let code = match self.method {
+            Method::ZstdDictionary(..) => CODE_ZSTD_DICTIONARY,
+            _ => CODE_ZSTD,
+        };
         match &mut self.method {
             Method::None => Ok(None),
             #[cfg(feature = "lz4")]
@@ -123,13 +162,13 @@ impl Compressor {
                 Ok(self.out.get(..bytes).map(|stored| (CODE_LZ4, stored)))
             }
             #[cfg(feature = "zstd")]
-            Method::Zstd(compressor, _) => {
+            Method::Zstd(compressor, _) | Method::ZstdDictionary(compressor, _) => {
                 self.out.clear();
                 self.out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
                 let bytes = compressor
                     .compress_to_buffer(raw, &mut self.out)
                     .map_err(|error| failed(compression, &error))?;
-                Ok(self.out.get(..bytes).map(|stored| (CODE_ZSTD, stored)))
+                Ok(self.out.get(..bytes).map(|stored| (code, stored)))
             }
         }
     }
@@ -154,9 +193,54 @@ fn failed(compression: Compression, error: &dyn fmt::Display) -> EncodeError {
 pub(super) struct Decompressor {
     #[cfg(feature = "zstd")]
     zstd: Option<zstd::bulk::Decompressor<'static>>,
+    #[cfg(feature = "zstd")]
+    dictionaries: Dictionaries,
+    /// By the id of the dictionary that each has loaded.
+    #[cfg(feature = "zstd")]
+    loaded: std::collections::BTreeMap<u32, zstd::bulk::Decompressor<'static>>,
+}
+
+/// A copy has the same dictionaries, and contexts of its own.
+impl Clone for Decompressor {
+    fn clone(&self) -> Self {
+        Self {
+            #[cfg(feature = "zstd")]
+            dictionaries: self.dictionaries.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 impl Decompressor {
+    /// Sets the dictionaries that chunks may name.
+    #[cfg(feature = "zstd")]
+    pub(super) fn set_dictionaries(&mut self, dictionaries: Dictionaries) {
+        self.dictionaries = dictionaries;
+        self.loaded.clear();
+    }
+
+    /// A decompressor with the dictionary that the frame names.
+    #[cfg(feature = "zstd")]
+    fn loaded(
+        &mut self,
+        frame: &[u8],
+    ) -> Result<&mut zstd::bulk::Decompressor<'static>, DecodeErrorKind> {
+        use std::collections::btree_map::Entry;
+        let id = zstd::zstd_safe::get_dict_id_from_frame(frame);
+        let id = id
+            .ok_or_else(|| broken(&"the frame names no dictionary"))?
+            .get();
+        match self.loaded.entry(id) {
+            Entry::Occupied(loaded) => Ok(loaded.into_mut()),
+            Entry::Vacant(free) => {
+                let missing = || DecodeErrorKind::DictionaryMissing { id };
+                let dictionary = self.dictionaries.get(id).ok_or_else(missing)?;
+                let loaded = zstd::bulk::Decompressor::with_dictionary(dictionary.as_bytes());
+                Ok(free.insert(loaded.map_err(|error| broken(&error))?))
+            }
+        }
+    }
+
     /// Decompresses a block into exactly the memory it declared.
     ///
     /// # Errors
@@ -193,6 +277,13 @@ impl Decompressor {
                 check_frame(stored, window_log)?;
                 self.zstd
                     .get_or_insert_default()
+                    .decompress_to_buffer(stored, raw)
+                    .map_err(|error| broken(&error))?
+            }
+            #[cfg(feature = "zstd")]
+            CODE_ZSTD_DICTIONARY => {
+                check_frame(stored, window_log)?;
+                self.loaded(stored)?
                     .decompress_to_buffer(stored, raw)
                     .map_err(|error| broken(&error))?
             }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::compression::Compression;
+#[cfg(feature = "zstd")]
+use super::dictionary::Dictionaries;
 use super::error::{DecodeError, DecodeErrorKind};
 use super::header::ChunkHeader;
 use super::limits::Limits;
@@ -160,6 +162,15 @@ impl ChunkDecoder {
     #[must_use]
     pub fn with_catalog(mut self, catalog: Arc<Catalog>) -> Self {
         self.catalog = catalog;
+        self
+    }
+
+    /// Sets the dictionaries that chunks may have been compressed with. A chunk that names another
+    /// one is refused with [`DecodeErrorKind::DictionaryMissing`].
+    #[cfg(feature = "zstd")]
+    #[must_use]
+    pub fn with_dictionaries(mut self, dictionaries: Dictionaries) -> Self {
+        self.scratch.set_dictionaries(dictionaries);
         self
     }
 

@@ -88,6 +88,12 @@ pub enum DecodeErrorKind {
         /// The compression's name.
         compression: &'static str,
     },
+    /// The chunk was compressed with a dictionary that this reader was not given.
+    #[error("the dictionary {id} is missing, with which it was compressed")]
+    DictionaryMissing {
+        /// The dictionary's id.
+        id: u32,
+    },
     /// The bytes are too few for what they should hold.
     #[error("the data ends: {needed} bytes needed, {left} left")]
     Ends {

@@ -11,6 +11,8 @@ mod codec;
 mod compression;
 mod cursor;
 mod decoder;
+#[cfg(feature = "zstd")]
+mod dictionary;
 mod error;
 mod extent;
 mod header;
@@ -23,6 +25,8 @@ mod varint;
 
 pub use compression::Compression;
 pub use decoder::{ChunkDecoder, ChunkSummary, ColumnLayout, DecodedChunk, Layout};
+#[cfg(feature = "zstd")]
+pub use dictionary::{Dictionaries, Dictionary, DictionaryError};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use extent::ChunkExtent;
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};

@@ -10,6 +10,8 @@ mod arbitrary;
 mod corpus;
 mod derive;
 mod derive_errors;
+#[cfg(feature = "zstd")]
+mod dictionaries;
 mod evolution;
 #[cfg(all(feature = "lz4", feature = "zstd"))]
 mod format_decoder;

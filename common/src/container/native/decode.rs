@@ -8,6 +8,8 @@ use super::prefix::{self, unknown};
 use crate::container::codec::Decompressor;
 use crate::container::cursor::Cursor;
 use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk};
+#[cfg(feature = "zstd")]
+use crate::container::dictionary::Dictionaries;
 use crate::container::error::DecodeError;
 use crate::container::limits::Limits;
 use crate::transport::ContainerKind;
@@ -23,10 +25,21 @@ pub(in crate::container) struct DecodeScratch {
     ints: IntScratch,
 }
 
-/// A copy starts with memory of its own: there is no knowledge to copy.
+/// A copy starts with memory of its own: there is no knowledge to copy but the dictionaries.
 impl Clone for DecodeScratch {
     fn clone(&self) -> Self {
-        Self::default()
+        Self {
+            decompressor: self.decompressor.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(feature = "zstd")]
+impl DecodeScratch {
+    /// Sets the dictionaries that chunks may name.
+    pub(in crate::container) fn set_dictionaries(&mut self, dictionaries: Dictionaries) {
+        self.decompressor.set_dictionaries(dictionaries);
     }
 }
 

@@ -7,6 +7,8 @@ use super::prefix::{self, PREFIX_BYTES};
 use super::{blocks, columnar};
 use crate::container::codec::Compressor;
 use crate::container::compression::Compression;
+#[cfg(feature = "zstd")]
+use crate::container::dictionary::Dictionary;
 use crate::container::error::EncodeError;
 use crate::container::header::ChunkHeader;
 use crate::container::serializer::{ChunkSerializer, Effort};
@@ -41,6 +43,20 @@ impl NativeSerializer {
             effort: Effort::default(),
             encoder: columnar::Encoder::default(),
             body: Vec::new(),
+        })
+    }
+
+    /// A serializer that compresses bodies by zstd at this level, with a dictionary: readers then
+    /// need it too ([`ChunkDecoder::with_dictionaries`](crate::container::ChunkDecoder::with_dictionaries)).
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Compression`] when the dictionary or the level is refused.
+    #[cfg(feature = "zstd")]
+    pub fn with_dictionary(level: i32, dictionary: &Dictionary) -> Result<Self, EncodeError> {
+        Ok(Self {
+            compressor: Compressor::with_dictionary(level, dictionary)?,
+            ..Self::default()
         })
     }
 
