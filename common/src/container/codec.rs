@@ -205,8 +205,11 @@ impl Clone for Decompressor {
     fn clone(&self) -> Self {
         Self {
             #[cfg(feature = "zstd")]
+            zstd: None,
+            #[cfg(feature = "zstd")]
             dictionaries: self.dictionaries.clone(),
-            ..Self::default()
+            #[cfg(feature = "zstd")]
+            loaded: std::collections::BTreeMap::new(),
         }
     }
 }
