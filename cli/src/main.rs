@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod config;
+mod dictionaries;
 mod endpoint;
 mod exit;
 mod observe;

@@ -25,6 +25,10 @@ pub(crate) struct InspectArgs {
     /// Stop when nothing came from a live endpoint for so long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
+    /// A dictionary that chunks were compressed with, or a folder with files `*.zdict`; may be given
+    /// several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dictionaries: Vec<PathBuf>,
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

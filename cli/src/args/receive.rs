@@ -48,6 +48,10 @@ pub(crate) struct ReceiveArgs {
     /// Where records go instead of standard output: a file, or a folder for csv and parquet
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+    /// A dictionary that chunks were compressed with, or a folder with files `*.zdict`; may be given
+    /// several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dictionaries: Vec<PathBuf>,
     /// Write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) summary: Option<PathBuf>,

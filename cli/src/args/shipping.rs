@@ -1,6 +1,7 @@
 //! How records become chunks: flags of the commands that send.
 
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::container::Compression;
@@ -25,6 +26,9 @@ pub(crate) struct ShippingArgs {
         value_parser = values::compression
     )]
     pub(crate) compression: Compression,
+    /// A dictionary to compress with (`zstd --train`), with --compression zstd: readers need it too
+    #[arg(long, value_name = "FILE", env = "BALER_DICTIONARY")]
+    pub(crate) dictionary: Option<PathBuf>,
     /// A chunk closes at so many records
     #[arg(long, value_name = "N", env = "BALER_CHUNK_RECORDS")]
     pub(crate) chunk_records: Option<NonZeroUsize>,

@@ -22,6 +22,7 @@ pub(crate) use report::Report;
 pub(crate) use spool::SpoolFigures;
 
 use crate::args::{ContainerChoice, OverflowChoice, ShippingArgs};
+use crate::dictionaries;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -79,11 +80,13 @@ impl Shipper {
                     args.compression
                 )));
             }
+            ContainerChoice::Kieker if args.dictionary.is_some() => {
+                return Err(Failure::configuration(
+                    "--dictionary does not go with --container kieker, which has no compression",
+                ));
+            }
             ContainerChoice::Kieker => builder.serializer(KiekerSerializer::default()),
-            ContainerChoice::Native => builder.serializer(
-                NativeSerializer::new(args.compression)
-                    .map_err(|error| Failure::configuration(error.to_string()))?,
-            ),
+            ContainerChoice::Native => builder.serializer(native(args)?),
         };
         if let Some(records) = args.chunk_records {
             builder = builder.chunk_records(records.get());
@@ -278,6 +281,23 @@ fn tell_route(known: &mut SpoolRoute, status: &SpoolStatus) {
         SpoolRoute::Direct => tracing::info!("nothing is spooled"),
         SpoolRoute::Closed => {}
     }
+}
+
+/// Baler's own container, compressed as the flags say.
+fn native(args: &ShippingArgs) -> Result<NativeSerializer, Failure> {
+    let serializer = match (&args.dictionary, args.compression) {
+        (None, compression) => NativeSerializer::new(compression),
+        (Some(path), Compression::Zstd { level }) => {
+            NativeSerializer::with_dictionary(level, &dictionaries::read(path)?)
+        }
+        (Some(_), other) => {
+            return Err(Failure::configuration(format!(
+                "--dictionary is one of zstd and does not go with --compression {other}; use zstd, \
+                 or zstd:1 to zstd:22"
+            )));
+        }
+    };
+    serializer.map_err(|error| Failure::configuration(error.to_string()))
 }
 
 fn retry(args: &ShippingArgs) -> RetryPolicy {

@@ -6,6 +6,7 @@ mod autoscale;
 #[cfg(all(feature = "amqp", feature = "kafka"))]
 mod brokers;
 mod config;
+mod dictionaries;
 mod documents;
 mod edges;
 mod habits;

@@ -11,13 +11,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received};
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
 use chunk::{ChunkFigures, Shown};
 use serde::Serialize;
 
 use crate::args::{DocumentFormat, InspectArgs};
+use crate::dictionaries;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -152,7 +152,7 @@ fn look(
         records: args.records,
         strings: args.strings,
     };
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = dictionaries::decoder(&args.dictionaries)?;
     let ends = reader.capability().ends;
     // One more than is shown, to tell whether there are more; all of them stay unsettled.
     reader.set_demand(args.count.saturating_add(1));

@@ -13,6 +13,7 @@ use stages::Stages;
 use summary::{EndedBy, Summary};
 
 use crate::args::ReceiveArgs;
+use crate::dictionaries;
 use crate::endpoint::{self, OpenReaders};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -27,6 +28,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings)?;
     let aside = quarantine::optional(&settings.quarantine, shutdown.timeout())?;
+    let decoder = dictionaries::decoder(&settings.dictionaries)?;
     let OpenReaders {
         readers,
         listens_on,
@@ -56,7 +58,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                     "fewer readers were opened than workers asked for",
                 )
             })?;
-            let mut source = Source::new(observation.tapped_reader(reader));
+            let source = Source::new(observation.tapped_reader(reader));
+            let mut source = source.with_decoder(decoder.clone());
             if let Some(chunks) = settings.demand() {
                 source = source.with_demand(chunks);
             }

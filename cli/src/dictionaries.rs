@@ -1,0 +1,59 @@
+//! Files of zstd dictionaries: the one that a sender compresses with, those that a reader has.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use baler_common::container::{ChunkDecoder, Dictionaries, Dictionary};
+
+use crate::exit::Failure;
+
+/// The dictionary in a file.
+///
+/// # Errors
+///
+/// The file cannot be read, or is none.
+pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
+    let told = |error: &dyn std::fmt::Display| {
+        Failure::configuration(format!("cannot use {}: {error}", path.display()))
+    };
+    let bytes = fs::read(path).map_err(|error| told(&error))?;
+    Dictionary::new(bytes).map_err(|error| told(&error))
+}
+
+/// A decoder with the dictionaries in these files, and in the files `*.zdict` of these folders.
+///
+/// # Errors
+///
+/// One of them cannot be read or is none, or two have the same id.
+pub(crate) fn decoder(paths: &[PathBuf]) -> Result<ChunkDecoder, Failure> {
+    let mut dictionaries = Dictionaries::default();
+    for path in paths {
+        for file in files(path)? {
+            dictionaries.insert(read(&file)?).map_err(|error| {
+                Failure::configuration(format!("cannot use {}: {error}", file.display()))
+            })?;
+        }
+    }
+    Ok(ChunkDecoder::default().with_dictionaries(dictionaries))
+}
+
+/// The file, or those of the folder.
+fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = fs::read_dir(path).and_then(|entries| {
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        paths.collect::<Result<Vec<_>, _>>()
+    });
+    let mut files = entries.map_err(|error| {
+        Failure::configuration(format!("cannot read {}: {error}", path.display()))
+    })?;
+    files.retain(|file| file.extension().is_some_and(|end| end == "zdict"));
+    files.sort();
+    if files.is_empty() {
+        let message = format!("there is no file *.zdict in {}", path.display());
+        return Err(Failure::configuration(message));
+    }
+    Ok(files)
+}
