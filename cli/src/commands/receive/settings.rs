@@ -44,11 +44,11 @@ pub(super) enum Target {
 impl Settings {
     /// How many chunks may be in work, if not as many as is usual.
     pub(super) fn demand(&self) -> Option<usize> {
-        match &self.target {
-            #[cfg(feature = "parquet")]
-            Target::Parquet(_, settings) => Some(settings.chunks),
-            _ => None,
+        #[cfg(feature = "parquet")]
+        if let Target::Parquet(_, settings) = &self.target {
+            return Some(settings.chunks);
         }
+        None
     }
 
     /// Checks the flags against each other.
