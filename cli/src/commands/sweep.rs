@@ -2,6 +2,7 @@
 //!
 //! The measurement is `baler_rig::sweep`; the program gives it the media.
 
+use std::fs;
 use std::time::Duration;
 
 use baler_common::transport::ChunkWriter;
@@ -56,6 +57,10 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
         endpoint::writer(uri)?;
     }
+    args.check()
+        .map_err(|failure| Failure::configuration(failure.to_string()))?;
+    fs::create_dir_all(&args.results)
+        .map_err(|error| Failure::output(args.results.display(), &error))?;
     // Before anything loads the machine. A folder that is in no repository tells no commit.
     let provenance = Provenance::this();
     let bar = Progress::bar(100, quiet);

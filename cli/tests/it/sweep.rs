@@ -214,12 +214,25 @@ fn a_sweep_that_was_killed_goes_on_where_it_was() {
 #[test]
 fn what_cannot_be_swept_is_said_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();
-    for (to, said) in [
-        ("null:", "cannot be swept"),
-        ("nonsense://x", "no known scheme"),
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let results = folder.path();
+    let no_folder = file.join("results");
+    for (to, results, consumers, said, code) in [
+        ("null:", results, "1", "cannot be swept", 78),
+        ("nonsense://x", results, "1", "no known scheme", 78),
+        (
+            "tcp://127.0.0.1:0",
+            results,
+            "1,2",
+            "--consumers must be 1",
+            78,
+        ),
+        ("tcp://127.0.0.1:0", &no_folder, "1", "file/results", 74),
     ] {
-        let args = sweep(to, folder.path(), &[]);
-        let assert = baler(&words(&args)).failure();
+        let consumers = format!("--consumers={consumers}");
+        let args = sweep(to, results, &[&consumers]);
+        let assert = baler(&words(&args)).code(code);
         let errors = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
         assert!(errors.contains(said), "{errors}");
     }

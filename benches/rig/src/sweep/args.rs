@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::container::Compression;
-use baler_common::transport::uri::{parse_bytes, parse_duration};
+use baler_common::transport::uri::{Uri, parse_bytes, parse_duration};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::case::{Case, Way};
 use super::recommend::Bounds;
+use crate::failure::Failure;
 
 /// The default of the collector.
 const WAIT_TIME: Duration = Duration::from_millis(500);
@@ -140,6 +141,24 @@ pub(super) struct Plan {
 }
 
 impl SweepArgs {
+    /// Looks, before anything is started, whether the medium can be swept like this.
+    ///
+    /// # Errors
+    ///
+    /// It cannot; why.
+    pub fn check(&self) -> Result<(), Failure> {
+        let uri = Uri::parse(&self.to).map_err(Failure::cannot("use the URI"))?;
+        match uri.scheme() {
+            "tcp" if partitions(&self.cases()) > 1 => {
+                Err(Failure::new("tcp: has one receiver: --consumers must be 1"))
+            }
+            "kafka" | "kafka+mock" | "amqp" | "amqps" | "tcp" => Ok(()),
+            other => Err(Failure::new(format!(
+                "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps: or tcp:"
+            ))),
+        }
+    }
+
     pub(super) fn plan(&self) -> Plan {
         Plan {
             to: self.to.clone(),

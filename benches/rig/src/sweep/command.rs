@@ -50,6 +50,7 @@ pub fn command(
     progress: &mut Progress<'_>,
     out: &mut dyn Write,
 ) -> Result<bool, Failure> {
+    args.check()?;
     let plan = args.plan();
     let to = without_secrets(&args.to);
     let mut provenance = provenance.clone();

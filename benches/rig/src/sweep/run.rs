@@ -241,16 +241,7 @@ impl Medium {
                 medium._cluster = Some(cluster);
             }
             "kafka" => medium.partitions = Some(1),
-            "amqp" | "amqps" => {}
-            "tcp" if most > 1 => {
-                return Err(Failure::new("tcp: has one receiver: --consumers must be 1"));
-            }
-            "tcp" => {}
-            other => {
-                return Err(Failure::new(format!(
-                    "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps: or tcp:"
-                )));
-            }
+            _ => {}
         }
         Ok(medium)
     }
