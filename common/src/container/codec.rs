@@ -126,6 +126,11 @@ impl Compressor {
         }
     }
 
+    /// Whether it compresses nothing.
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self.method, Method::None)
+    }
+
     /// Compresses a block; `None` when it is to be stored as it is.
     ///
     /// # Errors

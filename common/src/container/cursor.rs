@@ -104,10 +104,18 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The next `N` bytes, which are not taken; `None` if there are fewer.
+    /// All that is left, which is not taken.
     #[inline]
-    pub(super) fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
-        self.rest.first_chunk()
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Goes on behind so many of the bytes that are left, or behind all of them.
+    #[inline]
+    pub(super) fn skip(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.rest.len());
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+        self.offset += bytes;
     }
 
     /// All that is left.

@@ -81,8 +81,8 @@ pub enum LossReason {
     Refused,
     /// The retries' limit was reached, or the deadline of the shutdown.
     Undelivered,
-    /// The record was emitted where it could not be taken: while a record was being built, or by
-    /// a suppressed thread.
+    /// The record was emitted where it could not be taken: by a suppressed thread, or by what
+    /// interrupted its thread while that emitted, as a signal handler or an allocator with probes.
     Reentrant,
 }
 

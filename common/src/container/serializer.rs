@@ -13,6 +13,9 @@ pub enum Effort {
     /// What makes chunks small.
     #[default]
     Full,
+    /// Beyond that what takes a few bytes off chunks of few records, at up to twice the time: for
+    /// when records come so slowly that nobody notices.
+    Smallest,
 }
 
 /// Writes batches as chunks of one container.

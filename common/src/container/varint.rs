@@ -16,14 +16,42 @@ pub(super) enum Broken {
 }
 
 /// Appends a number.
-pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        let [low, ..] = number.to_le_bytes();
-        out.push(low | 0x80);
-        number >>= 7;
+#[inline]
+pub(super) fn write(out: &mut Vec<u8>, number: u64) {
+    match u8::try_from(number) {
+        Ok(byte @ 0..0x80) => out.push(byte),
+        _ => write_long(out, number),
     }
-    let [low, ..] = number.to_le_bytes();
-    out.push(low);
+}
+
+fn write_long(out: &mut Vec<u8>, number: u64) {
+    let (bytes, size) = spelled(number);
+    let end = out.len() + size;
+    // A length that is known takes no call.
+    out.extend_from_slice(&bytes);
+    out.truncate(end);
+}
+
+/// A number's bytes, and how many they are.
+pub(super) fn bytes(number: u64) -> ([u8; MAX_BYTES], usize) {
+    let (bytes, size) = spelled(number);
+    (bytes.first_chunk().copied().unwrap_or_default(), size)
+}
+
+/// As [`bytes`], with nothing behind them; all are found at once.
+fn spelled(number: u64) -> ([u8; 16], usize) {
+    const MORE: u128 = u128::from_le_bytes([0x80; 16]);
+    let size = size(number);
+    // 56 bits in eight bytes: halves are moved apart, then quarters, then eighths.
+    let low = (number & 0x0fff_ffff) | (number & 0x00ff_ffff_f000_0000) << 4;
+    let low = (low & 0x0000_3fff_0000_3fff) | (low & 0x0fff_c000_0fff_c000) << 2;
+    let low = (low & 0x007f_007f_007f_007f) | (low & 0x3f80_3f80_3f80_3f80) << 1;
+    let high = number >> 56;
+    let high = (high & 0x7f) | (high >> 7) << 8;
+    // Behind every byte but the last there are more.
+    let more = MORE & !(u128::MAX << (8 * (size - 1)));
+    let bytes = u128::from(low) | u128::from(high) << 64 | more;
+    (bytes.to_le_bytes(), size)
 }
 
 /// Appends a signed number.
@@ -86,6 +114,7 @@ mod tests {
                 let mut bytes = Vec::new();
                 write(&mut bytes, number);
                 assert_eq!(bytes.len(), size(number), "{number}");
+                assert_eq!(super::bytes(number).0[..bytes.len()], bytes);
                 assert_eq!(read(&bytes), Ok((number, bytes.len())));
                 for end in 0..bytes.len() {
                     assert_eq!(read(&bytes[..end]), Err(Broken::Ends));

@@ -118,7 +118,13 @@ pub const fn texts(widths: &[Width], fields: usize) -> usize {
     texts
 }
 
-/// At which byte a field of a flat type lies.
+/// At which byte a field of a flat type lies: the wider ones first, among those of one width the last
+/// one first.
+///
+/// In the other order neighbours of a `struct` would be neighbours in a word, and compilers read them
+/// with one load. The fields of a record were most often written a moment ago and one by one, and a
+/// processor that reads two such writes at once waits until both have left its store buffer: half of
+/// what `emit` took.
 pub const fn offset(widths: &[Width], field: usize) -> usize {
     let own = match widths.split_at_checked(field) {
         Some((_, [own, ..])) => own.bytes(),
@@ -127,7 +133,7 @@ pub const fn offset(widths: &[Width], field: usize) -> usize {
     let (mut offset, mut at, mut rest) = (0, 0, widths);
     while let Some((width, others)) = rest.split_first() {
         let bytes = width.bytes();
-        if bytes > own || (bytes == own && at < field) {
+        if bytes > own || (bytes == own && at > field) {
             offset += bytes;
         }
         at += 1;
@@ -231,8 +237,8 @@ pub trait Words {
     /// The words from there on, so many; `None` if there are fewer.
     fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]>;
 
-    /// Copies the words from there on, as many as there is place for; `None` if there are fewer.
-    fn copy(&self, at: usize, to: &mut [u64]) -> Option<()>;
+    /// Whether so many words from these two places on are the same; not if there are fewer.
+    fn are_equal(&self, one: usize, other: usize, count: usize) -> bool;
 }
 
 impl Words for [u64] {
@@ -247,9 +253,9 @@ impl Words for [u64] {
     }
 
     #[inline]
-    fn copy(&self, at: usize, to: &mut [u64]) -> Option<()> {
-        to.copy_from_slice(self.get(at..)?.get(..to.len())?);
-        Some(())
+    fn are_equal(&self, one: usize, other: usize, count: usize) -> bool {
+        let from = |at: usize| self.get(at..)?.get(..count);
+        from(one).is_some_and(|words| Some(words) == from(other))
     }
 }
 

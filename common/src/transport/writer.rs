@@ -55,6 +55,18 @@ pub trait ChunkWriter: Send {
     /// Sets whom to tell that something changed; replaces the one before.
     fn set_notify(&mut self, notify: Arc<dyn Notify>);
 
+    /// Says whether the owner waits for confirmations, as it does until this is called.
+    ///
+    /// While it does not, a writer need not tell of chunks that the medium took, nor learn of them
+    /// before the next [`offer`](Self::offer) or [`confirmations`](Self::confirmations): a wake-up for
+    /// each message can cost more than the message. Everything else is told as ever: a refusal within
+    /// a second, a window that was full, a connection that broke.
+    /// An owner that waits again is told of what it missed.
+    fn set_awaited(&mut self, awaited: bool) {
+        // To tell of everything is right for every owner.
+        let _ = awaited;
+    }
+
     /// Connects again and forgets what was unconfirmed. May block until `by`.
     ///
     /// A writer starts closed: the owner calls this before the first offer.

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use baler_common::container::ChunkDecoder;
+
 use crate::{fuzz_bodies, pattern_bodies};
 
 /// The inputs kept for a target, with the files' names.
@@ -35,6 +37,29 @@ fn the_corpus_of_container_is_taken_without_a_panic() {
 #[test]
 fn the_corpus_of_columns_is_taken_without_a_panic() {
     replay("columns", fuzz_bodies::columns);
+}
+
+#[test]
+fn memory_that_was_given_back_shows_nothing_of_what_was_in_it() {
+    let mut inputs = [inputs("columns"), inputs("container")].concat();
+    inputs.sort();
+    let chunks = inputs
+        .iter()
+        .flat_map(|(_, bytes)| fuzz_bodies::chunks(bytes));
+    let chunks: Vec<_> = chunks.collect();
+    let mut kept = ChunkDecoder::default();
+    let mut decoded = 0;
+    // Both ways, so that each comes behind larger ones and smaller ones.
+    for chunk in chunks.iter().chain(chunks.iter().rev()) {
+        let expected = ChunkDecoder::default().decode(chunk);
+        let found = kept.decode(chunk);
+        assert_eq!(found, expected);
+        if let Ok(found) = found {
+            decoded += 1;
+            kept.reuse(found.batch);
+        }
+    }
+    assert!(decoded > 50, "{decoded} chunks of the corpus are taken");
 }
 
 /// What no input leads to, fuzzing finds late.

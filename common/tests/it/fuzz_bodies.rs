@@ -1,6 +1,6 @@
 //! What the fuzz targets of `common/fuzz` do with their bytes; `corpus` replays it on stable.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, Limits, NativeSerializer,
@@ -47,6 +47,11 @@ pub(crate) fn encodings(bytes: &[u8]) -> Vec<Box<str>> {
     let layout = decoded.map(|(_, layout)| layout).unwrap_or_default();
     let columns = layout.columns.into_iter();
     columns.map(|column| column.encoding).collect()
+}
+
+/// The chunk that [`columns`] makes of the bytes, and the one that [`container`] makes right.
+pub(crate) fn chunks(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    chunk_of_columns(bytes).into_iter().chain(sealed(bytes))
 }
 
 fn chunk_of_columns(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -194,7 +199,7 @@ pub(crate) fn roundtrip(bytes: &[u8]) {
         .map(|number| Arc::new(source.schema(&format!("t{number}"), 0)))
         .collect();
     if types >= 128 {
-        schemas.extend(Catalog::kieker().get(CALL).cloned());
+        schemas.extend(KIEKER.get(CALL).cloned());
     }
     let mut builder = BatchBuilder::new();
     let mut records = Vec::new();
@@ -238,6 +243,9 @@ fn plain_header() -> ChunkHeader {
         sequence: 5,
     })
 }
+
+/// Made once: it takes as long as a small chunk.
+static KIEKER: LazyLock<Catalog> = LazyLock::new(Catalog::kieker);
 
 /// A type whose rows follow from one another.
 const CALL: &str = "kieker.common.record.controlflow.OperationExecutionRecord";

@@ -109,7 +109,9 @@ fn what_follows_from_nesting_takes_few_bits() {
     assert!(calls.len() > 1_000, "{}", calls.len());
     for chunk in calls.chunks(1_000) {
         let bytes = survives(chunk);
-        assert!(bytes < 1.5, "{bytes}");
+        // Where a chunk cuts traces has to be told, which is more of a short one.
+        let most = if chunk.len() < 1_000 { 1.7 } else { 1.5 };
+        assert!(bytes < most, "{bytes} of {}", chunk.len());
     }
     for chunk in calls.chunks(37) {
         survives(chunk);

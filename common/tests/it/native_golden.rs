@@ -347,7 +347,8 @@ fn goldens() -> Vec<Golden> {
         golden("patched", header(2, 8), patched(), none),
         earlier("nested-calls", header(3, 7), nested_calls(), none),
         earlier("nested-calls-packed", header(3, 7), nested_calls(), none),
-        golden("nested-calls-level", header(3, 7), nested_calls(), none),
+        earlier("nested-calls-level", header(3, 7), nested_calls(), none),
+        golden("nested-calls-short", header(3, 7), nested_calls(), none),
         golden("every-string", header(4, 6), every_string(), none),
         golden("spelled-words", header(4, 7), spelled_words(), none),
     ]

@@ -56,7 +56,7 @@ proptest! {
     fn every_batch_survives_little_effort(records in arbitrary::records()) {
         let batch = arbitrary::batch(&records);
         let mut serializer = NativeSerializer::default();
-        for effort in [Effort::Fast, Effort::Full] {
+        for effort in [Effort::Fast, Effort::Full, Effort::Smallest] {
             serializer.set_effort(effort);
             let mut chunk = Vec::new();
             serializer.serialize(&batch, &header(1, 0), &mut chunk).unwrap();

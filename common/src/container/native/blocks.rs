@@ -1,5 +1,6 @@
 //! The body, cut into blocks that are compressed each on its own; FORMAT.md, "Blocks".
 
+use super::write::prefixed_by_length;
 use crate::container::codec::{self, CODE_NONE, Compressor, Decompressor};
 use crate::container::compression::Compression;
 use crate::container::cursor::Cursor;
@@ -67,6 +68,28 @@ pub(super) fn write(
     }
     plain(body, out);
     Ok(())
+}
+
+/// Appends a body that `write` appends as one block without compression, of `expected` bytes or so;
+/// returns how many it has.
+pub(super) fn write_plain(
+    expected: usize,
+    write: impl FnOnce(&mut Vec<u8>),
+    out: &mut Vec<u8>,
+) -> usize {
+    let start = out.len();
+    out.push(CODE_NONE);
+    let mut length = 0;
+    prefixed_by_length(out, expected, |out| {
+        let from = out.len();
+        write(out);
+        length = out.len().saturating_sub(from);
+    });
+    if length == 0 {
+        // An empty body has no block.
+        out.truncate(start);
+    }
+    length
 }
 
 /// Appends a block without compression; nothing of nothing.

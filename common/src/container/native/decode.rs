@@ -12,6 +12,7 @@ use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk};
 use crate::container::dictionary::Dictionaries;
 use crate::container::error::DecodeError;
 use crate::container::limits::Limits;
+use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
 /// How much of its buffers a decoder keeps: one large chunk is not paid for until the end.
@@ -23,6 +24,13 @@ pub(in crate::container) struct DecodeScratch {
     decompressor: Decompressor,
     body: Vec<u8>,
     ints: IntScratch,
+}
+
+impl DecodeScratch {
+    /// Takes the memory of a batch for those to come.
+    pub(in crate::container) fn reuse(&mut self, batch: RecordBatch) {
+        self.ints.spare.add(batch, KEPT_BYTES);
+    }
 }
 
 /// A copy starts with memory of its own: there is no knowledge to copy but the dictionaries.

@@ -13,6 +13,9 @@ use crate::transport::{ChunkIdentity, Epoch, ProducerId};
 /// The required features that this version knows: none yet.
 const KNOWN_REQUIRED: u16 = 0;
 
+/// How long the fields of a header are, roughly.
+const USUAL_BYTES: usize = 64;
+
 const LAST_OF_EPOCH: u16 = 1 << 0;
 const CLOCK_JUMPED: u16 = 1 << 1;
 const HAS_CLOCK: u16 = 1 << 2;
@@ -48,7 +51,7 @@ impl Head<&ChunkHeader> {
             .fold(0, |flags, (flag, _)| flags | flag);
         out.extend_from_slice(&KNOWN_REQUIRED.to_le_bytes());
         out.extend_from_slice(&u16::to_le_bytes(optional));
-        prefixed_by_length(out, |out| self.write_fields(out));
+        prefixed_by_length(out, USUAL_BYTES, |out| self.write_fields(out));
     }
 
     fn write_fields(&self, out: &mut Vec<u8>) {

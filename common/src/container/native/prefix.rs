@@ -20,6 +20,9 @@ const CHECKED_BYTES: usize = 12;
 /// How many bytes the checksum at the end has.
 pub(super) const CHECKSUM_BYTES: usize = 4;
 
+/// The checksum of any bytes that end with their own checksum, as the prefix does.
+const OF_CHECKED: u32 = 0x4867_4bc7;
+
 /// Fills the prefix at `start` and appends the checksum: the last step of writing a chunk.
 pub(super) fn seal(out: &mut Vec<u8>, start: usize, format: u8) -> Result<usize, EncodeError> {
     let bytes = out.len().saturating_sub(start) + CHECKSUM_BYTES;
@@ -38,7 +41,8 @@ pub(super) fn seal(out: &mut Vec<u8>, start: usize, format: u8) -> Result<usize,
             .zip(filled)
             .for_each(|(to, from)| *to = *from);
     }
-    let checksum = out.get(start..).map_or(0, crc32c::crc32c);
+    let behind = out.get(start + PREFIX_BYTES..).unwrap_or_default();
+    let checksum = crc32c::crc32c_append(OF_CHECKED, behind);
     out.extend_from_slice(&checksum.to_le_bytes());
     Ok(bytes)
 }

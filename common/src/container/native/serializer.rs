@@ -28,6 +28,10 @@ pub struct NativeSerializer {
     effort: Effort,
     encoder: columnar::Encoder,
     body: Vec<u8>,
+    /// How many bytes the body before had, where it was not compressed.
+    body_bytes: usize,
+    /// Nothing but a reason to look at memory.
+    looked_at: u64,
 }
 
 impl NativeSerializer {
@@ -43,6 +47,8 @@ impl NativeSerializer {
             effort: Effort::default(),
             encoder: columnar::Encoder::default(),
             body: Vec::new(),
+            body_bytes: 0,
+            looked_at: 0,
         })
     }
 
@@ -66,8 +72,7 @@ impl NativeSerializer {
         header: &ChunkHeader,
         out: &mut Vec<u8>,
     ) -> Result<usize, EncodeError> {
-        self.body.clear();
-        let texts = self.encoder.encode(batch, &mut self.body);
+        self.looked_at ^= columnar::look_at(batch);
         let head = Head {
             header,
             records: batch.len(),
@@ -76,19 +81,34 @@ impl NativeSerializer {
             time_span: batch.time_span(),
         };
         let start = out.len();
-        out.resize(start + PREFIX_BYTES, 0);
+        out.extend_from_slice(&[0; PREFIX_BYTES]);
         head.write(out);
-        let plan = self.plan(texts)?;
-        blocks::write(&self.body, texts, plan, &mut self.compressor, out)?;
+        if self.writes_plain() {
+            // The body need not stand anywhere before.
+            let (encoder, expected) = (&mut self.encoder, self.body_bytes);
+            let write = |out: &mut Vec<u8>| {
+                encoder.encode(batch, out);
+            };
+            self.body_bytes = blocks::write_plain(expected, write, out);
+        } else {
+            self.body.clear();
+            let texts = self.encoder.encode(batch, &mut self.body);
+            let plan = self.plan(texts)?;
+            blocks::write(&self.body, texts, plan, &mut self.compressor, out)?;
+        }
         prefix::seal(out, start, columnar::NUMBER)
+    }
+
+    /// Whether nothing is compressed, whatever the body is.
+    fn writes_plain(&self) -> bool {
+        // With no effort to spare, time is what there is too little of.
+        self.compressor.is_none() || self.judge.is_some() && self.effort == Effort::Fast
     }
 
     /// What of the body is compressed; its types and strings have so many bytes.
     fn plan(&mut self, texts: usize) -> Result<Plan, EncodeError> {
         match &mut self.judge {
             None => Ok(Plan::Whole),
-            // Time is what there is too little of.
-            Some(_) if self.effort == Effort::Fast => Ok(Plan::Nothing),
             Some(judge) => judge.plan(&self.body, texts, &mut self.compressor),
         }
     }

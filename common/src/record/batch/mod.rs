@@ -77,6 +77,26 @@ impl Table {
         &self.timestamps
     }
 
+    /// The smallest and the largest timestamp, records without one left out.
+    fn time_span(&self) -> Option<(i64, i64)> {
+        let times = self.timestamps.as_slice();
+        let (first, last) = times.first().copied().zip(times.last().copied())?;
+        // Nearly always they are all there, since 1970, and none is earlier than the one before;
+        // then no sign is set, which is found out without comparing any two.
+        let behind = times.iter().skip(1);
+        let signs = behind.zip(times).fold(first, |signs, (time, before)| {
+            signs | time | time.wrapping_sub(*before)
+        });
+        if signs >= 0 {
+            return Some((first, last));
+        }
+        let known = times.iter().filter(|time| **time != super::NO_TIMESTAMP);
+        let span = known.fold((i64::MAX, i64::MIN), |(first, last), time| {
+            (first.min(*time), last.max(*time))
+        });
+        (span.0 <= span.1).then_some(span)
+    }
+
     /// One column a field, in the schema's order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
@@ -130,16 +150,8 @@ impl RecordBatch {
 
     /// The smallest and the largest timestamp, records without one left out.
     pub fn time_span(&self) -> Option<(i64, i64)> {
-        let times = self.tables.iter().flat_map(|table| &table.timestamps);
-        // Without a branch a record: a time that is not known widens nothing.
-        let (first, last) = times.fold((i64::MAX, i64::MIN), |(first, last), time| {
-            let known = *time != super::NO_TIMESTAMP;
-            (
-                if known { first.min(*time) } else { first },
-                if known { last.max(*time) } else { last },
-            )
-        });
-        (first <= last).then_some((first, last))
+        let spans = self.tables.iter().filter_map(Table::time_span);
+        spans.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
     }
 }
 

@@ -61,6 +61,12 @@ pub struct Outbox {
     draws: u64,
     counts: Counts,
     confirmations: Vec<Confirmation>,
+    /// Whether the last offers left chunks behind.
+    held_up: bool,
+    /// Whether the owner waits for fates.
+    awaited: bool,
+    /// What the writer was told of that.
+    told_awaited: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -102,6 +108,29 @@ impl Outbox {
             draws: 0,
             counts: Counts::default(),
             confirmations: Vec::new(),
+            held_up: false,
+            awaited: true,
+            told_awaited: true,
+        }
+    }
+
+    /// Says whether the owner waits for fates, as it does until this is called.
+    ///
+    /// While it does not, those of chunks that the medium took may become known no sooner than at the
+    /// second next [`drive`](Self::drive), which nothing may ask for; see
+    /// [`ChunkWriter::set_awaited`]. Refusals and failures are told of as ever, and so is everything
+    /// while chunks wait that the writer does not take, or there is no room for more.
+    pub fn set_awaited(&mut self, awaited: bool) {
+        self.awaited = awaited;
+        self.tell_awaited();
+    }
+
+    fn tell_awaited(&mut self) {
+        let awaited = self.awaited || self.is_held_up() || !self.has_room() || self.failures > 0;
+        if awaited != std::mem::replace(&mut self.told_awaited, awaited) {
+            let medium = self.writer.capability().medium;
+            // A writer that panics here does so again where that is noticed.
+            guarded("write to", medium, || self.writer.set_awaited(awaited)).unwrap_or_default();
         }
     }
 
@@ -120,9 +149,10 @@ impl Outbox {
                 && self.bytes < self.settings.max_bytes)
     }
 
-    /// Whether chunks wait that the writer does not take: the medium is slower than the owner.
+    /// Whether chunks wait that the writer did not take when they were last offered: the medium is
+    /// slower than the owner.
     pub fn is_held_up(&self) -> bool {
-        self.offered_to < self.unconfirmed.len()
+        self.held_up
     }
 
     /// Whether every chunk has its fate.
@@ -162,11 +192,16 @@ impl Outbox {
         {
             self.reopen(now, by, fates);
         }
-        if matches!(self.link, Link::Open) {
+        while matches!(self.link, Link::Open) {
             self.offer(now, fates);
             // Media that confirm at once need no second call.
+            let unconfirmed = self.unconfirmed.len();
             if matches!(self.link, Link::Open) && self.in_flight_chunks > 0 {
                 self.confirm(now, fates);
+            }
+            // Nobody tells of room that was made here.
+            if self.unconfirmed.len() == unconfirmed || !self.leaves_some() {
+                break;
             }
         }
         if let Link::Failed(error) = &self.link {
@@ -177,6 +212,8 @@ impl Outbox {
             self.offered_to = 0;
             self.bytes = 0;
         }
+        self.held_up = self.leaves_some();
+        self.tell_awaited();
         self.next_wake_up(now)
     }
 
@@ -287,6 +324,11 @@ impl Outbox {
             }
             Outcome::Refused(error) => self.remove(at, End::of_refusal(error), fates),
         }
+    }
+
+    /// Whether there are chunks that were not offered.
+    fn leaves_some(&self) -> bool {
+        self.offered_to < self.unconfirmed.len()
     }
 
     /// Offers what was not offered, in order, as far as the window goes.

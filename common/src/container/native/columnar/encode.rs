@@ -10,6 +10,9 @@ use crate::container::serializer::Effort;
 use crate::container::varint;
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
+/// What a row takes in bytes, roughly.
+const USUAL_ROW_BYTES: usize = 8;
+
 /// Encodes batches; keeps its buffers from chunk to chunk.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct Encoder {
@@ -35,6 +38,7 @@ impl Encoder {
     pub(in crate::container::native) fn set_effort(&mut self, effort: Effort) {
         self.effort = effort;
         self.ints.set_effort(effort);
+        self.strings.set_effort(effort);
     }
 
     /// Appends the body of a batch; how many bytes of it are types and strings, which come first.
@@ -50,14 +54,16 @@ impl Encoder {
         let strings = batch.strings();
         match self.effort {
             Effort::Fast => strings::write_plain(strings, &mut self.ints, out),
-            Effort::Full => self
-                .strings
-                .write(strings, batch.len(), &mut self.ints, out),
+            Effort::Full | Effort::Smallest => {
+                self.strings
+                    .write(strings, batch.len(), &mut self.ints, out)
+            }
         }
         let texts = out.len().saturating_sub(start);
         self.order(batch, out);
         for (_, table) in types_of(batch) {
-            prefixed_by_length(out, |out| self.table(table, out));
+            let expected = table.len().saturating_mul(USUAL_ROW_BYTES);
+            prefixed_by_length(out, expected, |out| self.table(table, out));
         }
         texts
     }
@@ -92,7 +98,7 @@ impl Encoder {
     }
 
     fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
-        if self.effort == Effort::Full
+        if self.effort != Effort::Fast
             && self.schemas.number(table.schema()) == Some(calls::TYPE)
             && self.calls.write(table, &mut self.ints, out)
         {
@@ -136,7 +142,8 @@ impl Encoder {
                 ints.write(lengths(&column.ends), Sign::Unsigned, out);
                 if !column.data.is_empty() {
                     out.push(BYTES_PLAIN);
-                    prefixed_by_length(out, |out| out.extend_from_slice(&column.data));
+                    varint::write(out, to_u64(column.data.len()));
+                    out.extend_from_slice(&column.data);
                 }
             }
             Column::Optional(column) => {

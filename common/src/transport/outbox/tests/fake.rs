@@ -79,6 +79,8 @@ pub(super) struct Script {
     pub(super) arrived: Vec<u64>,
     pub(super) offered: Vec<u64>,
     pub(super) reopened: u32,
+    /// Whether the owner does not wait for confirmations.
+    pub(super) unawaited: bool,
 }
 
 #[derive(Clone)]
@@ -208,6 +210,10 @@ impl ChunkWriter for Fake {
     }
 
     fn set_notify(&mut self, _: Arc<dyn Notify>) {}
+
+    fn set_awaited(&mut self, awaited: bool) {
+        self.with(|script| script.unawaited = !awaited);
+    }
 
     fn reopen(&mut self, _: Instant) -> Result<(), TransportError> {
         self.with(|script| {

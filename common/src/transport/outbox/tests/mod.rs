@@ -51,6 +51,40 @@ fn window_is_filled_in_order_and_moves_with_confirmations() {
 }
 
 #[test]
+fn writer_may_sleep_while_the_owner_waits_for_nothing_and_nothing_waits() {
+    let fake = Fake::new(2);
+    let mut outbox = fake.outbox(RetryPolicy::default());
+    let (now, mut fates) = (start(), Vec::new());
+    let sleeps = || fake.with(|script| script.unawaited);
+    outbox.push(chunk(0, 10), now);
+    outbox.drive(now, None, &mut fates);
+    assert!(!sleeps(), "an owner that says nothing waits");
+    outbox.set_awaited(false);
+    assert!(sleeps());
+    // Nor while something waits for room: it is the confirmation that makes some.
+    outbox.push(chunk(1, 10), now);
+    outbox.drive(now, None, &mut fates);
+    assert!(sleeps());
+    outbox.push(chunk(2, 10), now);
+    outbox.drive(now, None, &mut fates);
+    assert!(!sleeps());
+    fake.perform(Deed::Confirm);
+    outbox.drive(now, None, &mut fates);
+    assert!(sleeps());
+    // Nor after a failure, until something was confirmed.
+    fake.perform(Deed::Break { arrived: false });
+    let again = outbox.drive(now, None, &mut fates).unwrap();
+    assert!(!sleeps());
+    outbox.drive(again, None, &mut fates);
+    assert!(!sleeps());
+    fake.perform(Deed::Confirm);
+    outbox.drive(again, None, &mut fates);
+    assert!(sleeps());
+    outbox.set_awaited(true);
+    assert!(!sleeps());
+}
+
+#[test]
 fn age_is_that_of_the_oldest_chunk_without_a_fate() {
     let fake = Fake::new(2);
     let mut outbox = fake.outbox(RetryPolicy::default());

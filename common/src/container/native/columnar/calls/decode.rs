@@ -1,9 +1,8 @@
 //! Tables of executions, read.
 
-use std::slice::Iter;
-
 use super::nesting::MAX_SLOTS;
 use super::place::{Place, Told};
+use super::shallow::{self, Beginnings, Shallow};
 use super::{SESSION_OF_ROW, SESSION_OF_TRACE, field};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -64,50 +63,86 @@ pub(in crate::container::native::columnar) fn read(
     let most = to_u64(MAX_SLOTS) - 1;
     let places = decoder.narrow(cursor, rows, most, "the places of traces")?;
     part(decoder, start, cursor.offset(), field::TRACE);
+    let told_at = cursor.clone();
     let start = cursor.offset();
-    let mut depths = signed(decoder, cursor, rows)?;
+    let depths = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::ESS);
     let start = cursor.offset();
-    let mut orders = signed(decoder, cursor, rows)?;
+    let orders = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::EOI);
     let start = cursor.offset();
     let ends = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::TOUT);
     let start = cursor.offset();
-    let mut begins = signed(decoder, cursor, rows)?;
+    let begins = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::TIN);
 
-    let mut traces = vec![0; rows];
     if of_trace {
-        sessions.resize(rows, 0);
+        sessions = decoder.ints.spare.narrow(rows);
     }
     // Or-ed together they are no smaller than the largest.
     let most = places.iter().fold(0, |most, place| most | place);
     let most = to_usize(most.into()) + 1;
-    decoder
-        .ints
-        .charge(&at, most, size_of::<Place>(), reading)?;
-    let follower = Follower {
-        places: Vec::with_capacity(most),
-        new_traces: new_traces.iter(),
-        new_sessions: new_sessions.iter(),
+    let place_bytes = size_of::<Place>().max(size_of::<Shallow>());
+    decoder.ints.charge(&at, most, place_bytes, reading)?;
+    let beginnings = Beginnings {
+        traces: new_traces.iter(),
+        sessions: new_sessions.iter(),
     };
-    let rows = Rows {
-        places: &places,
-        ends: &ends,
-        depths: &mut depths,
-        orders: &mut orders,
-        begins: &mut begins,
-        traces: &mut traces,
+    let mut table = Rows {
+        places,
+        ends,
+        depths,
+        orders,
+        begins,
+        traces: columns::signed(decoder.ints.spare.wide(rows)),
     };
-    let left = if of_trace {
-        follower.follow(rows, &mut sessions)
+    // Nearly all tables are shallow.
+    let followed = if of_trace {
+        shallow::follow(&mut table, &mut sessions, most, beginnings.clone())
     } else {
         // Each row has its own.
-        follower.follow(rows, &mut vec![NoSession; places.len()])
+        shallow::follow(
+            &mut table,
+            &mut vec![NoSession; rows],
+            most,
+            beginnings.clone(),
+        )
     };
-    let left =
-        left.map_err(|found| at.error("the places of traces", DecodeErrorKind::Invalid { found }))?;
+    let left = if let Some(left) = followed {
+        left
+    } else {
+        // What was told is read once more, into the memory in which it was charged.
+        let again = &mut told_at.clone();
+        let ends = &mut Vec::new();
+        for told in [
+            &mut table.depths,
+            &mut table.orders,
+            ends,
+            &mut table.begins,
+        ] {
+            *told = Vec::new();
+            *told = numbers(decoder, again, rows)?;
+        }
+        decoder.ints.take_trace();
+        let follower = Follower {
+            places: Vec::with_capacity(most),
+            beginnings,
+        };
+        let left = if of_trace {
+            follower.follow(&mut table, &mut sessions)
+        } else {
+            follower.follow(&mut table, &mut vec![NoSession; rows])
+        };
+        let invalid = |found| DecodeErrorKind::Invalid { found };
+        let left = left.map_err(|found| at.error("the places of traces", invalid(found)))?;
+        for numbers in [&table.orders, &table.depths] {
+            if let Some(found) = columns::outside(numbers, i32::MIN.into(), i32::MAX.into()) {
+                return Err(at.error(reading, invalid(found)));
+            }
+        }
+        left
+    };
     if left > 0 {
         let kind = DecodeErrorKind::Length {
             declared: to_u64(count),
@@ -115,36 +150,32 @@ pub(in crate::container::native::columnar) fn read(
         };
         return Err(at.error("the number of traces", kind));
     }
-    for numbers in [&orders, &depths] {
-        if let Some(found) = columns::outside(numbers, i32::MIN.into(), i32::MAX.into()) {
-            return Err(at.error(reading, DecodeErrorKind::Invalid { found }));
-        }
-    }
     Ok(vec![
         Column::String(operations),
         Column::String(sessions),
-        Column::Signed(traces),
-        Column::Signed(begins),
-        Column::Signed(ends),
+        Column::Signed(table.traces),
+        Column::Signed(table.begins),
+        Column::Signed(table.ends),
         Column::String(hosts),
-        Column::Signed(orders),
-        Column::Signed(depths),
+        Column::Signed(table.orders),
+        Column::Signed(table.depths),
     ])
 }
 
 /// The columns from which rows follow, and in the same memory what follows: steps become depths,
 /// and so on.
-struct Rows<'a> {
-    places: &'a [u32],
-    ends: &'a [i64],
-    depths: &'a mut [i64],
-    orders: &'a mut [i64],
-    begins: &'a mut [i64],
-    traces: &'a mut [i64],
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rows {
+    pub(super) places: Vec<u32>,
+    pub(super) ends: Vec<i64>,
+    pub(super) depths: Vec<i64>,
+    pub(super) orders: Vec<i64>,
+    pub(super) begins: Vec<i64>,
+    pub(super) traces: Vec<i64>,
 }
 
 /// Takes the session of a row's trace.
-trait Session {
+pub(super) trait Session {
     fn set(&mut self, session: u32);
 }
 
@@ -164,12 +195,11 @@ impl Session for NoSession {
     fn set(&mut self, _session: u32) {}
 }
 
-/// Follows the rows of a table.
-struct Follower<'a> {
+/// Follows the rows of any table.
+pub(super) struct Follower<'a> {
     /// Those that had a row.
-    places: Vec<Place>,
-    new_traces: Iter<'a, i64>,
-    new_sessions: Iter<'a, u32>,
+    pub(super) places: Vec<Place>,
+    pub(super) beginnings: Beginnings<'a>,
 }
 
 impl Follower<'_> {
@@ -178,7 +208,11 @@ impl Follower<'_> {
     ///
     /// A function of its own, whose loop has all registers.
     #[inline(never)]
-    fn follow<S: Session>(mut self, rows: Rows<'_>, sessions: &mut [S]) -> Result<usize, u64> {
+    pub(super) fn follow<S: Session>(
+        mut self,
+        rows: &mut Rows,
+        sessions: &mut [S],
+    ) -> Result<usize, u64> {
         let Rows {
             places,
             ends,
@@ -187,7 +221,7 @@ impl Follower<'_> {
             begins,
             traces,
         } = rows;
-        let told = places.iter().zip(ends);
+        let told = places.iter().zip(ends.iter());
         let rows = depths.iter_mut().zip(orders).zip(begins);
         let rows = rows.zip(traces).zip(sessions);
         for ((number, end), ((((depth, order), begin), trace), session)) in told.zip(rows) {
@@ -209,7 +243,7 @@ impl Follower<'_> {
             *trace = place.trace;
             session.set(place.session);
         }
-        Ok(self.new_traces.len())
+        Ok(self.beginnings.traces.len())
     }
 
     /// Begins a trace in a place whose next row ends then; says whether it is the first one there.
@@ -221,8 +255,10 @@ impl Follower<'_> {
             self.places.push(Place::new(end));
         }
         let place = self.places.get_mut(number).ok_or_else(|| to_u64(number))?;
-        let trace = self.new_traces.next().ok_or_else(|| to_u64(number))?;
-        place.begin(*trace, self.new_sessions.next().copied().unwrap_or(0));
+        let trace = self.beginnings.traces.next();
+        let trace = trace.ok_or_else(|| to_u64(number))?;
+        let session = self.beginnings.sessions.next();
+        place.begin(*trace, session.copied().unwrap_or(0));
         Ok(first)
     }
 }
@@ -236,14 +272,25 @@ fn signed(
     cursor: &mut Cursor<'_>,
     count: usize,
 ) -> Result<Vec<i64>, DecodeError> {
-    let reading = "a column of calls";
     let at = cursor.clone();
-    decoder.ints.charge(&at, count, size_of::<i64>(), reading)?;
+    let each = size_of::<i64>();
+    decoder.ints.charge(&at, count, each, READING)?;
+    numbers(decoder, cursor, count)
+}
+
+/// As [`signed`], into memory that was charged.
+fn numbers(
+    decoder: &mut ColumnDecoder<'_>,
+    cursor: &mut Cursor<'_>,
+    count: usize,
+) -> Result<Vec<i64>, DecodeError> {
     let scope = Scope {
         sign: Sign::Signed,
         ticks: false,
         earlier: &[],
     };
-    let (lanes, _) = decoder.ints.wide(cursor, count, scope, reading)?;
+    let (lanes, _) = decoder.ints.wide(cursor, count, scope, READING)?;
     Ok(columns::signed(lanes))
 }
+
+const READING: &str = "a column of calls";

@@ -1,30 +1,24 @@
 //! Tables of executions, written.
 
-use super::nesting::{MAX_SLOTS, Slot};
+use super::nesting::Row;
+use super::traces::Traces;
 use super::{LAYOUT, SESSION_OF_ROW, SESSION_OF_TRACE, field};
-use crate::container::native::columnar::ints::{IntEncoder, Shape, Sign, write_reference};
-use crate::container::num::{to_u64, to_usize};
+use crate::container::native::columnar::ints::{IntEncoder, Sign, low_half, write_reference};
+use crate::container::num::to_u64;
 use crate::container::varint;
 use crate::record::{Column, Table};
 
 /// Fewer rows are not worth it.
 const LEAST_ROWS: usize = 8;
 
-/// How many traces are found at once.
-const RECENT: usize = 64;
-
 /// Writes tables of executions; keeps its memory from chunk to chunk.
 #[derive(Debug, Default)]
 pub(in crate::container::native::columnar) struct CallEncoder {
-    slots: Vec<Slot>,
-    /// By a few bits of a trace's number, where it may be.
-    recent: Vec<u8>,
-    places: Vec<u8>,
-    steps: Vec<i64>,
-    orders: Vec<i64>,
+    traces: Traces,
+    places: Vec<u32>,
+    steps: Vec<i32>,
+    orders: Vec<i32>,
     gaps: Vec<i64>,
-    traces: Vec<i64>,
-    sessions: Vec<u32>,
 }
 
 /// The columns of a table of executions.
@@ -78,94 +72,78 @@ impl CallEncoder {
         let Some(calls) = Calls::of(table) else {
             return false;
         };
-        let Some(session_of_trace) = self.nest(&calls) else {
+        let Some(session_of_trace) = self.follow(&calls) else {
             return false;
         };
         out.extend_from_slice(&[0, LAYOUT]);
         varint::write(out, to_u64(rows));
-        varint::write(out, to_u64(self.traces.len()));
-        let number = i64::cast_unsigned;
-        let (signed, unsigned) = (Sign::Signed, Sign::Unsigned);
-        ints.write_level(calls.operations, unsigned, Shape::Ids, out);
-        ints.write_level(calls.hosts, unsigned, Shape::Ids, out);
-        ints.write_values(&self.traces, number, signed, out);
+        varint::write(out, to_u64(self.traces.numbers.len()));
+        ints.write_ids(calls.operations, out);
+        ints.write_ids(calls.hosts, out);
+        ints.write_rising(&self.traces.numbers, out);
         let (kind, sessions) = if session_of_trace {
-            (SESSION_OF_TRACE, self.sessions.as_slice())
+            (SESSION_OF_TRACE, self.traces.sessions.as_slice())
         } else {
             (SESSION_OF_ROW, calls.sessions)
         };
         out.push(kind);
-        ints.write_level(sessions, unsigned, Shape::Ids, out);
-        ints.write_level(&self.places, unsigned, Shape::Level, out);
-        ints.write_level(&self.steps, signed, Shape::Level, out);
-        ints.write_level(&self.orders, signed, Shape::Level, out);
-        ints.write_shaped(calls.ends, number, signed, Shape::Rising, out);
-        ints.write_level(&self.gaps, signed, Shape::Level, out);
+        ints.write_ids(sessions, out);
+        ints.write_short(&self.places, Sign::Unsigned, out);
+        ints.write_short(&self.steps, Sign::Signed, out);
+        ints.write_short(&self.orders, Sign::Signed, out);
+        ints.write_rising(calls.ends, out);
+        ints.write_level(&self.gaps, out);
         if table.timestamps() == calls.ends {
             write_reference(to_u64(field::TOUT), out);
         } else if table.timestamps() == calls.begins {
             write_reference(to_u64(field::TIN), out);
         } else {
-            ints.write_values(table.timestamps(), number, signed, out);
+            ints.write_rising(table.timestamps(), out);
         }
         true
     }
 
-    /// Finds what differs from what is expected; says whether each trace has one session.
-    /// `None` where this is not worth it.
-    fn nest(&mut self, calls: &Calls<'_>) -> Option<bool> {
+    /// Finds the place of each row, and what of it differs from what is expected there; says whether
+    /// each trace has one session. `None` where the layout is not worth it.
+    #[inline(never)]
+    fn follow(&mut self, calls: &Calls<'_>) -> Option<bool> {
         let rows = calls.ends.len();
-        self.slots.clear();
-        self.recent.clear();
-        self.recent.resize(RECENT, 0);
-        self.traces.clear();
-        self.sessions.clear();
+        // Traces of single rows are not worth it.
+        self.traces.clear(rows / 2);
         self.places.resize(rows, 0);
         self.steps.resize(rows, 0);
         self.orders.resize(rows, 0);
         self.gaps.resize(rows, 0);
         let input = calls.traces.iter().zip(calls.sessions).zip(calls.begins);
         let input = input.zip(calls.ends).zip(calls.orders).zip(calls.depths);
-        let places = self.places.iter_mut().zip(&mut self.steps);
-        let output = places.zip(&mut self.orders).zip(&mut self.gaps);
-        let mut one_session = true;
-        let most_traces = rows / 2;
+        let output = self.places.iter_mut().zip(&mut self.steps);
+        let output = output.zip(&mut self.orders).zip(&mut self.gaps);
+        let (mut beyond, mut one_session) = (0, true);
         for ((((((trace, session), begin), end), order), depth), out) in input.zip(output) {
-            let (((place, step), order_out), gap) = out;
-            // The lowest bits of a trace's number count traces.
-            let recent = self
-                .recent
-                .get_mut(to_usize(trace.cast_unsigned()) % RECENT)?;
-            let is_it = |slot: &Slot| slot.open && slot.trace == *trace;
-            if !self.slots.get(usize::from(*recent)).is_some_and(is_it) {
-                let at = self.slots.iter().position(is_it);
-                let at = at.unwrap_or_else(|| {
-                    let free = self.slots.iter().position(|slot| !slot.open);
-                    let at = free.unwrap_or_else(|| {
-                        self.slots.push(Slot::new(*end));
-                        self.slots.len() - 1
-                    });
-                    if let Some(slot) = self.slots.get_mut(at) {
-                        slot.begin(*trace, *session);
-                    }
-                    self.traces.push(*trace);
-                    self.sessions.push(*session);
-                    at
-                });
-                if at >= MAX_SLOTS || self.traces.len() > most_traces {
-                    return None;
-                }
-                *recent = u8::try_from(at).ok()?;
-            }
-            let slot = self.slots.get_mut(usize::from(*recent))?;
-            *place = *recent;
-            one_session &= slot.session == *session;
-            *step = slot.step(*depth);
-            let expected = slot.expect(*step);
-            *order_out = order.wrapping_sub(expected.order);
-            *gap = expected.gap(*begin);
-            slot.add(*depth, *order, *begin, *end);
+            let row = Row {
+                trace: *trace,
+                session: *session,
+                depth: *depth,
+                order: *order,
+                begin: *begin,
+                end: *end,
+            };
+            let placed = self.traces.tell(row)?;
+            let (((place, step), order), gap) = out;
+            let told = placed.told;
+            one_session &= placed.is_its_session;
+            beyond |= above_least(told.step) | above_least(told.order);
+            *place = placed.place.into();
+            *step = low_half(told.step);
+            *order = low_half(told.order);
+            *gap = told.gap;
         }
-        Some(one_session)
+        // Numbers of 32 bits seldom differ by more than fits there.
+        (beyond >> 32 == 0).then_some(one_session)
     }
+}
+
+/// How far a number is above the least one of 32 bits.
+fn above_least(number: i64) -> u64 {
+    number.wrapping_sub(i32::MIN.into()).cast_unsigned()
 }

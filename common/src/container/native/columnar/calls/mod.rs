@@ -6,13 +6,16 @@
 //! neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
 //!
 //! - `nesting`: what is expected of the next row of a trace, and what is told of it; `place`: what
-//!   follows for the row from that.
+//!   follows for the row from that; `shallow`: the same, sooner, of traces that are not deep.
+//! - `traces`: which trace is in which place.
 //! - `encode`, `decode`: the table.
 
 mod decode;
 mod encode;
 mod nesting;
 mod place;
+mod shallow;
+mod traces;
 
 pub(super) use decode::read;
 pub(super) use encode::CallEncoder;

@@ -15,6 +15,89 @@ pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
     (count / 8).saturating_mul(width) + (count % 8 * width).div_ceil(8)
 }
 
+/// Wider numbers are packed one by one.
+const SHORT_BITS: u32 = 15;
+
+/// So few numbers have the room of so many bytes, whatever their width, with what is written too much.
+const FEW: usize = 56;
+const FEW_ROOM: usize = 128;
+
+/// Appends numbers of up to 32 bits, each of which must fit into `width` bits.
+///
+/// Eight numbers take exactly `width` bytes, so that eights wait for nothing before them: what is
+/// written too much is written over by the next one.
+pub(super) fn pack_short<T>(
+    lanes: &[T],
+    number: impl Fn(&T) -> u32,
+    width: u32,
+    out: &mut Vec<u8>,
+) {
+    let number = |lane: &T| u64::from(number(lane));
+    match width {
+        0 => {}
+        1..=8 => pack_eights::<false, T>(lanes, number, width, out),
+        9..=SHORT_BITS => pack_eights::<true, T>(lanes, number, width, out),
+        _ => {
+            let (fours, rest) = lanes.as_chunks();
+            let fours = fours.iter().map(|four| four.each_ref().map(&number));
+            Packer::new(lanes.len(), width, out).add(fours, rest.iter().map(&number));
+        }
+    }
+}
+
+fn pack_eights<const IS_WIDE: bool, T>(
+    lanes: &[T],
+    number: impl Fn(&T) -> u64,
+    width: u32,
+    out: &mut Vec<u8>,
+) {
+    let start = out.len();
+    let end = start + packed_bytes(lanes.len(), width);
+    if lanes.len() <= FEW {
+        // A size that is known takes no call.
+        out.extend_from_slice(&[0; FEW_ROOM]);
+    } else {
+        out.resize(end + size_of::<[u64; 2]>(), 0);
+    }
+    let mut to = out.get_mut(start..).unwrap_or_default();
+    let bytes = to_usize(width.into());
+    let mut put = |[a, b, c, d, e, f, g, h]: [u64; 8]| {
+        let low = (a | b << width) | (c | d << width) << (2 * width);
+        let high = (e | f << width) | (g | h << width) << (2 * width);
+        if let Some(to) = to.first_chunk_mut() {
+            *to = (low | high << (4 * width)).to_le_bytes();
+        }
+        if IS_WIDE
+            && let Some((_, to)) = to.split_first_chunk_mut::<8>()
+            && let Some(to) = to.first_chunk_mut()
+        {
+            *to = (high >> (64 - 4 * width)).to_le_bytes();
+        }
+        to = std::mem::take(&mut to).get_mut(bytes..).unwrap_or_default();
+    };
+    let (eights, rest) = lanes.as_chunks::<8>();
+    for [a, b, c, d, e, f, g, h] in eights {
+        put([
+            number(a),
+            number(b),
+            number(c),
+            number(d),
+            number(e),
+            number(f),
+            number(g),
+            number(h),
+        ]);
+    }
+    if !rest.is_empty() {
+        // Bits behind the last number are 0.
+        let mut last = [0; 8];
+        let numbers = rest.iter().map(&number);
+        last.iter_mut().zip(numbers).for_each(|(to, it)| *to = it);
+        put(last);
+    }
+    out.truncate(end);
+}
+
 /// Packs numbers behind one another.
 #[derive(Debug)]
 pub(super) struct Packer<'a> {
@@ -108,7 +191,7 @@ impl<'a> Packer<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::unpack::{Above, unpack};
+    use super::super::unpack::{Above, of_width, unpack};
     use super::*;
 
     fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
@@ -128,12 +211,23 @@ mod tests {
                 pack(&numbers, bits, &mut packed);
                 assert_eq!(packed.len(), packed_bytes(numbers.len(), bits), "{bits}");
                 let mut found = vec![0; numbers.len()];
-                let above = Above {
-                    smallest: 0,
-                    seen: 0,
-                };
-                unpack(&packed, bits, &mut found, above);
+                unpack(&packed, bits, &mut found, Above::new(0));
                 assert_eq!(found, numbers, "{bits}");
+                // As for a machine without vectors.
+                found.fill(0);
+                of_width(&packed, bits, &mut found, Above::new(0));
+                assert_eq!(found, numbers, "{bits}");
+                if bits <= 32 {
+                    let mut short = Vec::new();
+                    let number = |it: &u64| u32::try_from(*it).unwrap();
+                    pack_short(&numbers, number, bits, &mut short);
+                    assert_eq!(short, packed, "{bits}");
+                    let mut found = vec![0_u32; numbers.len()];
+                    let above = unpack(&packed, bits, &mut found, Above::new(0));
+                    assert!(found.iter().map(|it| u64::from(*it)).eq(numbers.clone()));
+                    let seen = numbers.iter().fold(0, |seen, number| seen | number);
+                    assert_eq!(above.seen(), seen, "{bits}");
+                }
             }
         }
     }

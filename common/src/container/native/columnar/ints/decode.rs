@@ -2,6 +2,7 @@
 
 use super::parts::{PartLanes, Parts};
 use super::simple::Simple;
+use super::spare::Spare;
 use super::unpack::Number;
 use super::{
     DELTA_PATCHED, DICTIONARY, PATCHED, REFERENCE, RUN_LENGTH, Sign, TICKS, dictionary, patched,
@@ -39,6 +40,8 @@ impl Scope<'_> {
 pub(in crate::container::native) struct IntScratch {
     lanes: Vec<u64>,
     parts: PartLanes,
+    /// Memory of batches that were given back.
+    pub(in crate::container::native) spare: Spare,
 }
 
 impl IntScratch {
@@ -58,6 +61,8 @@ pub(in crate::container::native) struct IntDecoder<'a> {
     /// How many of `lanes` are charged already.
     lanes_charged: usize,
     parts: &'a mut PartLanes,
+    /// What columns are read into.
+    pub(in crate::container::native) spare: &'a mut Spare,
     budget: Budget,
     clock: Option<ClockMapping>,
     trace: Option<Vec<&'static str>>,
@@ -70,11 +75,16 @@ impl<'a> IntDecoder<'a> {
         clock: Option<ClockMapping>,
         trace: bool,
     ) -> Self {
-        let IntScratch { lanes, parts } = scratch;
+        let IntScratch {
+            lanes,
+            parts,
+            spare,
+        } = scratch;
         Self {
             lanes,
             lanes_charged: 0,
             parts,
+            spare,
             budget,
             clock,
             trace: trace.then(Vec::new),
@@ -144,7 +154,7 @@ impl<'a> IntDecoder<'a> {
         scope: Scope<'_>,
         reading: &'static str,
     ) -> Result<(Vec<u64>, u64), DecodeError> {
-        let mut lanes = vec![0; count];
+        let mut lanes = self.spare.wide(count);
         let seen = self.fill_wide(cursor, &mut lanes, scope, reading)?;
         Ok((lanes, seen))
     }
@@ -158,7 +168,7 @@ impl<'a> IntDecoder<'a> {
         largest: u64,
         reading: &'static str,
     ) -> Result<Vec<u32>, DecodeError> {
-        let mut lanes = vec![0; count];
+        let mut lanes = self.spare.narrow(count);
         if count == 0 {
             return Ok(lanes);
         }
@@ -170,8 +180,7 @@ impl<'a> IntDecoder<'a> {
         if !wide {
             let seen = self.payload(code, &start, &mut payload, &mut lanes, scope.sign, reading)?;
             // Or-ed together they are no smaller than the largest.
-            let fits = seen <= largest;
-            if fits || seen <= u32::MAX.into() && !lanes.iter().any(|lane| above(*lane, largest)) {
+            if seen <= largest || seen <= u32::MAX.into() && none_above(&lanes, largest) {
                 return Ok(lanes);
             }
         }
@@ -294,8 +303,16 @@ impl<'a> IntDecoder<'a> {
     }
 }
 
-fn above(lane: u32, largest: u64) -> bool {
-    u64::from(lane) > largest
+/// Whether no lane is above the largest one that may be: without a branch a lane.
+fn none_above(lanes: &[u32], largest: u64) -> bool {
+    let Ok(largest) = u32::try_from(largest) else {
+        return true;
+    };
+    // What is left of the largest is negative, or the lane is too large to be a signed number.
+    let over = |lane: &u32| largest.wrapping_sub(*lane) | lane;
+    let over = lanes.iter().fold(0, |seen, lane| seen | over(lane));
+    let halves = i32::try_from(largest).is_ok() && over.cast_signed() >= 0;
+    halves || lanes.iter().all(|lane| *lane <= largest)
 }
 
 /// Fills `out` with the lanes of an earlier column; returns them or-ed together.

@@ -69,7 +69,7 @@ impl Dictionary {
     pub(super) fn write(&self, sign: Sign, out: &mut Vec<u8>) {
         let stats = Stats::of(&self.entries, sign);
         out.push(DICTIONARY);
-        prefixed_by_length(out, |out| {
+        prefixed_by_length(out, self.positions.len(), |out| {
             varint::write(out, to_u64(self.entries.len()));
             stats.cheapest().0.write(&self.entries, &stats, out);
             let (fours, rest) = self.positions.as_chunks::<4>();

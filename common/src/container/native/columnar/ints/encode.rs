@@ -1,14 +1,14 @@
 //! Columns of integers, written in their cheapest encoding.
 
-use super::bits::width;
 use super::dictionary::Dictionary;
 use super::narrow::{Lane, Narrowed, narrow};
 use super::patched::Patched;
 use super::runs::Runs;
+use super::short::{Short, ShortEncoder};
 use super::simple::write_constant;
 use super::stats::{FEW_LANES, Stats, column_bytes};
-use super::{REFERENCE, Shape, Sign};
-use crate::container::native::write::prefixed_by_length;
+use super::{REFERENCE, Shape, Sign, quick};
+use crate::container::num::to_u64;
 use crate::container::serializer::Effort;
 use crate::container::varint;
 
@@ -18,6 +18,7 @@ pub(in crate::container::native) struct IntEncoder {
     lanes: Vec<u64>,
     offsets: Vec<i32>,
     search: Search,
+    short: ShortEncoder,
     effort: Effort,
 }
 
@@ -60,8 +61,44 @@ impl IntEncoder {
         self.write_shaped(values, lane, sign, Shape::Any, out);
     }
 
+    /// Appends a column of numbers of things, with full effort.
+    pub(in crate::container::native) fn write_ids(&mut self, ids: &[u32], out: &mut Vec<u8>) {
+        let is_long = ids.len() >= LEAST_IDS;
+        if is_long || !self.short.write(ids, Sign::Unsigned, out) {
+            self.write_shaped(ids, u64::from, Sign::Unsigned, Shape::Ids, out);
+        }
+    }
+
+    /// Appends a column of numbers that go up and down, with full effort.
+    pub(in crate::container::native) fn write_short<S: Short + Into<i64>>(
+        &mut self,
+        lanes: &[S],
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) {
+        if !self.short.write(lanes, sign, out) {
+            let wide = |lane: S| Into::<i64>::into(lane).cast_unsigned();
+            self.write_shaped(lanes, wide, sign, Shape::Level, out);
+        }
+    }
+
+    /// As [`Self::write_short`], of signed numbers that may be wide.
+    pub(in crate::container::native) fn write_level(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
+        if !self.short.write_near(lanes, out) {
+            self.write_shaped(lanes, i64::cast_unsigned, Sign::Signed, Shape::Level, out);
+        }
+    }
+
+    /// Appends a column of signed numbers that mostly rise by steps that are alike, with full
+    /// effort.
+    pub(in crate::container::native) fn write_rising(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
+        if !self.short.write_rising(lanes, out) {
+            self.write_shaped(lanes, i64::cast_unsigned, Sign::Signed, Shape::Any, out);
+        }
+    }
+
     /// As [`Self::write_values`], of a column whose shape is known: less is tried.
-    pub(in crate::container::native) fn write_shaped<T: Copy>(
+    fn write_shaped<T: Copy>(
         &mut self,
         values: &[T],
         lane: impl Fn(T) -> u64,
@@ -69,18 +106,17 @@ impl IntEncoder {
         shape: Shape,
         out: &mut Vec<u8>,
     ) {
+        if self.effort == Effort::Fast {
+            return quick::write(values, lane, sign, out);
+        }
         let Some(first) = values.first().map(|value| lane(*value)) else {
             return;
         };
         match narrow(values, &lane, first, &mut self.offsets) {
             Narrowed::Constant => return write_constant(first, sign, out),
             Narrowed::Near => {
-                let stats = Stats::of_near(&self.offsets, first, sign, (shape, self.effort));
-                if let Some(stats) = stats {
-                    return match self.effort {
-                        Effort::Fast => stats.cheapest().0.write(&self.offsets, &stats, out),
-                        Effort::Full => self.search.write(&self.offsets, &stats, shape, out),
-                    };
+                if let Some(stats) = Stats::of_near(&self.offsets, first, sign, shape) {
+                    return self.search.write(&self.offsets, &stats, shape, out);
                 }
             }
             Narrowed::Far => {}
@@ -90,50 +126,19 @@ impl IntEncoder {
         let stats = Stats::of(&self.lanes, sign);
         self.search.write(&self.lanes, &stats, Shape::Any, out);
     }
-
-    /// Appends a column of numbers that begin near 0 and go up and down, with full effort: less is
-    /// looked at, and less is tried.
-    pub(in crate::container::native) fn write_level<L: Lane>(
-        &mut self,
-        lanes: &[L],
-        sign: Sign,
-        shape: Shape,
-        out: &mut Vec<u8>,
-    ) {
-        let Some(first) = lanes.first().map(|lane| lane.wide(0)) else {
-            return;
-        };
-        let (mut differing, mut all) = (0, 0);
-        for lane in lanes {
-            let lane = lane.wide(0);
-            differing |= lane ^ first;
-            all |= lane;
-        }
-        if differing == 0 {
-            write_constant(first, sign, out);
-        } else if width(all) > LEVEL_BITS {
-            self.write_shaped(lanes, |lane| lane.wide(0), sign, shape, out);
-        } else {
-            let stats = Stats::of_level(lanes, all, sign, shape);
-            self.search.write(lanes, &stats, shape, out);
-        }
-    }
 }
-
-/// Lanes up to this width are taken to begin at 0; beyond it most are negative.
-const LEVEL_BITS: u32 = 48;
 
 /// How many bits a lane takes that is long.
 const LONG_BITS: usize = 12;
 
 /// Fewer ids than that have no dictionary: they count the strings of a chunk from 0.
-const LEAST_IDS: usize = 256;
+const LEAST_IDS: usize = 2_048;
 
 impl Search {
     fn write<L: Lane>(&mut self, lanes: &[L], stats: &Stats, shape: Shape, out: &mut Vec<u8>) {
         let (simple, payload_bytes) = stats.cheapest();
         let is_small = lanes.len() < FEW_LANES && payload_bytes * 8 < lanes.len() * LONG_BITS;
-        if is_small || shape == Shape::Ids && lanes.len() < LEAST_IDS {
+        if is_small {
             return simple.write(lanes, stats, out);
         }
         let simple_bytes = column_bytes(payload_bytes);
@@ -149,7 +154,7 @@ impl Search {
         let best = patched_bytes.unwrap_or(best);
         let is_dictionary = match shape {
             Shape::Any | Shape::Ids => self.dictionary.find(lanes, stats, best).is_some(),
-            Shape::Level | Shape::Rising => false,
+            Shape::Level => false,
         };
         if is_dictionary {
             self.dictionary.write(stats.sign, out);
@@ -166,7 +171,8 @@ impl Search {
 /// Appends a column that is equal to that of an earlier field of its table.
 pub(in crate::container::native) fn write_reference(field: u64, out: &mut Vec<u8>) {
     out.push(REFERENCE);
-    prefixed_by_length(out, |out| varint::write(out, field));
+    varint::write(out, to_u64(varint::size(field)));
+    varint::write(out, field);
 }
 
 #[cfg(test)]
@@ -174,8 +180,8 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::Scope;
     use super::super::tests::decode;
+    use super::super::{Scope, low_half};
     use super::*;
 
     /// The column as it is written when no lane is near another.
@@ -226,18 +232,56 @@ mod tests {
         #[test]
         fn lanes_of_any_shape_are_read_whatever_their_writer_said(lanes in lanes()) {
             let mut encoder = IntEncoder::default();
-            for shape in [Shape::Any, Shape::Ids, Shape::Level, Shape::Rising] {
+            for shape in [Shape::Any, Shape::Ids, Shape::Level] {
                 for sign in [Sign::Signed, Sign::Unsigned] {
                     let mut column = Vec::new();
                     encoder.write_shaped(&lanes, |lane| lane, sign, shape, &mut column);
                     let scope = Scope::plain(sign);
                     let (found, _) = decode(&column, lanes.len(), scope, 1 << 20).unwrap();
                     prop_assert_eq!(&found, &lanes, "{:?}", shape);
-                    column.clear();
-                    encoder.write_level(&lanes, sign, shape, &mut column);
-                    let (found, _) = decode(&column, lanes.len(), scope, 1 << 20).unwrap();
-                    prop_assert_eq!(&found, &lanes, "{:?}", shape);
                 }
+            }
+        }
+
+        #[test]
+        fn lanes_that_are_told_to_be_short_are_read(lanes in lanes()) {
+            let mut encoder = IntEncoder::default();
+            let check = |column: &[u8], lanes: &[u64], sign| {
+                let (found, _) = decode(column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
+                prop_assert_eq!(found, lanes);
+                Ok(())
+            };
+            let signed: Vec<i64> = lanes.iter().map(|lane| lane.cast_signed()).collect();
+            let mut column = Vec::new();
+            encoder.write_level(&signed, &mut column);
+            check(&column, &lanes, Sign::Signed)?;
+            column.clear();
+            encoder.write_rising(&signed, &mut column);
+            check(&column, &lanes, Sign::Signed)?;
+            let short: Vec<i32> = signed.iter().map(|lane| low_half(*lane)).collect();
+            column.clear();
+            encoder.write_short(&short, Sign::Signed, &mut column);
+            let lanes: Vec<u64> = short.iter().map(|it| i64::from(*it).cast_unsigned()).collect();
+            check(&column, &lanes, Sign::Signed)?;
+            let short: Vec<u32> = short.iter().map(|it| it.cast_unsigned()).collect();
+            let lanes: Vec<u64> = short.iter().copied().map(u64::from).collect();
+            column.clear();
+            encoder.write_short(&short, Sign::Unsigned, &mut column);
+            check(&column, &lanes, Sign::Unsigned)?;
+            column.clear();
+            encoder.write_ids(&short, &mut column);
+            check(&column, &lanes, Sign::Unsigned)?;
+        }
+
+        #[test]
+        fn lanes_written_quickly_are_read(lanes in lanes()) {
+            let mut encoder = IntEncoder::default();
+            encoder.set_effort(Effort::Fast);
+            for sign in [Sign::Signed, Sign::Unsigned] {
+                let mut column = Vec::new();
+                encoder.write_values(&lanes, |lane| lane, sign, &mut column);
+                let (found, _) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
+                prop_assert_eq!(&found, &lanes);
             }
         }
 

@@ -8,7 +8,10 @@
 //!   `distinct`: what is counted only where it can matter.
 //! - `simple`: the encodings that are one stream: constant, fixed, packed, varint, and deltas.
 //! - `runs`, `dictionary`, `patched`: the encodings that are made of simple ones.
-//! - `encode`: takes the cheapest; `decode`: reads any, with `unpack` and `parts`.
+//! - `short`: numbers of 32 bits whose shape is known, in fewer looks.
+//! - `quick`: whole bytes, for when there is no time to look for the cheapest.
+//! - `encode`: takes the cheapest; `decode`: reads any, with `unpack` and `parts`, into `spare`
+//!   memory.
 
 mod bits;
 mod decode;
@@ -18,9 +21,12 @@ mod encode;
 mod narrow;
 mod parts;
 mod patched;
+mod quick;
 mod runs;
+mod short;
 mod simple;
 mod sizes;
+mod spare;
 mod stats;
 mod unpack;
 
@@ -30,6 +36,8 @@ mod tests;
 pub(in crate::container::native) use decode::IntScratch;
 pub(super) use decode::{IntDecoder, Scope};
 pub(super) use encode::{IntEncoder, write_reference};
+pub(super) use narrow::low_half;
+pub(super) use spare::Spare;
 
 use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;
@@ -63,15 +71,13 @@ pub(in crate::container::native) enum Sign {
 
 /// What the lanes of a column have to do with one another, as far as their writer knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::container::native) enum Shape {
+enum Shape {
     /// Nothing is known.
     Any,
     /// Numbers of things: few different ones, in no order.
     Ids,
     /// They go up and down; some may be far above the others.
     Level,
-    /// They mostly rise, by steps that are alike.
-    Rising,
 }
 
 impl Sign {

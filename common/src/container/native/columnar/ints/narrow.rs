@@ -37,24 +37,6 @@ impl Lane for u64 {
     }
 }
 
-impl Lane for i64 {
-    fn wide(self, _first: u64) -> u64 {
-        self.cast_unsigned()
-    }
-}
-
-impl Lane for u32 {
-    fn wide(self, _first: u64) -> u64 {
-        self.into()
-    }
-}
-
-impl Lane for u8 {
-    fn wide(self, _first: u64) -> u64 {
-        self.into()
-    }
-}
-
 /// How much it is above the first lane of its column: less than [`NEAR`] either way.
 impl Lane for i32 {
     fn wide(self, first: u64) -> u64 {
@@ -65,13 +47,13 @@ impl Lane for i32 {
     // than 2^32: the lower half says it all.
 
     fn above(self, smallest: u64, first: u64) -> u64 {
-        let above = self.wrapping_sub(low_half(smallest.wrapping_sub(first)));
+        let above = self.wrapping_sub(low_half(smallest.wrapping_sub(first).cast_signed()));
         above.cast_unsigned().into()
     }
 
     fn delta_above(self, before: Self, smallest_delta: u64) -> u64 {
         let delta = self.wrapping_sub(before);
-        let above = delta.wrapping_sub(low_half(smallest_delta));
+        let above = delta.wrapping_sub(low_half(smallest_delta.cast_signed()));
         above.cast_unsigned().into()
     }
 
@@ -124,7 +106,7 @@ pub(super) fn narrow<T: Copy>(
         let above = lane(*value).wrapping_sub(first);
         differing |= above;
         beyond |= above.wrapping_add(NEAR);
-        *offset = low_half(above);
+        *offset = low_half(above.cast_signed());
     }
     if differing == 0 {
         Narrowed::Constant
@@ -136,7 +118,7 @@ pub(super) fn narrow<T: Copy>(
 }
 
 /// The lower 32 bits.
-fn low_half(number: u64) -> i32 {
+pub(in crate::container::native::columnar) fn low_half(number: i64) -> i32 {
     let [a, b, c, d, ..] = number.to_le_bytes();
     i32::from_le_bytes([a, b, c, d])
 }

@@ -59,7 +59,7 @@ impl Patched {
                 *count = count.wrapping_add(1);
             }
         });
-        self.bits = cheapest(&counts, widest)?;
+        self.bits = cheapest(&counts, widest, lanes.len())?;
         let bits = self.bits;
         let (mut gaps, mut above) = (
             std::mem::take(&mut self.gaps),
@@ -158,9 +158,12 @@ impl Patched {
     }
 }
 
-/// The width at which numbers of so many bits take the fewest, if it leaves some above it.
-fn cheapest(counts: &[u32; 65], widest: u32) -> Option<u32> {
+/// The width at which so many lanes take the fewest bits, if it leaves some above it: counted are
+/// how many of a part of them have how many bits.
+pub(super) fn cheapest(counts: &[u32; 65], widest: u32, lanes: usize) -> Option<u32> {
     let total: u64 = counts.iter().copied().map(u64::from).sum();
+    // Both columns of what is above have their own beginnings.
+    let beginnings = (8 * 9 * total).checked_div(to_u64(lanes)).unwrap_or(0);
     let mut best = (total * u64::from(widest), widest);
     let mut above = 0_u64;
     // From the widest down; those that are counted are above the width.
@@ -172,8 +175,7 @@ fn cheapest(counts: &[u32; 65], widest: u32) -> Option<u32> {
         }
         let gap_bits = u64::from(width(total.checked_div(above).unwrap_or(0))) + 2;
         let patch_bits = above * (u64::from(widest - bits) + gap_bits);
-        // Both columns of what is above have their own beginnings.
-        let cost = total * u64::from(bits) + patch_bits + 8 * 9;
+        let cost = total * u64::from(bits) + patch_bits + beginnings;
         if above > 0 && cost < best.0 {
             best = (cost, bits);
         }
@@ -181,7 +183,31 @@ fn cheapest(counts: &[u32; 65], widest: u32) -> Option<u32> {
     (best.1 < widest).then_some(best.1)
 }
 
-/// Fills `lanes` from the payload.
+/// Adds to each number all those before it and the first one; returns the sums or-ed together.
+fn sum_up(numbers: &mut [u64], first: u64) -> u64 {
+    let (fours, rest) = numbers.as_chunks_mut::<4>();
+    let (mut sum, mut seen) = (first, 0);
+    // Only every fourth waits for the one before.
+    for four in fours {
+        let [a, b, c, d] = *four;
+        let ab = a.wrapping_add(b);
+        let abc = ab.wrapping_add(c);
+        let all = ab.wrapping_add(c.wrapping_add(d));
+        let sums = [a, ab, abc, all].map(|part| sum.wrapping_add(part));
+        sum = sum.wrapping_add(all);
+        *four = sums;
+        let [a, b, c, d] = sums;
+        seen |= (a | b) | (c | d);
+    }
+    for number in rest {
+        sum = sum.wrapping_add(*number);
+        *number = sum;
+        seen |= sum;
+    }
+    seen
+}
+
+/// Fills `lanes` from the payload; returns them or-ed together, and perhaps a bit more.
 pub(super) fn read(
     delta: bool,
     payload: &mut Cursor<'_>,
@@ -206,8 +232,7 @@ pub(super) fn read(
         lanes
     };
     let (packed, bits) = take_packed(payload, numbers.len(), reading)?;
-    let above = Above { smallest, seen: 0 };
-    unpack(packed, bits, numbers, above);
+    let mut seen = unpack(packed, bits, numbers, Above::new(smallest)).seen();
     let at = payload.clone();
     let large = payload.count(numbers.len(), reading)?;
     if large == 0 {
@@ -223,16 +248,11 @@ pub(super) fn read(
             at.error(reading, kind)
         })?;
         *number = number.wrapping_add(above.checked_shl(bits).unwrap_or(0));
+        seen |= *number;
         place = place.saturating_add(1);
     }
-    let mut seen = if delta { first } else { 0 };
-    let mut sum = first;
-    for number in numbers {
-        if delta {
-            sum = sum.wrapping_add(*number);
-            *number = sum;
-        }
-        seen |= *number;
+    if delta {
+        seen = first | sum_up(numbers, first);
     }
     payload.finish(reading)?;
     Ok(seen)

@@ -25,26 +25,43 @@ impl Runs {
         if stats.runs > stats.count / 2 {
             return None;
         }
+        self.collect(lanes, stats.first);
+        Some(self.bytes(stats.sign))
+    }
+
+    /// Finds the runs of lanes the last of which is there so many times more; returns how many
+    /// bytes the column would have.
+    pub(super) fn find_settled(&mut self, lanes: &[u64], more: usize, sign: Sign) -> usize {
+        self.collect(lanes, 0);
+        if let Some(last) = self.repeats.last_mut() {
+            *last += to_u64(more);
+        }
+        self.bytes(sign)
+    }
+
+    fn collect<L: Lane>(&mut self, lanes: &[L], first: u64) {
         self.lanes.clear();
         self.repeats.clear();
         for run in lanes.chunk_by(|a, b| a == b) {
-            let first = run.first().map(|lane| lane.wide(stats.first));
-            self.lanes.extend(first);
+            self.lanes.extend(run.first().map(|lane| lane.wide(first)));
             self.repeats.push(to_u64(run.len() - 1));
         }
-        let (lanes, repeats) = self.stats(stats.sign);
-        Some(column_bytes(
+    }
+
+    fn bytes(&self, sign: Sign) -> usize {
+        let (lanes, repeats) = self.stats(sign);
+        column_bytes(
             varint::size(to_u64(self.lanes.len()))
                 + lanes.cheapest_column()
                 + repeats.cheapest_column(),
-        ))
+        )
     }
 
     /// Appends the column that was found last.
     pub(super) fn write(&self, sign: Sign, out: &mut Vec<u8>) {
         let (lanes, repeats) = self.stats(sign);
         out.push(RUN_LENGTH);
-        prefixed_by_length(out, |out| {
+        prefixed_by_length(out, self.lanes.len(), |out| {
             varint::write(out, to_u64(self.lanes.len()));
             lanes.cheapest().0.write(&self.lanes, &lanes, out);
             repeats.cheapest().0.write(&self.repeats, &repeats, out);

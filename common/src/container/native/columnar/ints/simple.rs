@@ -163,8 +163,7 @@ impl Simple {
             Self::Packed => {
                 let smallest = sign.read(payload, reading)?;
                 let (packed, bits) = take_packed(payload, out.len(), reading)?;
-                let above = Above { smallest, seen };
-                seen = unpack(packed, bits, out, above).seen;
+                seen = unpack(packed, bits, out, Above::new(smallest)).seen();
             }
             Self::DeltaPacked => {
                 let lane = sign.read(payload, reading)?;
@@ -197,7 +196,10 @@ pub(super) fn write_constant(lane: u64, sign: Sign, out: &mut Vec<u8>) {
 }
 
 /// Appends the lowest bytes of each lane.
-fn write_fixed<const BYTES: usize>(lanes: impl ExactSizeIterator<Item = u64>, out: &mut Vec<u8>) {
+pub(super) fn write_fixed<const BYTES: usize>(
+    lanes: impl ExactSizeIterator<Item = u64>,
+    out: &mut Vec<u8>,
+) {
     let start = out.len();
     out.resize(start + lanes.len() * BYTES, 0);
     let (fixed, _) = out.get_mut(start..).unwrap_or_default().as_chunks_mut();

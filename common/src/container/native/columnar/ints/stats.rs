@@ -6,7 +6,6 @@ use super::simple::Simple;
 use super::sizes::{delta_varint_bytes, varint_bytes};
 use super::{Shape, Sign};
 use crate::container::num::{to_u64, to_usize};
-use crate::container::serializer::Effort;
 use crate::container::varint;
 
 /// So few lanes are not worth a search, unless they are long.
@@ -66,12 +65,7 @@ impl Stats {
 
     /// Of lanes that are near the first one, as far as lanes of this shape need it; `None` where
     /// they are on both sides of the end of the numbers.
-    pub(super) fn of_near(
-        offsets: &[i32],
-        first: u64,
-        sign: Sign,
-        (shape, effort): (Shape, Effort),
-    ) -> Option<Self> {
+    pub(super) fn of_near(offsets: &[i32], first: u64, sign: Sign, shape: Shape) -> Option<Self> {
         let mut stats = Self {
             sign,
             count: offsets.len(),
@@ -84,80 +78,36 @@ impl Stats {
             cheapest: (Simple::Constant, 0),
         };
         // Nothing depends on what precedes it, so that the compiler takes several at a time.
-        if shape != Shape::Rising {
-            let (smallest, largest) = span(offsets.iter().copied());
-            let key = first ^ sign.bias();
-            let [low, high] = [smallest, largest].map(|it: i32| key.checked_add_signed(it.into()));
-            let (low, high) = low.zip(high)?;
-            stats.smallest = low ^ sign.bias();
-            stats.range = high.wrapping_sub(low);
-        }
+        let (smallest, largest) = span(offsets.iter().copied());
+        let key = first ^ sign.bias();
+        let [low, high] = [smallest, largest].map(|it: i32| key.checked_add_signed(it.into()));
+        let (low, high) = low.zip(high)?;
+        stats.smallest = low ^ sign.bias();
+        stats.range = high.wrapping_sub(low);
         let deltas = || {
             let behind = offsets.get(1..).unwrap_or_default();
             let pairs = offsets.iter().zip(behind);
             pairs.map(|(before, offset)| offset.wrapping_sub(*before))
         };
-        if matches!(shape, Shape::Any | Shape::Rising) {
+        if shape == Shape::Any {
             let (smallest, largest) = span(deltas());
             stats.smallest_delta = smallest.into();
             let range = i64::from(largest).wrapping_sub(smallest.into());
             stats.delta_range = range.cast_unsigned();
         }
         let has_runs = match shape {
-            Shape::Any => effort == Effort::Full,
+            Shape::Any => true,
             Shape::Level => offsets.len() >= FEW_LANES,
-            Shape::Ids | Shape::Rising => false,
+            Shape::Ids => false,
         };
         if has_runs {
             let changes: u32 = deltas().map(|delta| u32::from(delta != 0)).sum();
             stats.runs = to_usize(changes.into()).saturating_add(1);
         }
-        Some(match (effort, shape) {
-            (Effort::Fast, _) => stats.finish_fast(),
-            (Effort::Full, Shape::Any) => stats.finish(offsets),
-            (Effort::Full, _) => stats.finish_shaped(offsets),
+        Some(match shape {
+            Shape::Any => stats.finish(offsets),
+            _ => stats.finish_shaped(offsets),
         })
-    }
-
-    /// Of lanes from 0 up to one that is no wider than `all` of them together, where neighbours say
-    /// nothing of one another.
-    pub(super) fn of_level<L: Lane>(lanes: &[L], all: u64, sign: Sign, shape: Shape) -> Self {
-        let first = lanes.first().map_or(0, |lane| lane.wide(0));
-        let changes = |lanes: &[L]| {
-            let pairs = lanes.iter().zip(lanes.iter().skip(1));
-            pairs.filter(|(before, lane)| before != lane).count()
-        };
-        // The end tells whether there may be long runs: many lanes settle.
-        let end = lanes.len().saturating_sub(FEW_LANES);
-        let is_settled = shape == Shape::Level
-            && end > 0
-            && changes(lanes.get(end..).unwrap_or_default()) < FEW_LANES / 4;
-        let stats = Self {
-            sign,
-            count: lanes.len(),
-            runs: if is_settled {
-                changes(lanes).saturating_add(1)
-            } else {
-                lanes.len()
-            },
-            first,
-            smallest: 0,
-            range: all,
-            smallest_delta: 0,
-            delta_range: u64::MAX,
-            cheapest: (Simple::Constant, 0),
-        };
-        stats.finish_shaped(lanes)
-    }
-
-    /// Packed one way or the other, in whole bytes: no other encoding is written faster.
-    fn finish_fast(mut self) -> Self {
-        self.range = in_bytes(self.range);
-        self.delta_range = in_bytes(self.delta_range);
-        let packed = (Simple::Packed, self.packed_bytes());
-        let delta = (Simple::DeltaPacked, self.delta_packed_bytes());
-        self.cheapest = if delta.1 < packed.1 { delta } else { packed };
-        self
     }
 
     /// Packed as the shape says, or in a variable length where that may be shorter.
@@ -287,16 +237,6 @@ fn span(numbers: impl Iterator<Item = i32>) -> (i32, i32) {
     numbers.fold((i32::MAX, i32::MIN), |(smallest, largest), number| {
         (smallest.min(number), largest.max(number))
     })
-}
-
-/// The largest number that takes as many whole bytes: 1, 2, 4 or 8.
-fn in_bytes(number: u64) -> u64 {
-    match width(number) {
-        0..=8 => u8::MAX.into(),
-        9..=16 => u16::MAX.into(),
-        17..=32 => u32::MAX.into(),
-        _ => u64::MAX,
-    }
 }
 
 /// How many bytes a column with this payload has.

@@ -1,5 +1,6 @@
 //! Numbers of the same number of bits, taken apart again; `bits` packs them.
 
+use crate::container::native::columnar::vectors;
 use crate::container::num::to_usize;
 
 /// What numbers are read into: the widths in which columns keep them.
@@ -33,21 +34,51 @@ const WORD_BITS: u32 = 57;
 pub(super) trait Unpacked<T> {
     /// What the next number becomes.
     fn next(&mut self, number: u64) -> T;
+
+    /// What the next numbers become.
+    #[inline(always)]
+    fn eight(&mut self, numbers: [u64; 8]) -> [T; 8] {
+        numbers.map(|number| self.next(number))
+    }
 }
 
 /// Lanes above the smallest of them.
 pub(super) struct Above {
-    pub(super) smallest: u64,
+    smallest: u64,
+    /// All lanes, or-ed together: those in each place of eight.
+    seen: [u64; 8],
+}
+
+impl Above {
+    pub(super) fn new(smallest: u64) -> Self {
+        Self {
+            smallest,
+            seen: [0; 8],
+        }
+    }
+
     /// All lanes, or-ed together.
-    pub(super) seen: u64,
+    pub(super) fn seen(&self) -> u64 {
+        self.seen.iter().fold(0, |seen, lane| seen | lane)
+    }
 }
 
 impl<T: Number> Unpacked<T> for Above {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, number: u64) -> T {
         let lane = self.smallest.wrapping_add(number);
-        self.seen |= lane;
+        let [seen, ..] = &mut self.seen;
+        *seen |= lane;
         T::of(lane)
+    }
+
+    #[inline(always)]
+    fn eight(&mut self, numbers: [u64; 8]) -> [T; 8] {
+        let lanes = numbers.map(|number| self.smallest.wrapping_add(number));
+        for (seen, lane) in self.seen.iter_mut().zip(lanes) {
+            *seen |= lane;
+        }
+        lanes.map(T::of)
     }
 }
 
@@ -77,6 +108,20 @@ pub(super) fn unpack<T: Copy, U: Unpacked<T>>(
     out: &mut [T],
     unpacked: U,
 ) -> U {
+    vectors::wide(
+        #[inline(always)]
+        || of_width(packed, width, out, unpacked),
+    )
+}
+
+/// Inlined, with all that it calls, into what is compiled for vectors.
+#[inline(always)]
+pub(super) fn of_width<T: Copy, U: Unpacked<T>>(
+    packed: &[u8],
+    width: u32,
+    out: &mut [T],
+    unpacked: U,
+) -> U {
     // A loop of its own for each width, in which every shift and mask is a constant.
     macro_rules! by_width {
         ($($narrow:literal)*) => {
@@ -92,6 +137,7 @@ pub(super) fn unpack<T: Copy, U: Unpacked<T>>(
 }
 
 /// Numbers of no bit.
+#[inline(always)]
 fn equal<T, U: Unpacked<T>>(out: &mut [T], mut unpacked: U) -> U {
     for to in out {
         *to = unpacked.next(0);
@@ -100,7 +146,7 @@ fn equal<T, U: Unpacked<T>>(out: &mut [T], mut unpacked: U) -> U {
 }
 
 /// Numbers of up to 32 bits: eight of them take `WIDTH` bytes.
-#[inline(never)]
+#[inline(always)]
 fn narrow<const WIDTH: usize, T: Copy, U: Unpacked<T>>(
     packed: &[u8],
     out: &mut [T],
@@ -112,7 +158,7 @@ fn narrow<const WIDTH: usize, T: Copy, U: Unpacked<T>>(
     while let Some(window) = rest.first_chunk()
         && let Some(to) = eights.next()
     {
-        *to = eight::<WIDTH>(window).map(|number| unpacked.next(number));
+        *to = unpacked.eight(eight::<WIDTH>(window));
         rest = rest.get(WIDTH..).unwrap_or_default();
     }
     // Near the end words reach beyond it: as many zeros follow.
@@ -127,7 +173,7 @@ fn narrow<const WIDTH: usize, T: Copy, U: Unpacked<T>>(
         eight::<WIDTH>(window)
     };
     for to in eights {
-        *to = next().map(|number| unpacked.next(number));
+        *to = unpacked.eight(next());
     }
     for (to, number) in last.iter_mut().zip(next()) {
         *to = unpacked.next(number);
@@ -135,25 +181,30 @@ fn narrow<const WIDTH: usize, T: Copy, U: Unpacked<T>>(
     unpacked
 }
 
+/// As many of the numbers as fit are taken out of each word, wherever in its first byte they begin.
+#[inline(always)]
 fn eight<const WIDTH: usize>(window: &[u8; WINDOW]) -> [u64; 8] {
     let mask = u64::MAX >> (64 - WIDTH);
-    let number = |bit: usize| {
-        let word = window.get(bit / 8..).and_then(<[u8]>::first_chunk);
-        word.map_or(0, |word| u64::from_le_bytes(*word)) >> (bit % 8) & mask
+    // The first of four begins in the middle of a byte at most; that of two at its sixth bit.
+    let together = match WIDTH {
+        ..=8 => 8,
+        9..=16 => 4,
+        17..=29 => 2,
+        _ => 1,
     };
-    [
-        number(0),
-        number(WIDTH),
-        number(2 * WIDTH),
-        number(3 * WIDTH),
-        number(4 * WIDTH),
-        number(5 * WIDTH),
-        number(6 * WIDTH),
-        number(7 * WIDTH),
-    ]
+    let mut numbers = [0; 8];
+    for (number, to) in numbers.iter_mut().enumerate() {
+        let first = number / together * together * WIDTH;
+        let word = window.get(first / 8..).and_then(<[u8]>::first_chunk);
+        let word = word.map_or(0, |word| u64::from_le_bytes(*word));
+        let shift = first % 8 + number % together * WIDTH;
+        *to = word >> shift & mask;
+    }
+    numbers
 }
 
 /// Numbers of any width.
+#[inline(always)]
 fn any<T, U: Unpacked<T>>(packed: &[u8], width: u32, out: &mut [T], mut unpacked: U) -> U {
     let bits = to_usize(width.into());
     let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);

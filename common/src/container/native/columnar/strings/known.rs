@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::beginnings::{Beginnings, Found, Line, NONE, Shared};
 use super::split;
 use super::tokens::TOKENS;
 use super::words::TOKEN;
@@ -18,10 +19,13 @@ const MAX_STRINGS: usize = 4 * MAX_NEW;
 const MAX_BYTES: usize = 1_024;
 
 /// The most words of a string that is cut.
-const MAX_WORDS: usize = 64;
+pub(super) const MAX_WORDS: usize = 64;
 
 /// What a short word takes at most: those that are well-known are among them.
 const SHORT_BYTES: u32 = 5;
+
+/// So many bytes of what is spelled are copied at once.
+pub(super) const SPELLED_BLOCK: usize = 64;
 
 /// How many slots there are at first.
 const FIRST_SLOTS: usize = 256;
@@ -39,9 +43,9 @@ pub(super) struct Known {
     /// All words of all strings as they are written for the first time.
     spelled: Vec<u8>,
     steps: Vec<Step>,
-    /// What is known of a beginning of strings, by its number.
-    beginnings: Vec<Seen>,
-    next: HashMap<(u32, u32), u32>,
+    /// What they begin with, of which each has a line.
+    beginnings: Beginnings,
+    lines: Vec<Line>,
     words: Vec<Word>,
     numbers: HashMap<Box<[u8]>, u32>,
     keys: StringKeys,
@@ -54,9 +58,10 @@ struct Slot {
     next_string: u32,
 }
 
-/// Where a string's text and steps begin and end.
+/// A string as it was cut.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
+    /// Where its text and its steps begin and end.
     text: (u32, u32),
     steps: (u32, u32),
 }
@@ -64,22 +69,13 @@ struct Cut {
 /// One word further in a string.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The number of what begins like this, up to this word.
-    pub(super) beginning: u32,
     pub(super) word: u32,
-    /// Where the word ends in the string.
-    pub(super) end: u32,
-    /// Where it is spelled.
-    pub(super) spelled: (u32, u32),
-    /// How many words from here on are so short that they may as well be spelled again.
+    /// Where it is spelled from.
+    pub(super) spelled: u32,
+    /// How many words from here on are so short that they may as well be spelled again, and where
+    /// the last of them is spelled to.
     pub(super) short: u32,
-}
-
-/// In which chunk a beginning was seen last, and in which of its strings.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
-    pub(super) chunk: u32,
-    pub(super) number: u32,
+    pub(super) short_to: u32,
 }
 
 /// A word, as it is written.
@@ -101,13 +97,12 @@ pub(super) const WORD_ROOM: usize = 40;
 pub(super) struct Parts<'a> {
     pub(super) steps: &'a [Step],
     pub(super) spelled: &'a [u8],
-    pub(super) beginnings: &'a mut [Seen],
     pub(super) words: &'a mut [Word],
 }
 
 impl Known {
-    /// Makes room for so many strings, of which some may be known.
-    pub(super) fn expect(&mut self, strings: usize) {
+    /// Begins a chunk and makes room for so many strings, of which some may be known.
+    pub(super) fn begin(&mut self, strings: usize) {
         if self.strings.len() + strings.min(MAX_NEW) > MAX_STRINGS {
             self.slots.clear();
             self.interned.clear();
@@ -116,22 +111,22 @@ impl Known {
             self.spelled.clear();
             self.steps.clear();
             self.beginnings.clear();
-            self.next.clear();
+            self.lines.clear();
             self.words.clear();
             self.numbers.clear();
         }
+        self.beginnings.begin(short(strings));
     }
 
-    /// The steps of an interned string by its key, if it was cut before.
+    /// The number of an interned string by its key, if it was cut before.
     #[inline]
-    pub(super) fn interned(&self, key: u64) -> Option<(u32, u32)> {
+    pub(super) fn interned(&self, key: u64) -> Option<u32> {
         let number = self.interned.get(index(StringKeys::interned(key)?))?;
-        let known = self.strings.get(index(number.checked_sub(1)?))?;
-        Some(known.steps)
+        number.checked_sub(1)
     }
 
-    /// The steps of a string, which is cut if it is new; `None` where it is too long.
-    pub(super) fn steps(&mut self, text: &[u8], key: Option<u64>) -> Option<(u32, u32)> {
+    /// The number of a string, which is cut if it is new; `None` where it is too long.
+    pub(super) fn cut(&mut self, text: &[u8], key: Option<u64>) -> Option<u32> {
         let key = key.unwrap_or_else(|| self.keys.of(text));
         match StringKeys::interned(key) {
             Some(number) => self.add_interned(text, number),
@@ -140,8 +135,8 @@ impl Known {
     }
 
     #[cold]
-    fn add_interned(&mut self, text: &[u8], interned: u32) -> Option<(u32, u32)> {
-        let steps = self.add(text)?;
+    fn add_interned(&mut self, text: &[u8], interned: u32) -> Option<u32> {
+        let cut = self.add(text)?;
         if self.interned.len() <= index(interned) {
             // No more than all interned strings that there are.
             self.interned.resize(index(interned) + 1, 0);
@@ -149,10 +144,10 @@ impl Known {
         if let Some(number) = self.interned.get_mut(index(interned)) {
             *number = short(self.strings.len());
         }
-        Some(steps)
+        Some(cut)
     }
 
-    fn find(&mut self, text: &[u8], key: u64) -> Option<(u32, u32)> {
+    fn find(&mut self, text: &[u8], key: u64) -> Option<u32> {
         let mask = self.slots.len().wrapping_sub(1);
         let mut place = to_usize(key) & mask;
         while let Some(slot) = self.slots.get(place) {
@@ -163,7 +158,7 @@ impl Known {
                 && let Some(known) = self.strings.get(index(number))
                 && self.text.get(range(known.text)) == Some(text)
             {
-                return Some(known.steps);
+                return Some(number);
             }
             place = place.wrapping_add(1) & mask;
         }
@@ -171,8 +166,8 @@ impl Known {
     }
 
     #[cold]
-    fn add_by_key(&mut self, text: &[u8], key: u64) -> Option<(u32, u32)> {
-        let steps = self.add(text)?;
+    fn add_by_key(&mut self, text: &[u8], key: u64) -> Option<u32> {
+        let cut = self.add(text)?;
         if self.strings.len() * 2 > self.slots.len() {
             self.grow();
         }
@@ -180,21 +175,58 @@ impl Known {
             key,
             next_string: short(self.strings.len()),
         });
-        Some(steps)
+        Some(cut)
     }
 
-    /// The steps at these positions, with what was seen of beginnings and words.
-    pub(super) fn parts(&mut self, (from, to): (usize, usize)) -> Parts<'_> {
+    /// How many words a string has.
+    #[inline]
+    pub(super) fn words(&self, string: u32) -> Option<u32> {
+        let (from, to) = self.strings.get(index(string))?.steps;
+        to.checked_sub(from)
+    }
+
+    /// What a string has of an earlier one of its chunk, in which it has this number; it is an earlier
+    /// one for those behind it.
+    #[inline(always)]
+    pub(super) fn share(&mut self, string: u32, number: u32) -> Option<Found> {
+        let line = self.lines.get_mut(index(string))?;
+        if !self.beginnings.is_right(line) {
+            let (from, to) = self.strings.get(index(string))?.steps;
+            let steps = self.steps.get(index(from)..index(to))?;
+            self.beginnings.mend(line, steps);
+        }
+        match self.beginnings.share(line, number) {
+            None => self.beginnings.share_beyond(line, number),
+            found => found,
+        }
+    }
+
+    /// What was found, if it is anything.
+    #[inline]
+    pub(super) fn shared(&self, found: Option<Found>) -> Option<Shared> {
+        self.beginnings.shared(found?)
+    }
+
+    /// All words as they are spelled.
+    #[inline]
+    pub(super) fn spelled(&self) -> &[u8] {
+        &self.spelled
+    }
+
+    /// A string's steps but for the first ones, with what was seen of words.
+    pub(super) fn parts(&mut self, string: u32, skipped: u32) -> Parts<'_> {
+        let cut = self.strings.get(index(string));
+        let (from, to) = cut.map_or((0, 0), |cut| cut.steps);
+        let steps = index(from.saturating_add(skipped))..index(to);
         Parts {
-            steps: self.steps.get(from..to).unwrap_or_default(),
+            steps: self.steps.get(steps).unwrap_or_default(),
             spelled: &self.spelled,
-            beginnings: &mut self.beginnings,
             words: &mut self.words,
         }
     }
 
     /// Cuts a string.
-    fn add(&mut self, text: &[u8]) -> Option<(u32, u32)> {
+    fn add(&mut self, text: &[u8]) -> Option<u32> {
         let mut count = 0;
         split::words(text, |_| count += 1);
         if text.len() > MAX_BYTES || count > MAX_WORDS {
@@ -202,45 +234,53 @@ impl Known {
         }
         let (text_from, steps_from) = (self.text.len(), self.steps.len());
         self.text.extend_from_slice(text);
-        // The beginning of nothing has the number of no beginning.
-        let mut beginning = u32::MAX;
-        let mut end = 0;
+        let mut path = Vec::with_capacity(count);
+        let (mut known, mut bytes, mut before) = (0, 0, NONE);
         split::words(text, |word| {
-            end += short(word.len());
+            bytes += short(word.len());
             let word = self.word(word);
-            let new = short(self.beginnings.len());
-            beginning = *self.next.entry((beginning, word)).or_insert(new);
-            if beginning == new {
-                self.beginnings.push(Seen::default());
+            let (number, is_new) =
+                self.beginnings
+                    .with_word(before, word, bytes, short(path.len() + 1));
+            path.push(number);
+            before = number;
+            if !is_new {
+                known = path.len();
             }
             let spelled_from = short(self.spelled.len());
             let new = self.words.get(index(word));
             let spelled = new.and_then(|word| word.new.get(..index(word.new_bytes)));
             self.spelled.extend_from_slice(spelled.unwrap_or_default());
             self.steps.push(Step {
-                beginning,
                 word,
-                end,
-                spelled: (spelled_from, short(self.spelled.len())),
+                spelled: spelled_from,
                 short: 0,
+                short_to: short(self.spelled.len()),
             });
         });
-        let mut short_words = 0;
+        // So that a block may be copied wherever a word begins.
+        self.spelled.extend_from_slice(&[0; SPELLED_BLOCK]);
+        self.beginnings.plant(&path, known);
+        let (mut short_words, mut short_to) = (0, 0);
         for step in self.steps.iter_mut().skip(steps_from).rev() {
-            let (from, to) = step.spelled;
-            short_words = if to - from <= SHORT_BYTES {
-                short_words + 1
+            if step.short_to - step.spelled > SHORT_BYTES {
+                short_words = 0;
             } else {
-                0
-            };
-            step.short = short_words;
+                if short_words == 0 {
+                    short_to = step.short_to;
+                }
+                short_words += 1;
+            }
+            (step.short, step.short_to) = (short_words, short_to);
         }
-        let steps = (short(steps_from), short(self.steps.len()));
+        let number = short(self.strings.len());
         self.strings.push(Cut {
             text: (short(text_from), short(self.text.len())),
-            steps,
+            steps: (short(steps_from), short(self.steps.len())),
         });
-        Some(steps)
+        self.lines
+            .push(Line::new(path.last().copied().unwrap_or(NONE)));
+        Some(number)
     }
 
     /// The number of a word, which is added if it is new.
@@ -293,7 +333,7 @@ impl Known {
 }
 
 /// Positions of what is remembered have 32 bits: it is bounded.
-fn short(size: usize) -> u32 {
+pub(super) fn short(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
 

@@ -2,9 +2,11 @@
 //!
 //! - `words`: strings as words, `reader` reads them; `split` says where they are cut, `tokens`
 //!   which are well known; `room` is where they are written.
-//! - `known`: what the writer remembers of strings, from chunk to chunk.
+//! - `known`: what the writer remembers of strings, from chunk to chunk; `beginnings`: of what they
+//!   begin with.
 //! - `hex`: hexadecimal digits.
 
+mod beginnings;
 mod hex;
 mod known;
 mod reader;
@@ -18,6 +20,7 @@ use super::ints::{self, IntDecoder, IntEncoder, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::num::to_usize;
+use crate::container::serializer::Effort;
 use crate::record::StringTable;
 
 /// The lengths as a column, then the text.
@@ -32,6 +35,11 @@ pub(super) struct StringEncoder {
 }
 
 impl StringEncoder {
+    /// What the tables to come are worth.
+    pub(super) fn set_effort(&mut self, effort: Effort) {
+        self.words.set_thorough(effort == Effort::Smallest);
+    }
+
     /// Appends the table of so many records; an empty one takes no byte.
     pub(super) fn write(
         &mut self,
@@ -99,7 +107,7 @@ fn read_words(
     let at = cursor.clone();
     let bytes = reader::read_size(cursor, reading)?;
     ints.charge(&at, bytes, 1, reading)?;
-    let (text, ends) = reader::read(cursor, count, bytes, reading)?;
+    let (text, ends) = reader::read(cursor, count, bytes, ints.spare, reading)?;
     String::from_utf8(text)
         .ok()
         .and_then(|text| StringTable::from_parts(text, ends))

@@ -1,10 +1,15 @@
 //! Strings as they are written: room is made for a whole string, which then needs no look at how
 //! much of it is left.
 
+use super::beginnings::{Found, Shared};
 use super::hex;
+use super::known::SPELLED_BLOCK;
 use super::words::{HEX, WORDS};
-use crate::container::num::to_u64;
+use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
+
+/// The head of a string of digits, in a byte.
+const HEX_BYTE: u8 = HEX.to_le_bytes()[0];
 
 /// Text that is being written, with room behind it.
 #[derive(Debug, Default)]
@@ -36,8 +41,8 @@ impl Room {
     /// Appends what stands before the words of a string, which may begin with so many bytes of the
     /// one so many before; there must be room.
     #[inline]
-    pub(super) fn head(&mut self, shared: Option<(u32, u32)>, words: usize) {
-        let (bytes, distance) = shared.unwrap_or_default();
+    pub(super) fn head(&mut self, shared: Option<Shared>, words: usize) {
+        let (bytes, distance) = shared.map_or((0, 0), |it| (it.bytes, it.distance));
         let head = WORDS + u64::from(bytes);
         let words = to_u64(words);
         let short = |number: u64| u8::try_from(number).ok().filter(|byte| *byte < 0x80);
@@ -57,6 +62,29 @@ impl Room {
                 self.varint(words);
             }
         }
+    }
+
+    /// Appends a string that begins like an earlier one and goes on with short words; `false`, and
+    /// nothing, if there is no room, or numbers are not small as they nearly always are.
+    #[inline]
+    pub(super) fn run(&mut self, found: Found, spelled: &[u8]) -> bool {
+        let Found {
+            distance, behind, ..
+        } = found;
+        if (distance | u32::from(behind.head)) >= 0x80 {
+            return false;
+        }
+        let from = spelled.get(to_usize(behind.spelled.into())..);
+        let from = from.and_then(<[u8]>::first_chunk::<SPELLED_BLOCK>);
+        let to = self.left().first_chunk_mut::<{ 3 + SPELLED_BLOCK }>();
+        let (Some(from), Some([first, second, third, to @ ..])) = (from, to) else {
+            return false;
+        };
+        let [low, ..] = distance.to_le_bytes();
+        (*first, *second, *third) = (behind.head, low, behind.words);
+        *to = *from;
+        self.filled += 3 + usize::from(behind.spelled_bytes);
+        true
     }
 
     /// Appends a number, for which there must be room.
@@ -91,8 +119,20 @@ impl Room {
     /// if it is none.
     pub(super) fn hex(&mut self, string: &[u8]) -> bool {
         let start = self.filled;
-        self.varint(HEX);
-        self.varint(to_u64(string.len() / 2));
+        match (
+            u8::try_from(string.len() / 2),
+            self.left().first_chunk_mut(),
+        ) {
+            // Nearly always.
+            (Ok(bytes @ 0..0x80), Some(to)) => {
+                *to = [HEX_BYTE, bytes];
+                self.filled += 2;
+            }
+            _ => {
+                self.varint(HEX);
+                self.varint(to_u64(string.len() / 2));
+            }
+        }
         if hex::pack(string, self.left()) {
             self.filled += string.len() / 2;
             true

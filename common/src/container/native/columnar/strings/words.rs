@@ -1,12 +1,13 @@
 //! Strings as words: what begins like an earlier string is not said again, words that the chunk
 //! has already are numbers, hexadecimal digits are packed; FORMAT.md, "Strings".
 
+use super::beginnings::Found;
 use super::hex;
-use super::known::{Known, MAX_NEW, Parts, Seen, WORD_ROOM};
+use super::known::{Known, MAX_NEW, MAX_WORDS, Parts, SPELLED_BLOCK, WORD_ROOM, short};
 use super::room::Room;
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
-use crate::record::{StringKeys, StringTable};
+use crate::record::StringTable;
 
 /// Heads of strings: digits, bytes as they are, and from here on as many bytes less are those of
 /// an earlier string.
@@ -34,16 +35,23 @@ pub(super) struct Writer {
     known: Known,
     /// Counts the chunks, so that nothing has to be wiped between them; 0 means never.
     chunk: u32,
-    /// How many words the chunk has numbered so far.
-    words: u32,
+    /// How many more words the chunk may number; whether it has so many strings that this may not be
+    /// enough.
+    words_left: u32,
+    is_long: bool,
     /// Whether short words are spelled again and again.
     is_coarse: bool,
+    /// Whether they never are.
+    is_thorough: bool,
     text: Room,
-    /// Nothing but a reason to look at memory.
-    looked_at: u8,
 }
 
 impl Writer {
+    /// Whether every word that comes again is a number, however long finding it takes.
+    pub(super) fn set_thorough(&mut self, is_thorough: bool) {
+        self.is_thorough = is_thorough;
+    }
+
     /// Appends the strings of so many records; stops, and says `false`, as soon as they would take
     /// `limit` bytes.
     pub(super) fn write(
@@ -53,17 +61,18 @@ impl Writer {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.known.expect(strings.len());
         self.chunk = self.chunk.wrapping_add(1);
         if self.chunk == 0 {
             // After four billion chunks the numbers begin anew.
             self.known = Known::default();
             self.chunk = 1;
         }
-        self.words = 0;
+        self.known.begin(strings.len());
+        self.words_left = short(MAX_NUMBERED);
+        self.is_long = strings.len() > MAX_NUMBERED / MAX_WORDS;
         // Where there are few records to a string, the strings take most of the time.
         let few_records = strings.len().saturating_mul(4) > records;
-        self.is_coarse = few_records && strings.len() > FEW_TO_SPELL;
+        self.is_coarse = !self.is_thorough && few_records && strings.len() > FEW_TO_SPELL;
         self.text.filled = 0;
         // Strings that nearly every record has its own of are not worth remembering.
         let cut = if strings.len() <= FEW.max(records / 4) {
@@ -73,7 +82,6 @@ impl Writer {
         };
         let keys = strings.keys().unwrap_or_default();
         let text = strings.text().as_bytes();
-        self.look_at(strings.ends(), keys, text);
         self.text.make(varint::MAX_BYTES);
         self.text.varint(to_u64(text.len()));
         let mut from = 0;
@@ -84,7 +92,7 @@ impl Writer {
             // The text of most strings need not even be looked at.
             let known = key.and_then(|key| self.known.interned(key));
             let known = known.filter(|_| at < cut);
-            if known.is_none_or(|steps| !self.write_words(number, steps)) {
+            if known.is_none_or(|known| !self.write_words(number, known)) {
                 let string = text.get(from..to).unwrap_or_default();
                 self.write_text(number, string, key, at < cut);
             }
@@ -97,19 +105,8 @@ impl Writer {
         true
     }
 
-    /// Looks at the text of all strings that are no interned ones, before the first string is
-    /// written: what comes from afar in memory is then waited for together.
-    fn look_at(&mut self, ends: &[u32], keys: &[u64], text: &[u8]) {
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        for (start, key) in starts.zip(keys) {
-            if StringKeys::interned(*key).is_none() {
-                let first = text.get(to_usize(start.into()));
-                self.looked_at ^= first.copied().unwrap_or(0);
-            }
-        }
-    }
-
     /// Appends a string that is not known as an interned one.
+    #[inline(never)]
     fn write_text(&mut self, number: u32, string: &[u8], key: Option<u64>, is_cut: bool) {
         self.text.make(string.len() + 2 * varint::MAX_BYTES);
         // Most strings are no digits by their first byte.
@@ -117,69 +114,67 @@ impl Writer {
         if may_be_hex && self.text.hex(string) {
             return;
         }
-        let steps = if is_cut {
-            self.known.steps(string, key)
+        let known = if is_cut {
+            self.known.cut(string, key)
         } else {
             None
         };
-        if steps.is_none_or(|steps| !self.write_words(number, steps)) {
+        if known.is_none_or(|known| !self.write_words(number, known)) {
             self.text.varint(RAW);
             self.text.bytes(string);
         }
     }
 
     /// Appends a string as words; `false`, and nothing, if there would be too many of them.
-    fn write_words(&mut self, number: u32, (from, to): (u32, u32)) -> bool {
-        let (from, to) = (to_usize(from.into()), to_usize(to.into()));
-        if to - from > MAX_NUMBERED.saturating_sub(to_usize(self.words.into())) {
+    #[inline(always)]
+    fn write_words(&mut self, number: u32, string: u32) -> bool {
+        if self.is_long && self.has_too_many_words(string) {
             return false;
         }
+        let found = self.known.share(string, number);
+        if self.is_coarse
+            && let Some(found) = found
+            && self.text.run(found, self.known.spelled())
+        {
+            self.words_left -= u32::from(found.behind.words);
+            return true;
+        }
+        self.write_new(found, string)
+    }
+
+    #[cold]
+    fn has_too_many_words(&self, string: u32) -> bool {
+        let words = self.known.words(string);
+        words.is_none_or(|words| words > self.words_left)
+    }
+
+    /// Appends the words of a string that an earlier one does not share.
+    #[inline(never)]
+    fn write_new(&mut self, found: Option<Found>, string: u32) -> bool {
+        let shared = self.known.shared(found);
+        let skipped = shared.map_or(0, |shared| shared.words);
         let Parts {
             steps,
             spelled,
-            beginnings,
             words,
-        } = self.known.parts((from, to));
+        } = self.known.parts(string, skipped);
         self.text
-            .make((steps.len() + 1) * WORD_ROOM + 3 * varint::MAX_BYTES);
-        // From the end: what begins like an earlier string does so with all beginnings before.
+            .make((steps.len() + 1) * WORD_ROOM + 3 * varint::MAX_BYTES + SPELLED_BLOCK);
+        self.text.head(shared, steps.len());
         let chunk = self.chunk;
-        let mut new = steps;
-        let mut shared = None;
-        while let Some((step, before)) = new.split_last() {
-            let Some(seen) = beginnings.get_mut(to_usize(step.beginning.into())) else {
-                break;
-            };
-            if seen.chunk == chunk {
-                shared = Some((step.end, seen.number));
-                break;
-            }
-            *seen = Seen { chunk, number };
-            new = before;
-        }
-        let new = steps.get(new.len()..).unwrap_or_default();
-        self.text.head(
-            shared.map(|(bytes, earlier)| (bytes, number - earlier)),
-            new.len(),
-        );
         let mut room = self.text.left();
         let mut filled = 0;
-        let mut numbered = self.words;
-        let mut left = new.iter();
+        let mut numbered = short(MAX_NUMBERED) - self.words_left;
+        let mut left = steps.iter();
         while let Some(step) = left.next() {
             let bytes = if self.is_coarse && step.short > 0 {
                 let more = to_usize(step.short.into()) - 1;
-                let (_, behind) = left.as_slice().split_at_checked(more).unwrap_or_default();
-                let last = left.as_slice().get(more.wrapping_sub(1)).unwrap_or(step);
-                left = behind.iter();
-                let (from, to) = (step.spelled.0, last.spelled.1);
-                let spelled = spelled.get(to_usize(from.into())..to_usize(to.into()));
-                let spelled = spelled.unwrap_or_default();
-                if let Some(to) = room.get_mut(..spelled.len()) {
-                    to.copy_from_slice(spelled);
-                }
+                left = left.as_slice().get(more..).unwrap_or_default().iter();
+                let (from, to) = (step.spelled, step.short_to);
+                let (from, to) = (to_usize(from.into()), to_usize(to.into()));
+                copy(spelled.get(from..).unwrap_or_default(), to - from, room);
                 numbered += step.short;
-                spelled.len()
+                to - from
             } else {
                 let word = words.get_mut(to_usize(step.word.into()));
                 let to = room.first_chunk_mut::<WORD_ROOM>();
@@ -203,9 +198,26 @@ impl Writer {
             filled += bytes;
             room = room.get_mut(bytes..).unwrap_or_default();
         }
-        self.words = numbered;
+        self.words_left = short(MAX_NUMBERED).saturating_sub(numbered);
         self.text.filled += filled;
         true
+    }
+}
+
+/// Copies so many bytes, or a few more: by blocks, of which there is seldom more than one.
+#[inline]
+fn copy(mut from: &[u8], bytes: usize, mut to: &mut [u8]) {
+    let mut copied = 0;
+    while copied < bytes {
+        let Some((block, from_rest)) = from.split_first_chunk::<SPELLED_BLOCK>() else {
+            break;
+        };
+        let Some((place, to_rest)) = to.split_first_chunk_mut() else {
+            break;
+        };
+        *place = *block;
+        (from, to) = (from_rest, to_rest);
+        copied += SPELLED_BLOCK;
     }
 }
 
