@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use async_rs::Runtime;
 use baler_common::transport::uri::Host;
 use baler_common::transport::{Failure, RetryClass};
 use futures_core::Stream;
@@ -18,6 +19,7 @@ use lapin::{Channel, Connect, Connection, ConnectionProperties};
 
 use crate::config::AmqpConfig;
 use crate::error;
+use crate::gate::Gate;
 use crate::topology;
 
 /// A channel on which everything is declared, and the connection that it needs.
@@ -54,9 +56,11 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
 /// One that does not answer leaves the others their share of the time, or their turn in the next
 /// attempt where shares would be too short to connect in. It fails for good only if
 /// every host says so: one that is away may know better when it is back.
+/// With a gate, sockets are behind it.
 pub(crate) async fn connect(
     config: &AmqpConfig,
     name: &'static str,
+    gate: Option<&Gate>,
     by: Instant,
 ) -> Result<Connected, Failure> {
     let by = by.min(Instant::now() + config.connect_timeout);
@@ -75,7 +79,7 @@ pub(crate) async fn connect(
         let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
         let share = (left / share.max(1)).max(left.min(SHARE_LEAST));
         let until = Instant::now() + share;
-        let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
+        let connecting = tokio::time::timeout_at(until.into(), open(config, host, name, gate));
         match connecting.await {
             Ok(Ok(connected)) => return Ok(connected),
             Ok(Err(failure)) => failures.push((host, failure)),
@@ -118,16 +122,22 @@ fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
     failure
 }
 
-async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Connected, Failure> {
+async fn open(
+    config: &AmqpConfig,
+    host: &Host,
+    name: &'static str,
+    gate: Option<&Gate>,
+) -> Result<Connected, Failure> {
     let failed = |error: lapin::Error| error::of_setup("connect to", &error);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let tls = tls(config)?;
     is_there(config, host).await?;
-    let runtime = lapin::runtime::default_runtime().map_err(failed)?;
-    let connection = uri(config, host)?
-        .connect_with_config(properties, tls, runtime)
-        .await
-        .map_err(failed)?;
+    let uri = uri(config, host)?;
+    let connecting = match gate {
+        Some(gate) => uri.connect_with_config(properties, tls, gate.runtime()),
+        None => uri.connect_with_config(properties, tls, Runtime::tokio_current()),
+    };
+    let connection = connecting.await.map_err(failed)?;
     let channel = connection.create_channel().await.map_err(failed)?;
     topology::declare(&channel, config).await?;
     Ok(Connected {
@@ -243,7 +253,7 @@ mod tests {
         runtime.block_on(async {
             for _ in 0..20 {
                 let by = Instant::now() + Duration::from_secs(10);
-                let refused = connect(&config, "test", by).await;
+                let refused = connect(&config, "test", None, by).await;
                 assert_eq!(refused.err().unwrap().class, RetryClass::Retry);
             }
             // What is about to end may.

@@ -6,6 +6,9 @@ use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, Epoch, Pr
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
 
+/// The property `type` of a message with a native container.
+const NATIVE_TYPE: &str = "baler";
+
 const PRODUCER: &str = "baler-producer";
 const EPOCH: &str = "baler-epoch";
 const LANE: &str = "baler-lane";
@@ -22,10 +25,21 @@ const fn content_type(container: ContainerKind) -> &'static str {
     }
 }
 
-/// The properties of a message with this chunk. A native container says who it is, so that only
-/// what helps a person to tell messages apart is repeated.
+/// The properties of a message with this chunk.
+///
+/// A native container says who it is, so that only what helps a person to tell messages apart is
+/// repeated, and in the two properties that take the fewest bytes: of small chunks a table of named
+/// headers would be a tenth of what is sent.
 pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
     let identity = meta.identity;
+    if meta.container.carries_identity() {
+        let ChunkIdentity { lane, sequence, .. } = identity;
+        let records = meta.records;
+        return BasicProperties::default()
+            .with_delivery_mode(PERSISTENT)
+            .with_type(NATIVE_TYPE.into())
+            .with_message_id(format!("{lane}-{sequence}-{records}").into());
+    }
     let mut headers = FieldTable::default();
     headers.insert(LANE.into(), AMQPValue::LongUInt(identity.lane));
     headers.insert(
@@ -33,12 +47,10 @@ pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
         AMQPValue::LongLongInt(identity.sequence.cast_signed()),
     );
     headers.insert(RECORDS.into(), AMQPValue::LongUInt(meta.records));
-    if !meta.container.carries_identity() {
-        let producer = identity.producer.to_string();
-        headers.insert(PRODUCER.into(), AMQPValue::LongString(producer.into()));
-        let epoch = identity.epoch.to_string();
-        headers.insert(EPOCH.into(), AMQPValue::LongString(epoch.into()));
-    }
+    let producer = identity.producer.to_string();
+    headers.insert(PRODUCER.into(), AMQPValue::LongString(producer.into()));
+    let epoch = identity.epoch.to_string();
+    headers.insert(EPOCH.into(), AMQPValue::LongString(epoch.into()));
     BasicProperties::default()
         .with_content_type(content_type(meta.container).into())
         .with_delivery_mode(PERSISTENT)
@@ -130,10 +142,17 @@ mod tests {
 
     #[test]
     fn native_container_is_not_told_twice_who_it_is() {
-        let properties = properties(&of(ContainerKind::Native));
-        let headers = properties.headers().as_ref().unwrap();
-        assert!(!headers.contains_key(PRODUCER) && !headers.contains_key(EPOCH));
-        assert!(headers.contains_key(SEQUENCE));
+        let mut meta_before = of(ContainerKind::Native);
+        meta_before.records = 128;
+        meta_before.identity.lane = 2;
+        meta_before.identity.sequence = 77;
+        let properties = properties(&meta_before);
+        assert_eq!(properties.headers(), &None);
+        let text = |text: &Option<lapin::types::ShortString>| {
+            text.as_ref().map(|text| text.as_str().to_owned())
+        };
+        assert_eq!(text(properties.kind()).as_deref(), Some("baler"));
+        assert_eq!(text(properties.message_id()).as_deref(), Some("2-77-128"));
         assert_eq!(meta(&properties), None);
     }
 

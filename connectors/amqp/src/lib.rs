@@ -3,6 +3,7 @@
 mod config;
 mod connect;
 mod error;
+mod gate;
 mod headers;
 mod plain;
 mod reader;

@@ -147,7 +147,7 @@ impl PlainPublisher {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::retry("set up", error.to_string()))?;
         let connecting = async {
-            let connected = connect(config, "baler plain", by).await?;
+            let connected = connect(config, "baler plain", None, by).await?;
             let selecting = connected
                 .channel
                 .confirm_select(ConfirmSelectOptions::default());

@@ -16,6 +16,7 @@ macro_rules! contract_tests {
             writing: every_ticket_is_confirmed_exactly_once,
             writing: full_window_hands_back_and_notifies_when_it_opens,
             writing: offer_before_reopen_is_broken,
+            writing: owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again,
             writing: window_counts_bytes,
             reading: capability_is_consistent,
             reading: chunk_at_the_limit_passes,

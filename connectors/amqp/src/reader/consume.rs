@@ -114,6 +114,7 @@ async fn open(
     connect(
         config,
         "baler reader",
+        None,
         Instant::now() + config.connect_timeout,
     )
     .await

@@ -1,8 +1,12 @@
 //! The sending end.
 
+mod answer;
+mod bell;
 mod counts;
+mod line;
 mod link;
 mod publish;
+mod state;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -28,6 +32,8 @@ use link::Link;
 ///
 /// A connection has one thread with a runtime in it (the client library has another one for the
 /// socket). Neither blocks [`offer`](ChunkWriter::offer), and both end with the connection.
+/// The calling thread puts a chunk on its way itself, and takes the answers to those before; the
+/// writer's own thread sleeps unless somebody waits for an answer.
 pub struct AmqpWriter {
     config: Arc<AmqpConfig>,
     endpoint: Box<str>,
@@ -125,6 +131,10 @@ impl ChunkWriter for AmqpWriter {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         self.link.set_notify(notify);
+    }
+
+    fn set_awaited(&mut self, awaited: bool) {
+        self.link.set_awaited(awaited);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {

@@ -13,4 +13,5 @@ mod support;
 mod tap;
 mod tls;
 mod traffic;
+mod unawaited;
 mod writer;

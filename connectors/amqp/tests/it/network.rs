@@ -96,6 +96,8 @@ fn reader_is_reset(name: &str, settings: &str, order: Order) {
     let mut traffic = Traffic::between(&node.uri(&format!("?{rest}")), &uri);
     for round in 1..=8 {
         traffic.confirm(100);
+        // Else there may be no connection of the reader yet.
+        traffic.pass();
         proxy.cut();
         traffic.until("it connects again", |traffic| traffic.reconnects() >= round);
     }

@@ -51,6 +51,8 @@ struct State {
     chunk_too_large: Option<usize>,
     /// An offer was handed back although the window was open.
     owes_notification: bool,
+    /// An offer was handed back since the window was full.
+    lacks_room: bool,
 }
 
 impl fmt::Debug for State {
@@ -167,6 +169,10 @@ impl Link {
         self.notify.set(notify);
     }
 
+    pub(super) fn set_awaited(&self, awaited: bool) {
+        self.notify.set_awaited(awaited);
+    }
+
     pub(super) fn failure(&self) -> Option<Failure> {
         self.lock().failure.clone()
     }
@@ -193,7 +199,9 @@ impl Link {
 
     /// Counts a chunk as taken if the window has room; a single chunk always has.
     pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
-        self.lock().window.take(chunk, capability)
+        let mut state = self.lock();
+        state.lacks_room = !state.window.take(chunk, capability);
+        !state.lacks_room
     }
 
     /// The client did not take it after all. `owes`: the owner is to be told when it may.
@@ -225,10 +233,14 @@ impl Link {
         if state.failure.is_some() || !state.window.remove(ticket) {
             return;
         }
+        let refused = !matches!(outcome, Outcome::Confirmed);
         state.known.push(Confirmation { ticket, outcome });
+        let tells = refused || state.lacks_room || self.notify.is_awaited();
         drop(state);
         self.changed.notify_all();
-        self.tell();
+        if tells {
+            self.tell();
+        }
     }
 
     /// A message was not delivered.

@@ -195,6 +195,10 @@ impl ChunkWriter for KafkaWriter {
         self.link.set_notify(notify);
     }
 
+    fn set_awaited(&mut self, awaited: bool) {
+        self.link.set_awaited(awaited);
+    }
+
     fn stats(&self) -> WriterStats {
         let mut stats = WriterStats::default();
         stats.throttled = self.link.throttled();

@@ -42,6 +42,8 @@ struct State {
     confirmed: Vec<u64>,
     /// Nothing more will be offered.
     closing: bool,
+    /// An offer was handed back since the window was full.
+    lacks_room: bool,
     /// The thread that writes has nothing to do and must be woken.
     sender_waits: bool,
 }
@@ -67,6 +69,7 @@ impl Default for Link {
                 acknowledged: 0,
                 confirmed: Vec::new(),
                 closing: false,
+                lacks_room: false,
                 sender_waits: false,
             }),
             work: Condvar::new(),
@@ -129,7 +132,8 @@ impl Link {
     /// Takes a chunk unless the window is full, or hands it back.
     pub(super) fn offer(&self, chunk: Chunk, capability: &Capability) -> Result<(), Rejected> {
         let mut state = self.lock();
-        if !state.window.take(&chunk, capability) {
+        state.lacks_room = !state.window.take(&chunk, capability);
+        if state.lacks_room {
             return Err(Rejected::full(chunk));
         }
         state.queue.push_back(chunk);
@@ -154,6 +158,10 @@ impl Link {
 
     pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
         self.notify.set(notify);
+    }
+
+    pub(super) fn set_awaited(&self, awaited: bool) {
+        self.notify.set_awaited(awaited);
     }
 
     /// Waits until there is work, or for a heartbeat's time; puts it into `chunks`.
@@ -207,12 +215,15 @@ impl Link {
     pub(super) fn tell_confirmed(&self) {
         let state = self.lock();
         let done = state.closing && state.window.is_empty();
+        let tells = state.lacks_room || self.notify.is_awaited();
         drop(state);
         if done {
             self.work.notify_one();
             self.answered.notify_all();
         }
-        self.notify.notify();
+        if tells {
+            self.notify.notify();
+        }
     }
 
     /// The connection is gone. The first reason stays.

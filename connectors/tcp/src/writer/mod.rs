@@ -116,6 +116,10 @@ impl ChunkWriter for TcpWriter {
         self.link.set_notify(notify);
     }
 
+    fn set_awaited(&mut self, awaited: bool) {
+        self.link.set_awaited(awaited);
+    }
+
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.disconnect();
         self.link.forget();

@@ -175,3 +175,38 @@ pub fn window_counts_bytes<M: Medium>() {
     );
     assert_eq!((pump.confirmed(), pump.breaks()), (fit + 2, 0));
 }
+
+/// An owner that does not wait for confirmations is told when a window that was full opens, and of
+/// the rest once it waits again: it goes by notifications alone and gets every confirmation.
+pub fn owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again<M: Medium>() {
+    let mut medium = M::fresh();
+    let mut taps = drains(&mut medium);
+    let mut pump = Pump::open(medium.writer());
+    pump.writer().set_awaited(false);
+    let chunks = pump.writer().capability().window_chunks.get().min(200) * 3;
+    let mut source = ChunkSource::new(1);
+    pump.push(source.take(chunks));
+    let mut go_on = |pump: &mut Pump, is_done: fn(&Pump) -> bool| {
+        let by = Instant::now() + PATIENCE;
+        loop {
+            pump.step();
+            if is_done(pump) {
+                return;
+            }
+            while !pump.wait(Duration::from_millis(1)) {
+                let (pending, unconfirmed) = (pump.pending(), pump.unconfirmed().len());
+                assert!(
+                    Instant::now() < by,
+                    "not told: {pending} chunks wait for room, {unconfirmed} for confirmations"
+                );
+                for tap in &mut taps {
+                    tap.poll(Duration::from_millis(1));
+                }
+            }
+        }
+    };
+    go_on(&mut pump, |pump| pump.pending() == 0);
+    pump.writer().set_awaited(true);
+    go_on(&mut pump, Pump::is_done);
+    assert_eq!((pump.confirmed(), pump.breaks()), (chunks, 0));
+}
