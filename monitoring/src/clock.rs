@@ -35,9 +35,13 @@ pub enum Clock {
     Test(TestClock),
 }
 
-/// What a clock is read from, in the two lowest bits of a key (see [`Clock::key`]).
-const TICKS: u64 = 1;
-const SYSTEM: u64 = 2;
+/// What a clock is read from, in two bits of a key (see [`Clock::key`]).
+const TICKS: u64 = 1 << 32;
+const SYSTEM: u64 = 1 << 33;
+
+/// In the lower half of a key, [`TAG`] and so many bits that count keys; more of them are above what
+/// the clock is read from.
+const COUNTED: u32 = 30;
 
 impl Clock {
     /// The time in nanoseconds since the Unix epoch.
@@ -66,7 +70,9 @@ impl Clock {
             Self::Ticks | Self::System => SYSTEM,
             Self::Test(_) => 0,
         };
-        (NEXT.fetch_add(1, Ordering::Relaxed) << 2) | source
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (above, below) = (number >> COUNTED, number & ((1 << COUNTED) - 1));
+        (above << 34) | source | u64::from(TAG) | below
     }
 }
 
@@ -100,40 +106,43 @@ pub(crate) const fn unmarked(time: u64) -> Option<i64> {
     Some((time << 1).cast_signed() >> 1)
 }
 
-/// By which call sites and threads know the queues with this key, in half of a word: equal for two
-/// keys only after a billion controllers in one process.
-///
-/// It is never 0, and negative as a signed number ([`NOT_IN_TICKS`]) if their records are not timed
-/// in ticks.
+/// By which call sites know the queues with this key: [`short_of`], and negative as a signed number
+/// ([`NOT_IN_TICKS`]) if their records are not timed in ticks.
+#[cfg(feature = "enable")]
+#[inline]
+pub(crate) const fn tag_of(key: u64) -> u32 {
+    if is_in_ticks(key) {
+        short_of(key)
+    } else {
+        NOT_IN_TICKS | short_of(key)
+    }
+}
+
+/// By which threads know the queues with this key, in half of a word: equal for two keys only after
+/// a billion controllers in one process. Neither 0 nor negative as a signed number.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the lowest bits are what is wanted"
 )]
-pub(crate) const fn tag_of(key: u64) -> u32 {
-    let number = (key >> 2) as u32 & (TAG - 1);
-    if is_in_ticks(key) {
-        TAG | number
-    } else {
-        NOT_IN_TICKS | TAG | number
-    }
+pub(crate) const fn short_of(key: u64) -> u32 {
+    key as u32
 }
 
 /// Set in every tag.
-const TAG: u32 = 1 << 30;
+const TAG: u32 = 1 << COUNTED;
 
 /// The highest bit, set in tags of queues whose records are not timed in ticks.
+#[cfg(feature = "enable")]
 pub(crate) const NOT_IN_TICKS: u32 = 1 << 31;
 
 /// Whether records in the queues with this key are timed by the operating system.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn is_in_system_time(key: u64) -> bool {
     key & SYSTEM != 0
 }
 
 /// Now, by the operating system, in nanoseconds since the Unix epoch.
-#[cfg(feature = "enable")]
 pub(crate) fn system_unix_ns() -> i64 {
     system::unix_ns()
 }

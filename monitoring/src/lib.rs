@@ -20,7 +20,9 @@ pub use adaptive::PatternNews;
 #[cfg(feature = "macros")]
 pub use baler_monitoring_macros::probe;
 pub use clock::{Clock, TestClock};
-pub use collector::{ClosedBy, ClosedByCounts, Event, Quarantined, ShutdownReport, Stats};
+pub use collector::{
+    ChunkCost, ClosedBy, ClosedByCounts, Event, Quarantined, ShutdownReport, Stats,
+};
 pub use controller::{
     Controller, ControllerBuilder, FlushError, ShutdownGuard, StartError, emit, installed,
     shutdown_installed,
@@ -39,18 +41,12 @@ pub use traceparent::{TraceParent, TraceParentError};
 /// What the code written by `#[probe]` and `enter!` calls; not for anybody else.
 #[doc(hidden)]
 pub mod __private {
-    /// Calls a body that `return` must not leave alone.
-    #[inline(always)]
-    pub fn call<T>(body: impl FnOnce() -> T) -> T {
-        body()
-    }
-
     #[cfg(not(feature = "enable"))]
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
     pub use crate::probe::{
         AggregatedCall, AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site,
-        Turns, run_aggregated, run_duration, run_operation,
+        Turns, run_aggregated, run_duration, run_events, run_operation,
     };
 }
 

@@ -114,15 +114,27 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     };
     let statics = statics(options, function, &krate);
     let body = &function.body;
-    if options.err {
+    if options.kind == Kind::Events && (options.err || function.can_be_a_closure()) {
         let hint = closure_output(&function.signature.output);
-        let look = look_at(options, &quote_spanned!(span=> __baler_probe));
+        let arguments = arguments::in_order_of_drop(function);
+        let probe = if options.sample.is_some() {
+            quote_spanned!(span=> __baler_probe.as_mut())
+        } else {
+            quote_spanned!(span=> ::core::option::Option::Some(&mut __baler_probe))
+        };
+        let look = options
+            .err
+            .then(|| look_at(options, &quote_spanned!(span=> __baler_probe)));
         return quote_spanned! {span=>
             let mut __baler_probe = {
                 #statics
                 #guards
             };
-            let __baler_output = #krate::__private::call(move || #hint { #body });
+            #[allow(clippy::let_and_return, clippy::let_unit_value, reason = "the probe may look at it")]
+            let __baler_output = #krate::__private::run_events(#probe, move || #hint {
+                #arguments
+                #body
+            });
             #look
             __baler_output
         };

@@ -109,10 +109,11 @@ use proc_macro::TokenStream;
 /// - Events have traces of their own, apart from those of executions, as in Kieker (`TraceRegistry`
 ///   beside `ControlFlowRegistry`).
 /// - The last event is an `AfterOperationFailedEvent` when a panic leaves the call (its cause is
-///   `panic`), when the future of an asynchronous call is dropped before it is done (`cancelled`), and
+///   `panic: ` and what the panic said, if that was a text), when the future of an asynchronous call is dropped before it is done (`cancelled`), and
 ///   with `err` when the function returns an `Err`, whose text (`Display`) is the cause.
-///   What the panic said is not told: it is handed to the panic hook and to whoever catches the panic,
-///   not to what is dropped on its way.
+///   Where the body of a function cannot be a closure (`#[track_caller]`, `#[target_feature]`, `-> !`),
+///   and of a block, the cause is `panic` alone: what a panic says is handed to whoever catches it, not
+///   to what is dropped on its way. The probe lets it go on as it was, and no hook hears of it twice.
 ///   On a block `err` holds for functions whose result is called `…Result`; where the attribute stands
 ///   on a function itself, it must return a `Result`.
 /// - What runs at once cannot be one sequence: a call in another thread or task, or one that begins

@@ -1,7 +1,23 @@
 //! A monitored application that is built without the feature `enable`: every kind of probe is there,
 //! compiles, and leaves the program as it was.
 
-use baler_monitoring::{Attached, Guard, TraceContext, TraceParent, enter, in_trace, probe};
+use baler_common::record::Record;
+use baler_monitoring::{
+    Attached, Controller, Guard, TraceContext, TraceParent, emit, enter, in_trace, probe,
+};
+
+/// A record of the application's own.
+#[derive(Debug, Record)]
+#[record(name = "off.Beat")]
+pub struct Beat {
+    pub number: u64,
+    pub text: String,
+}
+
+/// A record by each way that there is; whether one was taken.
+pub fn emitted(controller: &Controller, beat: &Beat) -> bool {
+    emit(beat) | controller.emit(beat)
+}
 
 /// Of every kind.
 pub mod probed {
@@ -44,8 +60,14 @@ pub mod probed {
 
     pub fn block(number: u64) -> u64 {
         let _probe = enter!("off.block()");
-        let _probe = enter!("off.hot()", record = aggregated, full = 1/9, histogram, every = 2);
-        let _probe = enter!("off.seldom()", sample = 1/9);
+        let _probe = enter!(
+            "off.hot()",
+            record = aggregated,
+            full = 1 / 9,
+            histogram,
+            every = 2
+        );
+        let _probe = enter!("off.seldom()", sample = 1 / 9);
         let mut probe = enter!("off.events()", record = events);
         probe.fail("nothing");
         number + 1

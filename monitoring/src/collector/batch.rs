@@ -114,8 +114,8 @@ impl ClosingRule {
         self.learned = true;
     }
 
-    /// How soon to look again after a round that filled a chunk: threads wake nobody for the next one,
-    /// which then need not wait for a turn that is made for few records.
+    /// How soon to look again at the earliest, however soon the next chunk should be full: several
+    /// small ones are made in one go.
     pub(super) fn busy_tick(&self) -> Duration {
         (self.tick(0) / 8).max(Duration::from_millis(1))
     }
@@ -130,6 +130,80 @@ impl ClosingRule {
             .saturating_mul(doubled)
             .min(most)
             .max(Duration::from_millis(1))
+    }
+}
+
+/// How long chunks take to fill.
+///
+/// Threads wake nobody when they have emitted a chunk's worth, so the collector looks when there
+/// should be one; and where records come slowly, its chunks are worth more effort.
+#[derive(Debug)]
+pub(super) struct Filling {
+    /// Chunks that the present round filled.
+    chunks: u32,
+    /// When the last round that filled any began.
+    last: Instant,
+    /// How long each of its chunks took.
+    took: Option<Duration>,
+}
+
+/// A look is made for so many records at least, unless that takes too long: waking the collector, the
+/// writer's threads and the collector again takes as much CPU time as emitting and encoding several
+/// hundred of them (see [`ChunkCost`](crate::ChunkCost)).
+const LOOK_RECORDS: u32 = 256;
+
+/// Records that come no faster than this, each, are slow: finding the smallest encoding takes a
+/// hundredth of it.
+const SLOW_RECORD: Duration = Duration::from_micros(10);
+
+/// Whether so many records in so long a time come slowly.
+pub(super) fn is_slow(time: Duration, records: usize) -> bool {
+    time >= SLOW_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX))
+}
+
+impl Filling {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            chunks: 0,
+            last: now,
+            took: None,
+        }
+    }
+
+    /// A chunk was filled.
+    pub(super) fn filled(&mut self) {
+        self.chunks = self.chunks.saturating_add(1);
+    }
+
+    /// A round is over that began at this time.
+    pub(super) fn end_round(&mut self, began: Instant) {
+        if self.chunks > 0 {
+            self.took = Some(began.saturating_duration_since(self.last) / self.chunks);
+            self.last = began;
+            self.chunks = 0;
+        }
+    }
+
+    /// How long after a round that began at this time a chunk should be full that lacks so many of
+    /// its records; nothing while that is not known.
+    pub(super) fn left(&self, began: Instant, lacks: usize, records: usize) -> Option<Duration> {
+        // What has not come for long will not come soon.
+        let took = self.took?.max(began.saturating_duration_since(self.last));
+        let [lacks, records] = [lacks, records].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+        Some(took.saturating_mul(lacks) / records.max(1))
+    }
+
+    /// How soon to look again at the earliest, whatever is full by then: what a look and its sending
+    /// cost is shared by some records. Nothing while it is not known how fast they come.
+    pub(super) fn worthwhile(&self, records: usize) -> Option<Duration> {
+        let records = u32::try_from(records).unwrap_or(u32::MAX);
+        let took = self.took?;
+        Some(took.saturating_mul(LOOK_RECORDS) / records.max(1))
+    }
+
+    /// Whether records of chunks of so many come slowly; not while that is not known.
+    pub(super) fn is_slow(&self, records: usize) -> bool {
+        self.took.is_some_and(|took| is_slow(took, records))
     }
 }
 
@@ -179,6 +253,28 @@ mod tests {
         rule.learn(1_000_000, 1);
         assert_eq!(rule.full(1, 1_999), None);
         assert_eq!(rule.full(1, 2_000), Some(ClosedBy::Bytes));
+    }
+
+    #[test]
+    fn next_chunk_is_expected_to_take_as_long_as_the_last_ones_did() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut filling = Filling::new(start);
+        assert_eq!(filling.left(at(5), 10, 10), None);
+        assert_eq!(filling.worthwhile(10), None);
+        assert!(!filling.is_slow(10));
+        for _ in 0..4 {
+            filling.filled();
+        }
+        filling.end_round(at(8));
+        // Two milliseconds each, of which half a chunk is there.
+        let left = |ms| filling.left(at(ms), 50, 100);
+        assert_eq!(left(8), Some(Duration::from_millis(1)));
+        assert_eq!(filling.worthwhile(128), Some(Duration::from_millis(4)));
+        // A round that fills none changes nothing, until too many of them did.
+        assert_eq!(left(9), Some(Duration::from_millis(1)));
+        assert_eq!(left(108), Some(Duration::from_millis(50)));
+        assert!(filling.is_slow(200) && !filling.is_slow(201));
     }
 
     #[test]

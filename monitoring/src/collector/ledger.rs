@@ -1,7 +1,7 @@
 //! The collector's accounts, shared with those who ask.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::container::{LossReason, Losses};
 use baler_common::transport::OutboxStats;
@@ -32,6 +32,8 @@ struct Accounts {
     splits: u64,
     quarantined: u64,
     panics: u64,
+    chunk_records: u64,
+    wait_time: Duration,
     outbox: OutboxStats,
     /// From then on all that anyone is told.
     report: Option<ShutdownReport>,
@@ -87,6 +89,14 @@ impl Ledger {
 
     pub(super) fn panicked(&self) {
         self.enter(|accounts| add(&mut accounts.panics, 1));
+    }
+
+    /// From now on chunks are to have so many records, and close when the oldest has waited so long.
+    pub(super) fn chosen(&self, chunk_records: usize, wait_time: Duration) {
+        self.enter(|accounts| {
+            accounts.chunk_records = u64::try_from(chunk_records).unwrap_or(u64::MAX);
+            accounts.wait_time = wait_time;
+        });
     }
 
     pub(super) fn outbox(&self, stats: OutboxStats) {
@@ -179,6 +189,8 @@ impl Accounts {
             splits: self.splits,
             quarantined: self.quarantined,
             panics: self.panics,
+            chunk_records: self.chunk_records,
+            wait_time: self.wait_time,
             outbox: self.outbox.clone(),
         }
     }

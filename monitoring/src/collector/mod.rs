@@ -25,6 +25,7 @@ mod split;
 mod stats;
 #[cfg(feature = "enable")]
 mod traced;
+mod tuning;
 mod types;
 mod waker;
 mod work;
@@ -35,5 +36,7 @@ pub use event::{Event, Quarantined};
 pub(crate) use flush::{FlushEnd, FlushOrder};
 pub(crate) use shared::Shared;
 pub use stats::{ClosedByCounts, ShutdownReport, Stats};
+pub use tuning::ChunkCost;
+pub(crate) use tuning::Tuning;
 pub(crate) use waker::Waker;
 pub(crate) use work::{Plan, spawn};

@@ -1,6 +1,7 @@
 //! Figures: at any time, and at the end.
 
 use std::fmt;
+use std::time::Duration;
 
 use baler_common::container::{LossReason, Losses};
 use baler_common::transport::OutboxStats;
@@ -44,6 +45,11 @@ pub struct Stats {
     pub quarantined: u64,
     /// Panics of serializers and of the collector itself that were caught.
     pub panics: u64,
+    /// How many records a chunk has as it was set, or as the collector chose for the present rate
+    /// ([`ControllerBuilder::auto_chunks`](crate::ControllerBuilder::auto_chunks)).
+    pub chunk_records: u64,
+    /// When a chunk's oldest record has waited long enough, as it was set or chosen.
+    pub wait_time: Duration,
     /// Retries, what is in flight, and the connection's state.
     pub outbox: OutboxStats,
 }

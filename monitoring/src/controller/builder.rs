@@ -12,10 +12,10 @@ use baler_common::transport::{
 
 use super::Controller;
 use super::identity::{hostname, new_epoch, random, random_producer};
-use super::settings::{Settings, StartError};
+use super::settings::{Settings, StartError, WAIT_TIME};
 use crate::adaptive;
 use crate::clock::Clock;
-use crate::collector::{Event, Hooks, Plan, Quarantined, Shared, Waker, spawn};
+use crate::collector::{ChunkCost, Event, Hooks, Plan, Quarantined, Shared, Waker, spawn};
 use crate::queue::{Overflow, QueueSet};
 
 /// Sets up a [`Controller`]; made by [`Controller::builder`].
@@ -73,6 +73,19 @@ impl ControllerBuilder {
         self
     }
 
+    /// The collector chooses chunk size, wait time and how often it looks by itself, as the rate
+    /// changes: as large and as late as costs least within this time from a record's being emitted to
+    /// its being confirmed. Takes the place of [`chunk_records`](Self::chunk_records); the later of
+    /// the two counts.
+    ///
+    /// [`wait_time`](Self::wait_time), where it is set, bounds what is chosen, and
+    /// [`chunk_bytes`](Self::chunk_bytes) as always. A medium that takes more than half of the bound
+    /// for itself breaks it, however small chunks are.
+    pub fn auto_chunks(mut self, max_latency: Duration) -> Self {
+        self.settings.max_latency = Some(max_latency);
+        self
+    }
+
     /// How many bytes a chunk should have when encoded: it is closed when it is about to reach
     /// them. Default 256 KiB, where compression has little more to gain. Neither the hard cap
     /// ([`max_chunk_bytes`](Self::max_chunk_bytes)) nor the medium's limit.
@@ -88,6 +101,14 @@ impl ControllerBuilder {
     /// better the longer they are, so that small chunks cost more a record.
     pub fn chunk_records(mut self, records: usize) -> Self {
         self.settings.chunk_records = records;
+        self.settings.max_latency = None;
+        self
+    }
+
+    /// What messages, records and bytes cost, for [`auto_chunks`](Self::auto_chunks): `baler sweep`
+    /// prints it for a medium and a machine. Default as measured over TCP.
+    pub fn chunk_cost(mut self, cost: ChunkCost) -> Self {
+        self.settings.chunk_cost = cost;
         self
     }
 
@@ -184,7 +205,7 @@ impl ControllerBuilder {
     }
 
     /// How many bytes all threads' queues hold together. Default 16 MiB: a thread uses blocks of
-    /// 1 to 16 KiB, the smaller the more threads there are.
+    /// 1 to 128 KiB, the smaller the more threads there are and the less this is.
     ///
     /// While a thread finds no room, the open blocks of others, read to their end, do not count.
     ///
@@ -230,13 +251,16 @@ impl ControllerBuilder {
     }
 
     /// How long a record waits at most before its chunk is closed. Default 500 ms, that of
-    /// Kieker's `deferredWriteDelay`.
+    /// Kieker's `deferredWriteDelay`; with [`auto_chunks`](Self::auto_chunks) what its bound leaves.
     pub fn wait_time(mut self, time: Duration) -> Self {
-        self.settings.wait_time = time;
+        self.settings.wait_time = Some(time);
         self
     }
 
     /// Starts the collector. Does not wait for the medium: it may be down.
+    ///
+    /// Without the feature `enable` nothing is started: the settings are checked, the writer is dropped
+    /// without having been opened, and the controller is one that takes nothing.
     ///
     /// # Errors
     ///
@@ -244,6 +268,7 @@ impl ControllerBuilder {
     pub fn start(self) -> Result<Controller, StartError> {
         let mut settings = self.settings;
         let memory = settings.check()?;
+        let tuning = settings.tuning(&memory);
         #[cfg(feature = "samplers")]
         super::sampling::check(&self.samplers)?;
         settings.outbox.max_bytes = memory.unconfirmed_bytes;
@@ -281,6 +306,10 @@ impl ControllerBuilder {
         });
         let (switch, upkeep) = self.adaptive.start();
         let controller = Controller::new(Arc::clone(&shared), metadata, hostname, identity, switch);
+        if !cfg!(feature = "enable") {
+            controller.never_run();
+            return Ok(controller);
+        }
         if settings.enabled {
             // Before the collector runs, so that the metadata is the first record it finds.
             controller.enable();
@@ -294,7 +323,8 @@ impl ControllerBuilder {
             chunk_records: settings.chunk_records,
             chunk_bytes: settings.chunk_bytes,
             max_chunk_bytes: settings.max_chunk_bytes,
-            wait_time: settings.wait_time,
+            wait_time: settings.wait_time.unwrap_or(WAIT_TIME),
+            tuning,
             aggregation_interval: settings.aggregation_interval,
             hooks: self.hooks,
             upkeep,

@@ -7,9 +7,9 @@ use std::time::Duration;
 use baler_common::record::Record;
 
 use super::Controller;
-use crate::clock::{is_in_ticks, ticks};
+use crate::clock::{is_in_system_time, is_in_ticks, system_unix_ns, ticks};
 use crate::collector::{Shared, ShutdownReport};
-use crate::queue::{self, Stamp};
+use crate::queue::{self, Inside, Stamp};
 
 /// The key of its queues while there is one and it is enabled, else 0: one load says whether a
 /// record is taken, whether the thread's block is still one of this controller's, and which clock
@@ -23,6 +23,8 @@ static INSTALLED: RwLock<Option<Controller>> = RwLock::new(None);
 static TELLING: Mutex<()> = Mutex::new(());
 
 pub(super) fn install(controller: Controller) -> Option<Controller> {
+    // A signal handler that emits would wait for the locks, here and below.
+    let _inside = Inside::enter();
     let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
     let before = installed.replace(controller.clone());
@@ -33,6 +35,7 @@ pub(super) fn install(controller: Controller) -> Option<Controller> {
 
 /// Brings up to date what probes look at, if this is the installed controller.
 pub(crate) fn refresh_active(shared: &Arc<Shared>) {
+    let _inside = Inside::enter();
     let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(controller) = installed().filter(|it| Arc::ptr_eq(it.shared(), shared)) {
         tell(&controller);
@@ -51,6 +54,7 @@ fn tell(controller: &Controller) {
 
 /// The process-wide controller, if one was installed.
 pub fn installed() -> Option<Controller> {
+    let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     installed.clone()
 }
@@ -64,6 +68,7 @@ pub(crate) fn active_key() -> u64 {
 
 /// The process-wide controller if it is enabled and its queues have this key. Takes a lock.
 pub(crate) fn active_shared(key: u64) -> Option<Arc<Shared>> {
+    let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     let shared = installed.as_ref()?.shared();
     let is_it = shared.queues.key() == key && shared.is_enabled();
@@ -71,7 +76,11 @@ pub(crate) fn active_shared(key: u64) -> Option<Arc<Shared>> {
 }
 
 /// Emits a record to the process-wide controller; whether it was taken.
+#[inline]
 pub fn emit<R: Record>(record: &R) -> bool {
+    if !cfg!(feature = "enable") {
+        return false;
+    }
     let key = active_key();
     if key == 0 {
         return false;
@@ -79,6 +88,7 @@ pub fn emit<R: Record>(record: &R) -> bool {
     let stamp = match record.timestamp() {
         Some(timestamp) => Stamp::UnixNs(timestamp),
         None if is_in_ticks(key) => Stamp::Ticks(ticks::read()),
+        None if is_in_system_time(key) => Stamp::UnixNs(system_unix_ns()),
         None => match active_shared(key) {
             Some(shared) => Stamp::UnixNs(shared.clock.unix_ns()),
             None => return false,

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+#[cfg(doc)]
+use baler_common::container::LossReason;
 use baler_common::record::kieker::misc::KiekerMetadataRecord;
 use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
@@ -44,6 +46,8 @@ const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 /// background; whoever wants to wait for it, or to know the outcome, calls
 /// [`shutdown`](Self::shutdown) or keeps a [`ShutdownGuard`].
 ///
+/// Without the feature `enable` it takes nothing, starts no thread, and reports zeros.
+///
 /// # Fork
 ///
 /// Threads do not survive a fork, the collector's neither: a child must start a controller of its
@@ -51,12 +55,27 @@ const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 /// and then takes nothing any more. Shutting its parent's down in the child returns at once and
 /// leaves the parent's alone.
 ///
-/// # Signals and aborts
+/// # Signals
 ///
-/// Do not emit in a signal handler, nor call what has a probe there: the handler may have
-/// interrupted its thread while that appended a record, whose place in the queue it would write over,
-/// or while that held a lock of the queue, for which it would wait for ever. Nothing checks this:
-/// a check would cost every call. A handler that wakes a thread, which then emits, is safe.
+/// A signal handler may emit, and call what has a probe.
+/// If it has interrupted its thread while that emitted or asked a controller for something, its
+/// record is dropped and counted ([`LossReason::Reentrant`]), and nothing else happens to the record
+/// that is being written.
+/// Else its record is taken as any other: it may find that the thread's block is full, and then takes
+/// locks and asks for memory, and at the first record of a type or a call site as well.
+/// A handler that may have interrupted the allocator must not do that, nor one that may wait for
+/// itself under [`Overflow::Block`](crate::Overflow); it calls [`suppress`](crate::suppress) first,
+/// and then nothing is taken but everything is counted.
+///
+/// Calls of `record = aggregated` are the exception: a handler must not make one at a site of which it may
+/// have interrupted a call on the same thread, for nothing checks that, and both are added to the same
+/// sums, also while it holds the guard of [`suppress`](crate::suppress).
+///
+/// Within a trace that goes on while the handler runs, its calls are children of the call that it
+/// has interrupted; if that was just beginning or ending, two calls of the trace may have the same
+/// order index, or two traces the same number.
+///
+/// # Aborts
 ///
 /// A process that aborts, or ends by [`std::process::exit`]
 /// without a shutdown, loses what was not delivered: up to the wait time's records in the queues
@@ -136,6 +155,13 @@ impl Controller {
         &self.handle.shared
     }
 
+    /// Ends before anything has begun, without a collector.
+    fn never_run(&self) {
+        let shared = self.shared();
+        shared.order_stop(monotonic());
+        shared.ledger.finish(&shared.queues, true, None);
+    }
+
     fn switch(&self) -> &Switch {
         &self.handle.switch
     }
@@ -145,9 +171,10 @@ impl Controller {
     /// It is timed by its own timestamp, else by the controller's clock.
     /// Costs the calling thread the copying of its fields; whether it may wait is the overflow
     /// policy's affair.
+    #[inline]
     pub fn emit<R: Record>(&self, record: &R) -> bool {
         let shared = self.shared();
-        if !shared.is_enabled() {
+        if !cfg!(feature = "enable") || !shared.is_enabled() {
             return false;
         }
         let queues = &shared.queues;
@@ -179,13 +206,18 @@ impl Controller {
         let queues = &shared.queues;
         let find = || Some(Arc::clone(queues));
         let stamp = Stamp::UnixNs(timestamp);
-        shared.is_enabled() && queue::push(queues.key(), find, schema, stamp, write)
+        cfg!(feature = "enable")
+            && shared.is_enabled()
+            && queue::push(queues.key(), find, schema, stamp, write)
     }
 
     /// Takes records from now on; not after a shutdown.
     ///
     /// Each time it begins, a metadata record comes first, as in Kieker.
     pub fn enable(&self) {
+        if !cfg!(feature = "enable") {
+            return;
+        }
         let shared = self.shared();
         if let Some(metadata) = &self.handle.metadata
             && !shared.is_enabled()
@@ -221,6 +253,9 @@ impl Controller {
     ///
     /// See [`FlushError`].
     pub fn flush(&self, timeout: Duration) -> Result<(), FlushError> {
+        if !cfg!(feature = "enable") {
+            return Ok(());
+        }
         let (order, end) = FlushOrder::new();
         self.shared().order_flush(order);
         match end.wait(timeout) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use baler_common::transport::{OutboxSettings, RetryPolicy};
 
+use crate::collector::{ChunkCost, Tuning};
 use crate::queue::Overflow;
 
 /// The smallest queue: four blocks that hold a few records each.
@@ -13,9 +14,12 @@ const MIN_QUEUE_BYTES: usize = 4 << 10;
 pub(super) struct Settings {
     pub(super) chunk_records: usize,
     pub(super) chunk_bytes: usize,
+    /// Where the collector chooses the size: the bound of the latency.
+    pub(super) max_latency: Option<Duration>,
+    pub(super) chunk_cost: ChunkCost,
     pub(super) lanes: usize,
     pub(super) max_chunk_bytes: usize,
-    pub(super) wait_time: Duration,
+    pub(super) wait_time: Option<Duration>,
     pub(super) aggregation_interval: Duration,
     /// Bounds everything below; those of the queues and the outbox that are not set follow from it.
     pub(super) memory: Option<usize>,
@@ -32,9 +36,11 @@ impl Default for Settings {
         Self {
             chunk_records: 1_024,
             chunk_bytes: 256 << 10,
+            max_latency: None,
+            chunk_cost: ChunkCost::default(),
             lanes: 1,
             max_chunk_bytes: 960 << 10,
-            wait_time: Duration::from_millis(500),
+            wait_time: None,
             aggregation_interval: Duration::from_secs(1),
             memory: None,
             queue_bytes: None,
@@ -46,6 +52,10 @@ impl Default for Settings {
         }
     }
 }
+
+/// How long a record waits without another setting: see
+/// [`super::ControllerBuilder::wait_time`].
+pub(super) const WAIT_TIME: Duration = Duration::from_millis(500);
 
 /// The bytes of queues without a budget: see [`super::ControllerBuilder::queue_bytes`].
 const QUEUE_BYTES: usize = 16 << 20;
@@ -126,8 +136,11 @@ impl Settings {
         let division = self.divide()?;
         let RetryPolicy { max_attempts, .. } = self.outbox.retry;
         let attempts = max_attempts.map_or(1, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        let max_latency_ms = self.max_latency.map_or(1, |most| most.as_millis());
+        let max_latency_ms = usize::try_from(max_latency_ms).unwrap_or(usize::MAX);
         for (setting, found, least) in [
             ("chunk_records", self.chunk_records, 1),
+            ("max_latency in milliseconds", max_latency_ms, 1),
             ("chunk_bytes", self.chunk_bytes, 1),
             ("lanes", self.lanes, 1),
             ("max_chunk_bytes", self.max_chunk_bytes, 1),
@@ -158,6 +171,17 @@ impl Settings {
             });
         }
         Ok(division)
+    }
+
+    /// What the collector keeps to, where it chooses.
+    pub(super) fn tuning(&self, division: &Division) -> Option<Tuning> {
+        self.max_latency.map(|max_latency| Tuning {
+            max_latency,
+            max_wait: self.wait_time,
+            cost: self.chunk_cost,
+            chunk_bytes: self.chunk_bytes,
+            queue_bytes: division.queue_bytes,
+        })
     }
 
     /// Half of a budget is for the queues, which take what the application says at once; the rest,

@@ -3,9 +3,11 @@
 //! Kieker's probes of the package `flow` do the same: `TraceMetadata` when a trace begins, a
 //! `BeforeOperationEvent`, and an `AfterOperationEvent` or `AfterOperationFailedEvent`.
 
+use std::any::Any;
 use std::fmt::Display;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -15,15 +17,15 @@ use baler_common::record::kieker::flow::trace::operation::AfterOperationFailedEv
 use baler_common::record::{Interned, Record, RowWriter, Schema};
 
 use super::path::declaring_class;
-use super::record::{read_clock, tell_trace};
+use super::record::{push, read_clock, tell_trace};
 use super::registry;
 use super::site::{Site, SiteNumber};
 use crate::clock::is_in_ticks;
 use crate::controller;
-use crate::queue::{self, KIND_AFTER, KIND_BEFORE, RowRef, Stamp, TOUT_UNIX_NS};
+use crate::queue::{self, KIND_AFTER, KIND_BEFORE, Stamp, TOUT_UNIX_NS};
 use crate::trace::{self, Entered, TraceContext};
 
-/// What is said to have ended a call that a panic left.
+/// What is said to have ended a call that a panic left, before what the panic said if that is known.
 const PANIC: &str = "panic";
 
 /// What is said to have ended a call whose future was dropped before it was done.
@@ -100,6 +102,16 @@ impl EventGuard {
     }
 }
 
+/// Runs a body whose events the probe tells, if there is one: what a panic says becomes the cause of the
+/// failure, and the panic goes on.
+#[inline]
+pub fn run_events<T>(probe: Option<&mut EventGuard>, body: impl FnOnce() -> T) -> T {
+    match probe.and_then(|probe| probe.begun.as_mut()) {
+        Some(begun) => begun.listen(body),
+        None => body(),
+    }
+}
+
 impl Drop for EventGuard {
     fn drop(&mut self) {
         if let Some(begun) = &mut self.begun {
@@ -127,7 +139,7 @@ impl EventCall {
         task: &mut Context<'_>,
     ) -> Poll<F::Output> {
         let polled = match &mut self.running {
-            Some((_, context)) => context.poll(body, task),
+            Some((begun, context)) => begun.listen(|| context.poll(body, task)),
             None => body.poll(task),
         };
         self.is_done |= polled.is_ready();
@@ -152,6 +164,14 @@ impl Drop for EventCall {
             begun.end(order);
         }
     }
+}
+
+/// The text with which a panic began.
+fn said(payload: &(dyn Any + Send)) -> Option<&str> {
+    payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied())
 }
 
 fn fail(begun: Option<&mut Begun>, cause: &dyn Display) {
@@ -181,6 +201,22 @@ fn begin<T>(site: SiteNumber, enter: impl FnOnce() -> (Entered, T)) -> Option<(B
 }
 
 impl Begun {
+    /// Runs what may panic, and remembers what the panic says.
+    fn listen<T>(&mut self, run: impl FnOnce() -> T) -> T {
+        // Nobody looks at what the panic leaves half done: it goes on at once.
+        match panic::catch_unwind(AssertUnwindSafe(run)) {
+            Ok(output) => output,
+            Err(payload) => {
+                self.cause = Some(match said(&*payload) {
+                    Some(said) => format!("{PANIC}: {said}"),
+                    None => PANIC.to_owned(),
+                });
+                // Without the panic hook, which was told of it when it began.
+                panic::resume_unwind(payload)
+            }
+        }
+    }
+
     /// Whether a panic is leaving the call.
     fn is_panicking(&self) -> bool {
         !self.was_panicking && thread::panicking()
@@ -210,11 +246,7 @@ impl Begun {
             u64::from(order.cast_unsigned()),
             0,
         ];
-        if !queue::append_call(key, row)
-            && let Some(shared) = controller::active_shared(key)
-        {
-            queue::push_row(&shared.queues, &RowRef::Call(row));
-        }
+        push(key, row);
     }
 
     #[cold]

@@ -21,7 +21,7 @@ pub use busy::BusyCall;
 pub(crate) use busy::{BUSY_WORDS, CANCELLED, PANICKED, busy_words};
 pub use call::{Call, Guard};
 pub use duration::DurationGuard;
-pub use events::{EventCall, EventGuard};
+pub use events::{EventCall, EventGuard, run_events};
 pub(crate) use events::{class_of, failed_in_ticks};
 pub(crate) use record::{signature, tell_parent};
 pub(crate) use registry::set_recording;

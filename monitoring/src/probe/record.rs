@@ -1,6 +1,7 @@
 //! Both ends of a call: what is known at its beginning, and the row made of it at its end.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use baler_common::record::Interned;
@@ -9,7 +10,7 @@ use super::registry;
 use super::site::{OFF, Site, SiteNumber};
 use crate::clock::{is_in_system_time, is_in_ticks, marked, system_unix_ns, ticks};
 use crate::controller;
-use crate::queue::{self, KIND_TRACE, RowRef, TOUT_UNIX_NS};
+use crate::queue::{self, KIND_TRACE, TOUT_UNIX_NS};
 use crate::trace::{self, Origin, Position, TraceContext};
 use crate::traceparent::TraceParent;
 
@@ -149,10 +150,10 @@ pub(super) fn end_async(begun: &AsyncBegun) {
 
 /// Hands a compact row to the queue, by whatever way there is.
 pub(super) fn push(key: u64, row: [u64; queue::CALL_WORDS]) {
-    if !queue::append_call(key, row)
-        && let Some(shared) = controller::active_shared(key)
-    {
-        queue::push_row(&shared.queues, &RowRef::Call(row));
+    if !queue::append_call(key, row) {
+        let find = || controller::active_shared(key).map(|shared| Arc::clone(&shared.queues));
+        // What is not taken is counted.
+        queue::push_call(key, find, row);
     }
 }
 

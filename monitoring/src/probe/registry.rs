@@ -15,6 +15,8 @@ use baler_common::record::Interned;
 
 use crate::adaptive::Verdicts;
 use crate::clock::tag_of;
+use crate::controller;
+use crate::queue::{self, Inside};
 
 use super::site::{OFF, Site, SiteNumber};
 
@@ -77,10 +79,13 @@ fn action(site: &Site, verdicts: Option<&Verdicts>) -> Action {
 
 /// Enters a site and tells it its state; its number, if it is active.
 ///
-/// A call made while the same thread is at work here stays unrecorded, and its site unknown.
+/// A call made while the same thread is at work here is lost, and its site stays unknown.
 #[cold]
 pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
-    let mut registry = lock()?;
+    let Some(mut registry) = lock() else {
+        queue::count_reentrant(controller::active_key());
+        return None;
+    };
     let number = match site.number() {
         // Another thread's first call was faster.
         Some(number) => number,
@@ -141,8 +146,20 @@ pub(super) fn signature(number: SiteNumber) -> Option<Interned> {
     Some(site.signature())
 }
 
+/// What it holds is given back in this order.
 struct Locked {
     registry: MutexGuard<'static, Registry>,
+    _busy: Busy,
+    _inside: Option<Inside>,
+}
+
+/// Says that this thread is at work here.
+struct Busy;
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        BUSY.set(false);
+    }
 }
 
 /// `None` if this thread has it already.
@@ -150,8 +167,11 @@ fn lock() -> Option<Locked> {
     if BUSY.replace(true) {
         return None;
     }
+    let (busy, inside) = (Busy, Inside::enter());
     Some(Locked {
         registry: REGISTRY.lock().unwrap_or_else(PoisonError::into_inner),
+        _busy: busy,
+        _inside: inside,
     })
 }
 
@@ -166,12 +186,6 @@ impl std::ops::Deref for Locked {
 impl std::ops::DerefMut for Locked {
     fn deref_mut(&mut self) -> &mut Registry {
         &mut self.registry
-    }
-}
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        BUSY.set(false);
     }
 }
 

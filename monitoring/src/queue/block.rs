@@ -3,20 +3,26 @@
 //! A block is a row of 64-bit words. The first one says what is committed; the owner, a single
 //! thread, writes a row behind the last one with plain stores and then commits it with one release
 //! store. Whoever loads that word with acquire sees all rows below it, while the owner goes on.
+//! The second one says whether somebody else has ended the block, and where.
 //!
 //! ```text
-//! committed      row                        row                      row
-//! rows | words   header, time, bytes...     header, time, words...   header, trace, tin, tout, eoi and ess   ...
+//! committed      sealed   row                        row                      row
+//! rows | words   at       header, time, bytes...     header, time, words...   header, trace, tin, tout, eoi and ess   ...
 //! ```
+
+mod read;
 
 use std::sync::{Arc, PoisonError};
 
-use baler_common::record::{Schema, WordLayout, WordSpan, Words, text_words, words_of_text};
+use baler_common::record::{Schema, text_words, words_of_text};
 
+use super::barrier;
 use super::hot::zeroed;
 use super::sync::{AtomicU64, Mutex, Ordering};
+pub(super) use read::BlockReader;
+pub(crate) use read::{BlockWords, ReadBuffer};
 
-/// The lowest bits of the first word: how many words are in use, the first one included. So few
+/// The lowest bits of the first word: how many words are in use, the first ones included. So few
 /// bits that what a row adds to the first word fits an instruction.
 const WORDS_IN_USE: u64 = 0xffff;
 
@@ -26,15 +32,25 @@ const ROWS_FROM: u32 = 16;
 /// No block may have as many words as this.
 pub(super) const WORDS_BELOW: usize = 1 << 15;
 
+/// The words of a block before its rows.
+pub(super) const HEAD_WORDS: usize = 2;
+
 /// The first word of a block without a row.
-const EMPTY: u64 = 1;
+const EMPTY: u64 = HEAD_WORDS as u64;
 
 /// One row, in the first word.
 const ROW: u64 = 1 << ROWS_FROM;
 
 /// Set in the first word when nothing is taken any more. It stands where the number of words is, so
 /// that the owner finds no room and needs no check of its own.
-const SEALED: u64 = 1 << 15;
+pub(super) const SEALED: u64 = 1 << 15;
+
+/// The second word of a block that nobody has ended but its owner.
+const OPEN: u64 = 0;
+
+/// The second word while somebody else ends the block; afterwards it is what the first word was at the
+/// end, which is never so little.
+const SEALING: u64 = 1;
 
 /// More types than this in one block would make the search for a type's number slow; the block is
 /// then as good as full.
@@ -154,7 +170,10 @@ pub(super) enum Appended {
 
 impl Extent {
     /// That of a block without a row.
-    pub(super) const NONE: Self = Self { rows: 0, words: 1 };
+    pub(super) const NONE: Self = Self {
+        rows: 0,
+        words: HEAD_WORDS,
+    };
 
     fn of(committed: u64) -> Self {
         Self {
@@ -211,15 +230,19 @@ pub(super) fn append_compact(words: &[AtomicU64], row: [u64; CALL_WORDS]) -> boo
     }
 }
 
+/// The words before the rows.
+type Head = [AtomicU64; HEAD_WORDS];
+
 /// Writes a row with fields behind the last one, without committing it; the word to commit with.
 fn write_fields<'a>(
     words: &'a [AtomicU64],
     number: u8,
     stamp: Stamp,
     fields: &[u8],
-) -> Option<(&'a AtomicU64, u64)> {
-    let head = words.first()?;
-    let committed = head.load(Ordering::Relaxed);
+) -> Option<(&'a Head, u64)> {
+    let head: &Head = words.first_chunk()?;
+    let [committed, _] = head;
+    let committed = committed.load(Ordering::Relaxed);
     let at = usize::try_from(committed & WORDS_IN_USE).ok()?;
     let needed = words_for(fields.len());
     let slots = words.get(at..)?.get(..needed)?;
@@ -271,9 +294,10 @@ fn write_words<'a, const WORDS: usize, const TEXTS: usize>(
     stamp: Stamp,
     fields: [u64; WORDS],
     texts: [&str; TEXTS],
-) -> Option<(&'a AtomicU64, u64)> {
-    let head = words.first()?;
-    let committed = head.load(Ordering::Relaxed);
+) -> Option<(&'a Head, u64)> {
+    let head: &Head = words.first_chunk()?;
+    let [committed, _] = head;
+    let committed = committed.load(Ordering::Relaxed);
     let at = usize::try_from(committed & WORDS_IN_USE).ok()?;
     // No text is so long that the sum of so few could overflow.
     let behind = texts.iter().fold(0, |sum: usize, text| {
@@ -324,14 +348,32 @@ pub(super) fn append_row<const WORDS: usize, const TEXTS: usize>(
 
 /// Commits what was written, unless the block was sealed meanwhile.
 #[inline(always)]
-fn commit_truly(head: &AtomicU64, commit: u64) -> Appended {
-    // The one who seals and this thread change the same word, so one of them comes first for both.
+fn commit_truly(head: &Head, commit: u64) -> Appended {
+    let [committed, sealed] = head;
+    committed.store(commit, Ordering::Release);
+    // Who seals does the same in the opposite order, so one of the two sees the other.
     // Probes tell nobody whether their record was taken and do without this.
-    let before = head.swap(commit, Ordering::AcqRel);
-    if before & SEALED == 0 {
+    barrier::light();
+    if sealed.load(Ordering::Relaxed) == OPEN {
         Appended::Yes
     } else {
-        head.store(before, Ordering::Relaxed);
+        settle(head, commit)
+    }
+}
+
+/// Whether what was committed is before the end of a block that somebody else seals: the first of the
+/// two to say where that is decides it.
+#[cold]
+fn settle([committed, sealed]: &Head, commit: u64) -> Appended {
+    // The commit has overwritten what keeps the owner from appending.
+    committed.fetch_or(SEALED, Ordering::Relaxed);
+    let end = match sealed.compare_exchange(SEALING, commit, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => commit,
+        Err(end) => end,
+    };
+    if Extent::of(commit).words <= Extent::of(end).words {
+        Appended::Yes
+    } else {
         Appended::Late
     }
 }
@@ -369,18 +411,33 @@ impl Block {
         Extent::of(head.map_or(EMPTY, |head| head.load(Ordering::Acquire)))
     }
 
-    /// Keeps the owner from appending, and says what was committed before.
-    ///
-    /// An owner that was just about to commit may still do so; what is said here does not change.
+    /// Keeps the owner from appending, and says what was committed before: for the owner itself, or
+    /// when it is gone.
     pub(super) fn seal(&self) -> Extent {
         let head = self.words.first();
         Extent::of(head.map_or(EMPTY, |head| head.fetch_or(SEALED, Ordering::AcqRel)))
     }
 
+    /// As [`Self::seal`], while the owner may be appending.
+    ///
+    /// An owner that was just about to commit may still do so; what is said here does not change.
+    /// Only one may call it, once.
+    pub(super) fn seal_from_afar(&self) -> Extent {
+        let Some([committed, sealed]) = self.words.first_chunk::<HEAD_WORDS>() else {
+            return Extent::NONE;
+        };
+        sealed.store(SEALING, Ordering::Relaxed);
+        barrier::heavy();
+        let end = committed.fetch_or(SEALED, Ordering::AcqRel) & !SEALED;
+        let first = sealed.compare_exchange(SEALING, end, Ordering::AcqRel, Ordering::Acquire);
+        Extent::of(first.map_or_else(|owners| owners, |_| end))
+    }
+
     /// Forgets its rows. Nobody else may be using it.
     pub(super) fn clear(&self) {
-        if let Some(head) = self.words.first() {
-            head.store(EMPTY, Ordering::Relaxed);
+        if let Some([committed, sealed]) = self.words.first_chunk::<HEAD_WORDS>() {
+            committed.store(EMPTY, Ordering::Relaxed);
+            sealed.store(OPEN, Ordering::Relaxed);
         }
         self.lock_types().clear();
     }
@@ -417,298 +474,5 @@ impl Block {
 
     fn lock_types(&self) -> super::sync::MutexGuard<'_, Vec<Arc<Schema>>> {
         self.types.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Reads a part of a block that is committed.
-#[derive(Debug)]
-pub(super) struct BlockReader {
-    block: Arc<Block>,
-    at: usize,
-    until: usize,
-}
-
-/// What a reader needs anew for each block, and keeps to use its memory again.
-#[derive(Debug, Default)]
-pub(crate) struct ReadBuffer {
-    types: Vec<Arc<Schema>>,
-    fields: Vec<u8>,
-    rows: Vec<WordSpan>,
-    /// The last type whose words had to become bytes.
-    layout: Option<(Arc<Schema>, Option<WordLayout>)>,
-}
-
-/// The words of a block.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BlockWords<'a>(&'a [AtomicU64]);
-
-impl Words for BlockWords<'_> {
-    #[inline(always)]
-    fn word(&self, at: usize) -> Option<u64> {
-        self.0.get(at).map(|word| word.load(Ordering::Relaxed))
-    }
-
-    #[inline(always)]
-    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
-        let words = self.0.get(at..)?.first_chunk::<N>()?;
-        Some(words.each_ref().map(|word| word.load(Ordering::Relaxed)))
-    }
-
-    #[inline(always)]
-    fn copy(&self, at: usize, to: &mut [u64]) -> Option<()> {
-        let words = self.0.get(at..)?.get(..to.len())?;
-        for (to, word) in to.iter_mut().zip(words) {
-            *to = word.load(Ordering::Relaxed);
-        }
-        Some(())
-    }
-}
-
-impl BlockWords<'_> {
-    /// Has so many words brought near, all at once: each row's header says where the next one is, so
-    /// that one would be waited for after the other. They come from another processor's cache.
-    #[inline]
-    fn fetch(self, from: usize, count: usize) {
-        let words = self.0.get(from..).unwrap_or_default();
-        let words = words.get(..count).unwrap_or(words);
-        let line = words.iter().step_by(LINE_WORDS);
-        let sum = line.fold(0, |sum, word| sum | word.load(Ordering::Relaxed));
-        std::hint::black_box(sum);
-    }
-}
-
-/// How many words a line of the processor's cache has, or more.
-const LINE_WORDS: usize = 8;
-
-/// How many rows of words are handed over at once at most: so many that a column of them is worth
-/// the while, and so few that they stay in the processor's first cache.
-const ROWS_AT_ONCE: usize = 128;
-
-impl BlockReader {
-    /// Reads the words between two extents.
-    pub(super) fn new(block: Arc<Block>, from: usize, until: usize) -> Self {
-        Self {
-            block,
-            at: from,
-            until,
-        }
-    }
-
-    /// The kind of row that is next; 0 if none is.
-    #[cfg(feature = "enable")]
-    #[inline]
-    pub(super) fn next_kind(&self) -> u64 {
-        let next = (self.at < self.until).then(|| self.block.words.get(self.at));
-        next.flatten()
-            .map_or(0, |header| header.load(Ordering::Relaxed) & KIND)
-    }
-
-    /// Hands over compact rows of this kind, of so many words each, as long as they are next, so many
-    /// at most, and as long as `take` wants more.
-    #[cfg(feature = "enable")]
-    #[inline]
-    pub(super) fn compact<const N: usize>(
-        &mut self,
-        kind: u64,
-        most: usize,
-        mut take: impl FnMut([u64; N]) -> bool,
-    ) {
-        let words = self
-            .block
-            .words
-            .get(self.at..self.until)
-            .unwrap_or_default();
-        let rows = words.as_chunks::<N>().0;
-        let rows = rows.get(..most).unwrap_or(rows);
-        for rows in rows.chunks(ROWS_AT_ONCE) {
-            BlockWords(rows.as_flattened()).fetch(0, usize::MAX);
-            for slots in rows {
-                let row = slots.each_ref().map(|slot| slot.load(Ordering::Relaxed));
-                if row.first().is_none_or(|header| header & KIND != kind) {
-                    return;
-                }
-                self.at = self.at.saturating_add(N);
-                if !take(row) {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Takes the next row; `buffer` must have been forgotten when this reader was made.
-    pub(super) fn next_row<'a>(&mut self, buffer: &'a mut ReadBuffer) -> Option<Stored<'a>> {
-        let words = self.block.words.get(self.at..self.until)?;
-        let header = words.first()?.load(Ordering::Relaxed);
-        let kind = header & KIND;
-        #[cfg(feature = "enable")]
-        if kind == KIND_CALL {
-            let slots = words.first_chunk::<CALL_WORDS>()?;
-            self.at = self.at.saturating_add(CALL_WORDS);
-            let call = slots.each_ref().map(|slot| slot.load(Ordering::Relaxed));
-            return Some(Stored::Call(call));
-        } else if let Some(length) = compact_words(header) {
-            let mut row = [0; CALL_WORDS];
-            for (to, slot) in row.iter_mut().zip(words.get(..length)?) {
-                *to = slot.load(Ordering::Relaxed);
-            }
-            self.at = self.at.saturating_add(length);
-            return Some(Stored::Call(row));
-        }
-        let number = number_in(header);
-        if is_words(header) {
-            return self.next_as_bytes(number, buffer);
-        }
-        let length = usize::try_from(header >> 32).ok()?;
-        let needed = words_for(length);
-        let ([_, stamp], slots) = words.get(..needed)?.split_first_chunk()?;
-        self.at = self.at.saturating_add(needed);
-        buffer.fields.clear();
-        for slot in slots {
-            let bytes = slot.load(Ordering::Relaxed).to_le_bytes();
-            buffer.fields.extend_from_slice(&bytes);
-        }
-        buffer.fields.truncate(length);
-        let stamp = stamp.load(Ordering::Relaxed);
-        buffer.learn_types(number, &self.block);
-        Some(Stored::Fields {
-            schema: buffer.types.get(number)?,
-            stamp: if kind == KIND_FIELDS_TICKS {
-                Stamp::Ticks(stamp)
-            } else {
-                Stamp::UnixNs(stamp.cast_signed())
-            },
-            fields: &buffer.fields,
-        })
-    }
-}
-
-impl BlockReader {
-    /// Whether a row of words is next.
-    #[inline]
-    pub(super) fn are_words_next(&self) -> bool {
-        let next = (self.at < self.until).then(|| self.block.words.get(self.at));
-        next.flatten()
-            .is_some_and(|header| is_words(header.load(Ordering::Relaxed)))
-    }
-
-    /// Hands over rows of words of one type that are next, so many at most and of hardly more bytes
-    /// than these, and says that they are taken but for those behind the number that `take` yields.
-    pub(super) fn words(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        (most_rows, most_bytes): (usize, usize),
-        unix_ns: impl Fn(u64) -> i64,
-        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &[WordSpan]) -> usize,
-    ) {
-        let words = BlockWords(self.block.words.get(..self.until).unwrap_or_default());
-        let kind_and_number = |header: u64| header & (KIND | 0xff00);
-        let first = words.word(self.at).unwrap_or(0);
-        let most_rows = most_rows.min(ROWS_AT_ONCE);
-        words.fetch(self.at, words_in(first).saturating_mul(most_rows));
-        buffer.rows.clear();
-        let mut left = most_bytes;
-        while let Some(header) = words.word(self.at)
-            && kind_and_number(header) == kind_and_number(first)
-            && buffer.rows.len() < most_rows
-            && left > 0
-        {
-            let needed = words_in(header);
-            let stamp = words.word(self.at.wrapping_add(1)).unwrap_or(0);
-            buffer.rows.push(WordSpan {
-                at: self.at.wrapping_add(FIELDS_HEADER_WORDS),
-                words: needed.wrapping_sub(FIELDS_HEADER_WORDS),
-                timestamp: if first & KIND == KIND_WORDS_TICKS {
-                    unix_ns(stamp)
-                } else {
-                    stamp.cast_signed()
-                },
-            });
-            left = left.saturating_sub(needed.saturating_mul(8));
-            self.at = self.at.saturating_add(needed);
-        }
-        let number = number_in(first);
-        buffer.learn_types(number, &self.block);
-        let Some(schema) = buffer.types.get(number) else {
-            return;
-        };
-        let taken = take(schema, words, &buffer.rows);
-        if let Some(next) = buffer.rows.get(taken) {
-            self.at = next.at.saturating_sub(FIELDS_HEADER_WORDS);
-        }
-    }
-
-    /// Takes the next row, one of words, as the bytes of its fields.
-    #[inline(never)]
-    fn next_as_bytes<'a>(
-        &mut self,
-        number: usize,
-        buffer: &'a mut ReadBuffer,
-    ) -> Option<Stored<'a>> {
-        let words = BlockWords(self.block.words.get(..self.until)?);
-        let header = words.word(self.at)?;
-        let needed = words_in(header);
-        let stamp = words.word(self.at.saturating_add(1))?;
-        let row = WordSpan {
-            at: self.at.saturating_add(FIELDS_HEADER_WORDS),
-            words: needed.checked_sub(FIELDS_HEADER_WORDS)?,
-            timestamp: stamp.cast_signed(),
-        };
-        self.at = self.at.saturating_add(needed);
-        buffer.learn_types(number, &self.block);
-        let schema = buffer.types.get(number)?;
-        if !matches!(&buffer.layout, Some((known, _)) if Arc::ptr_eq(known, schema)) {
-            buffer.layout = Some((Arc::clone(schema), WordLayout::of(schema)));
-        }
-        buffer.fields.clear();
-        let layout = buffer
-            .layout
-            .as_ref()
-            .and_then(|(_, layout)| layout.as_ref());
-        let follows =
-            layout.is_some_and(|layout| layout.write_row(&words, &row, &mut buffer.fields));
-        if !follows {
-            // A row that no type has: the batch refuses it, and it is counted.
-            buffer.fields.push(0);
-        }
-        Some(Stored::Fields {
-            schema,
-            stamp: if header & KIND == KIND_WORDS_TICKS {
-                Stamp::Ticks(stamp)
-            } else {
-                Stamp::UnixNs(row.timestamp)
-            },
-            fields: &buffer.fields,
-        })
-    }
-}
-
-/// The number of a row's type in its block.
-fn number_in(header: u64) -> usize {
-    let [_, number, ..] = header.to_le_bytes();
-    usize::from(number)
-}
-
-/// How many words a row of words with this header has.
-fn words_in(header: u64) -> usize {
-    usize::try_from(header >> 32).unwrap_or(usize::MAX)
-}
-
-/// Whether a row with this header is one of words.
-fn is_words(header: u64) -> bool {
-    matches!(header & KIND, KIND_WORDS | KIND_WORDS_TICKS)
-}
-
-impl ReadBuffer {
-    /// Learns the types of a block if it knows none of this number.
-    #[inline]
-    fn learn_types(&mut self, number: usize, block: &Block) {
-        if number >= self.types.len() {
-            self.types.clone_from(&block.lock_types());
-        }
-    }
-
-    /// Forgets the types of the block before.
-    pub(crate) fn forget(&mut self) {
-        self.types.clear();
     }
 }

@@ -11,11 +11,19 @@
 //!
 //! # Invariants
 //!
-//! 1. `HOT.words` points to the words of the block in `HELD`, or `HOT.words` is empty.
+//! 1. `HOT.words` points to the words of the block in `HELD`, or to those of one without room.
 //!    [`hold`] and [`let_go`] alone change the two, the latter emptying `HOT` before `HELD`.
 //! 2. The words of a block are never moved, resized or freed while an `Arc` of it lives.
 //! 3. Nothing that runs while the words are borrowed calls foreign code or one of these two
 //!    functions: the borrow does not leave the functions that append, nor does the pointer.
+//! 4. All that look at more of `HOT` than its tag, and all that change `HELD`, do so inside
+//!    ([`Inside`]). A signal handler that interrupts one of them finds the tag of no set.
+//!
+//! The handler may interrupt its thread anywhere, also between two instructions that belong together.
+//! Whoever has found its tag and is not inside yet may be interrupted by one that does everything,
+//! lets the block go and holds another one: hence the words are looked at inside alone.
+//! They may then be those of another controller's block, if the handler emitted to that: until it is
+//! full, rows of the one come with those of the other. They say what they are wherever they lie.
 
 #![expect(
     unsafe_code,
@@ -24,8 +32,10 @@
 )]
 
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use baler_common::record::{Schema, Width, WordLayout, WordSink};
 
@@ -33,7 +43,7 @@ use baler_common::record::{Schema, Width, WordLayout, WordSink};
 use super::block::CALL_WORDS;
 use super::block::{self, Appended, Block, Stamp};
 use super::sync::AtomicU64;
-use crate::clock::{is_in_ticks, tag_of};
+use crate::clock::short_of;
 
 /// How many types of the open block the thread remembers by their address.
 const TYPES: usize = 8;
@@ -41,11 +51,22 @@ const TYPES: usize = 8;
 /// Set in the address of a type that was found to be one of words.
 const OF_WORDS: usize = 1;
 
-/// No set has this key, and it is not what is told when nothing is recorded.
-const NOBODY: u64 = u64::MAX;
-
 /// No set has this tag, and no call site that is switched off.
-const NO_TAG: u32 = 1;
+const NO_TAG: u32 = 1 << 29;
+
+/// As [`NO_TAG`], while the thread is inside.
+const INSIDE: u32 = NO_TAG | 1;
+
+/// The words of no thread's block: whoever looks finds no room.
+#[cfg(not(all(test, baler_loom)))]
+const NO_WORDS: *const [AtomicU64] = {
+    static FULL: [AtomicU64; 1] = [AtomicU64::new(block::SEALED)];
+    ptr::from_ref(&FULL)
+};
+
+/// Loom's atomics cannot be made in a constant, and models have no signal handlers.
+#[cfg(all(test, baler_loom))]
+const NO_WORDS: *const [AtomicU64] = ptr::slice_from_raw_parts(ptr::dangling(), 0);
 
 /// So many words of memory that the operating system has cleared: nothing is written to it before its
 /// owner does, which is the moment at which a page is needed.
@@ -71,10 +92,12 @@ pub(super) fn zeroed(words: usize) -> Box<[AtomicU64]> {
 }
 
 struct Hot {
-    /// Whose block it is: the key of a set of queues, or [`NOBODY`].
-    key: Cell<u64>,
-    /// The tag of this key if its calls are timed in ticks, else [`NO_TAG`].
+    /// Whose block it is: by [`short_of`], the key of a set of queues, or [`NO_TAG`], or [`INSIDE`].
+    ///
+    /// Call sites whose calls are not timed in ticks have a state that is never equal to it.
     tag: Cell<u32>,
+    /// What the tag is when nobody is inside.
+    owner: Cell<u32>,
     words: Cell<*const [AtomicU64]>,
     /// Types by address, with their numbers in the block, which keeps them alive.
     types: [Cell<(usize, u8)>; TYPES],
@@ -86,9 +109,9 @@ struct Held(RefCell<Option<Arc<Block>>>);
 thread_local! {
     static HOT: Hot = const {
         Hot {
-            key: Cell::new(NOBODY),
             tag: Cell::new(NO_TAG),
-            words: Cell::new(ptr::slice_from_raw_parts(ptr::null(), 0)),
+            owner: Cell::new(NO_TAG),
+            words: Cell::new(NO_WORDS),
             types: [const { Cell::new((0, 0)) }; TYPES],
         }
     };
@@ -97,11 +120,64 @@ thread_local! {
 
 impl Drop for Held {
     fn drop(&mut self) {
+        let _inside = Inside::enter();
         empty();
+        drop(self.0.take());
     }
 }
 
-/// From now on the thread appends to this block, which is in the set with this key.
+impl Hot {
+    /// From here on a signal handler leaves the thread's block alone.
+    #[inline(always)]
+    fn enter(&self) {
+        self.tag.set(INSIDE);
+        // The handler runs on this thread, to which the processor shows what it did in order.
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// From here on the thread's block is that of this one again.
+    #[inline(always)]
+    fn leave(&self, owner: u32) {
+        compiler_fence(Ordering::SeqCst);
+        self.tag.set(owner);
+    }
+
+    /// The number in the thread's block of the type with this address and mark, if it is known.
+    #[inline(always)]
+    fn number_of(&self, address: usize) -> Option<u8> {
+        let (known, number) = self.types.get(slot_of(address)).map(Cell::get)?;
+        (known == address).then_some(number)
+    }
+}
+
+/// While it lives nothing is appended by its thread but by who made it, so that it may hold locks and
+/// ask for memory on the way: whoever interrupts it finds a thread that is inside.
+#[derive(Debug)]
+pub(crate) struct Inside(PhantomData<*const ()>);
+
+impl Inside {
+    /// `None` if the thread is inside already.
+    #[inline]
+    pub(crate) fn enter() -> Option<Self> {
+        HOT.with(|hot| {
+            if hot.tag.get() == INSIDE {
+                return None;
+            }
+            hot.enter();
+            Some(Self(PhantomData))
+        })
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        HOT.with(|hot| hot.leave(hot.owner.get()));
+    }
+}
+
+/// From now on the thread appends to this block, which is in the set with this key. To be called
+/// inside.
 pub(super) fn hold(key: u64, block: Arc<Block>) {
     let_go();
     let words = ptr::from_ref(block.words());
@@ -112,27 +188,32 @@ pub(super) fn hold(key: u64, block: Arc<Block>) {
     if HELD.try_with(|held| held.0.replace(Some(block))).is_ok() {
         HOT.with(|hot| {
             hot.words.set(words);
-            hot.key.set(key);
-            hot.tag.set(if is_in_ticks(key) {
-                tag_of(key)
-            } else {
-                NO_TAG
-            });
+            hot.owner.set(short_of(key));
         });
     }
 }
 
-/// From now on the thread has no block.
+/// From now on the thread has no block. To be called inside.
 pub(super) fn let_go() {
     empty();
     drop(HELD.try_with(|held| held.0.take()));
 }
 
+/// From now on the thread asks before it appends. A signal handler may call it at any time.
+pub(super) fn disown() {
+    HOT.with(|hot| {
+        hot.owner.set(NO_TAG);
+        // Whoever is inside leaves by the owner.
+        if hot.tag.get() != INSIDE {
+            hot.tag.set(NO_TAG);
+        }
+    });
+}
+
 fn empty() {
     HOT.with(|hot| {
-        hot.key.set(NOBODY);
-        hot.tag.set(NO_TAG);
-        hot.words.set(ptr::slice_from_raw_parts(ptr::null(), 0));
+        hot.owner.set(NO_TAG);
+        hot.words.set(NO_WORDS);
         hot.types.iter().for_each(|known| known.set((0, 0)));
     });
 }
@@ -149,12 +230,15 @@ pub(crate) fn append_call_in_ticks<const N: usize>(
         if hot.tag.get() != tag {
             return false;
         }
-        // SAFETY: the tags are equal, hence `HOT` was filled by `hold` and not emptied since, and
-        // by the first two invariants the words live; by the third one they do so until the end.
+        hot.enter();
+        // SAFETY: by the first two invariants the words live, and by the others they do so until the
+        // end.
         let words = unsafe { &*hot.words.get() };
-        // SAFETY: a block has a first word.
+        // SAFETY: a block has a first word, also the one without room.
         unsafe { std::hint::assert_unchecked(!words.is_empty()) };
-        block::append_words(words, call)
+        let appended = block::append_words(words, call);
+        hot.leave(tag);
+        appended
     })
 }
 
@@ -162,9 +246,25 @@ pub(crate) fn append_call_in_ticks<const N: usize>(
 /// of the set with this key and has room.
 #[cfg(feature = "enable")]
 pub(crate) fn append_call(key: u64, call: [u64; CALL_WORDS]) -> bool {
-    HOT.with(|hot| {
+    inside(key, |hot| {
         // SAFETY: as above.
-        hot.key.get() == key && block::append_compact(unsafe { &*hot.words.get() }, call)
+        block::append_compact(unsafe { &*hot.words.get() }, call)
+    })
+    .unwrap_or(false)
+}
+
+/// Runs inside, if the thread's block is one of the set with this key.
+#[inline(always)]
+fn inside<T>(key: u64, run: impl FnOnce(&Hot) -> T) -> Option<T> {
+    HOT.with(|hot| {
+        let tag = short_of(key);
+        if hot.tag.get() != tag {
+            return None;
+        }
+        hot.enter();
+        let result = run(hot);
+        hot.leave(tag);
+        Some(result)
     })
 }
 
@@ -177,11 +277,13 @@ pub(super) fn append_fields(
     stamp: Stamp,
     fields: &[u8],
 ) -> Appended {
-    let Some((block, number)) = known_in(key, Arc::as_ptr(schema).addr()) else {
-        return Appended::No;
-    };
-    // SAFETY: as above; what was found is not kept beyond this call.
-    block::append_fields(unsafe { &*block }, number, stamp, fields)
+    let appended = inside(key, |hot| {
+        let number = hot.number_of(Arc::as_ptr(schema).addr())?;
+        // SAFETY: as above.
+        let words = unsafe { &*hot.words.get() };
+        Some(block::append_fields(words, number, stamp, fields))
+    });
+    appended.flatten().unwrap_or(Appended::No)
 }
 
 /// Appends a record of words to the thread's block, on the terms of [`append_fields`].
@@ -201,26 +303,14 @@ impl WordSink for Row<'_> {
         texts: [&str; TEXTS],
     ) -> Appended {
         let address = Arc::as_ptr(self.schema).addr() | OF_WORDS;
-        let Some((block, number)) = known_in(self.key, address) else {
-            return Appended::No;
-        };
-        // SAFETY: as above; what was found is not kept beyond this call.
-        let block = unsafe { &*block };
-        block::append_row(block, number, self.stamp, words, texts)
+        let appended = inside(self.key, |hot| {
+            let number = hot.number_of(address)?;
+            // SAFETY: as above.
+            let block = unsafe { &*hot.words.get() };
+            Some(block::append_row(block, number, self.stamp, words, texts))
+        });
+        appended.flatten().unwrap_or(Appended::No)
     }
-}
-
-/// The words of the thread's block, if that is one of the set with this key, and the number in it of
-/// the type with this address and mark, if it is known.
-///
-/// So little that it is a part of its caller, to whom the compiler then says where the thread's
-/// storage is.
-#[inline(always)]
-fn known_in(key: u64, address: usize) -> Option<(*const [AtomicU64], u8)> {
-    HOT.with(|hot| {
-        let (known, number) = hot.types.get(slot_of(address)).map(Cell::get)?;
-        (hot.key.get() == key && known == address).then(|| (hot.words.get(), number))
-    })
 }
 
 /// Remembers the number of a type for rows of words, if fields of these widths are those of the
@@ -233,6 +323,9 @@ pub(super) fn learn_words(key: u64, schema: &Arc<Schema>, widths: &[Width]) -> b
 /// Remembers the number of a type in the thread's block, if it has one of the set with this key.
 #[cold]
 pub(super) fn learn(key: u64, schema: &Arc<Schema>, mark: usize) -> bool {
+    let Some(_inside) = Inside::enter() else {
+        return false;
+    };
     // Nothing stays borrowed while the block may allocate.
     let Ok(Some(block)) = HELD.try_with(|held| held.0.borrow().clone()) else {
         return false;
@@ -242,7 +335,7 @@ pub(super) fn learn(key: u64, schema: &Arc<Schema>, mark: usize) -> bool {
     };
     let address = Arc::as_ptr(schema).addr() | mark;
     HOT.with(|hot| {
-        let is_it = hot.key.get() == key && ptr::eq(hot.words.get(), block.words());
+        let is_it = hot.owner.get() == short_of(key) && ptr::eq(hot.words.get(), block.words());
         match hot.types.get(slot_of(address)) {
             Some(slot) if is_it => {
                 slot.set((address, number));

@@ -6,10 +6,12 @@ use std::sync::{Arc, Weak};
 use baler_common::container::LossReason;
 use baler_common::record::{Record, RowWriter, Schema};
 
+#[cfg(feature = "enable")]
+use super::block::CALL_WORDS;
 use super::block::{Appended, RowRef, Stamp};
 use super::hot;
+use super::reentrance::{Inside, admit};
 use super::set::QueueSet;
-use super::suppress::is_suppressed;
 use super::thread::ThreadQueue;
 
 /// A row buffer that grew above this is not kept.
@@ -47,13 +49,14 @@ pub(crate) fn push<F: FnOnce() -> Option<Arc<QueueSet>>>(
     stamp: Stamp,
     write: impl FnOnce(&mut RowWriter<'_>),
 ) -> bool {
-    // A record that is emitted while another one is built finds an empty buffer.
-    let mut fields = ROW.try_with(Cell::take).unwrap_or_default();
-    fields.clear();
+    let Some(mut fields) = take_row(key) else {
+        return false;
+    };
     let mut row = RowWriter::new(&mut fields);
     write(&mut row);
     let pushed = if row.is_too_large() {
-        find().is_some_and(|set| set.refuse(LossReason::TooLarge))
+        let inside = admit(key);
+        inside.is_some() && find().is_some_and(|set| set.refuse(LossReason::TooLarge))
     } else {
         match hot::append_fields(key, schema, stamp, &fields) {
             Appended::Yes => true,
@@ -69,11 +72,24 @@ pub(crate) fn push<F: FnOnce() -> Option<Arc<QueueSet>>>(
             ),
         }
     };
-    if fields.capacity() <= KEEP_BYTES {
+    if fields.capacity() <= KEEP_BYTES
+        && let Some(_inside) = Inside::enter()
+    {
         // Without its storage the thread is about to end.
         ROW.try_with(|row| row.set(fields)).unwrap_or_default();
     }
     pushed
+}
+
+/// The thread's buffer, empty; a record that is emitted while another one is built finds a new one.
+///
+/// `None`, and the record is lost, if the thread may emit nothing now: who interrupts it must not
+/// take a buffer of which it has taken one half.
+fn take_row(key: u64) -> Option<Vec<u8>> {
+    let _inside = admit(key)?;
+    let mut fields = ROW.try_with(Cell::take).unwrap_or_default();
+    fields.clear();
+    Some(fields)
 }
 
 /// As [`push`], of a typed record: one whose type is flat goes straight into the thread's block.
@@ -130,23 +146,37 @@ fn push_slowly(key: u64, find: impl FnOnce() -> Option<Arc<QueueSet>>, row: &Row
             Appended::No => (),
         }
     }
-    find().is_some_and(|set| push_row(&set, row))
+    push_row(key, find, row)
 }
 
-/// Appends a row to the calling thread's queue in this set, or does what its policy says; whether
-/// it was appended.
+/// Appends a compact row for which the thread's block will not do, or does what the policy of the
+/// set with this key says.
+#[cfg(feature = "enable")]
 #[cold]
 #[inline(never)]
-pub(crate) fn push_row(set: &Arc<QueueSet>, row: &RowRef<'_>) -> bool {
-    if is_suppressed() {
-        return set.refuse(LossReason::Reentrant);
-    }
+pub(crate) fn push_call(
+    key: u64,
+    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    row: [u64; CALL_WORDS],
+) -> bool {
+    push_row(key, find, &RowRef::Call(row))
+}
+
+/// Appends a row to the calling thread's queue in the set with this key, or does what its policy
+/// says; whether it was appended.
+fn push_row(key: u64, find: impl FnOnce() -> Option<Arc<QueueSet>>, row: &RowRef<'_>) -> bool {
+    let Some(_inside) = admit(key) else {
+        return false;
+    };
+    let Some(set) = find() else {
+        return false;
+    };
     let pushed = LOCAL.try_with(|local| {
         let mut local = local.try_borrow_mut().ok()?;
-        let queue = local.find(set);
+        let queue = local.find(&set);
         // The queue may hand the block to the collector.
         hot::let_go();
-        let pushed = queue.push(set, row);
+        let pushed = queue.push(&set, row);
         if let Some(block) = pushed.open {
             hot::hold(set.key(), block);
         }
@@ -154,7 +184,7 @@ pub(crate) fn push_row(set: &Arc<QueueSet>, row: &RowRef<'_>) -> bool {
     });
     match pushed {
         Ok(Some(appended)) => appended,
-        // The thread is in the middle of this, or its storage is gone already.
+        // Its storage is gone already.
         _ => set.push_aside(row),
     }
 }
@@ -181,6 +211,7 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
+        let _inside = Inside::enter();
         hot::let_go();
         for mine in self.queues.drain(..) {
             if let Some(set) = mine.set.upgrade() {

@@ -10,8 +10,11 @@
 //! Only once a block it takes its queue's lock, to hand the full block over and to get another one.
 //! The collector reads the open block in place as far as it is committed, so nothing has to be
 //! taken from a thread that goes on, and nothing waits in the block of one that does not.
+//! At a shutdown the queues are closed by another thread, which pays for agreeing with the owners on
+//! the last row (`barrier`).
 //! What the collector has begun to read is its own; eviction takes full blocks that are not.
 
+mod barrier;
 mod block;
 mod budget;
 mod hot;
@@ -21,6 +24,8 @@ mod local;
 mod models;
 mod overflow;
 mod piece;
+mod prefetch;
+mod reentrance;
 mod set;
 mod suppress;
 pub(crate) mod sync;
@@ -38,10 +43,13 @@ pub(crate) use block::{
 #[cfg(feature = "enable")]
 pub(crate) use hot::{append_call, append_call_in_ticks};
 #[cfg(feature = "enable")]
-pub(crate) use local::push_row;
+pub(crate) use local::push_call;
 pub(crate) use local::{push, push_record};
 pub use overflow::Overflow;
 pub(crate) use piece::PieceReader;
+pub(crate) use reentrance::Inside;
+#[cfg(feature = "enable")]
+pub(crate) use reentrance::{admit, count as count_reentrant};
 pub(crate) use set::QueueSet;
 pub use suppress::{Suppressed, suppress};
 pub(crate) use thread::ThreadQueue;

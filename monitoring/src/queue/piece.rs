@@ -42,7 +42,10 @@ enum Reader {
 
 impl Piece {
     /// The extent of a record by itself.
-    pub(super) const BOXED: Extent = Extent { rows: 1, words: 2 };
+    pub(super) const BOXED: Extent = Extent {
+        rows: 1,
+        words: Extent::NONE.words + 1,
+    };
 
     /// A record by itself.
     pub(super) fn boxed(row: &RowRef<'_>) -> Self {

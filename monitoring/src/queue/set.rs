@@ -6,9 +6,11 @@ use std::sync::{Arc, PoisonError};
 use baler_common::container::{LossReason, Losses};
 use baler_common::transport::Notify;
 
+use super::barrier;
 use super::block::RowRef;
 use super::budget::Budget;
 use super::overflow::Overflow;
+use super::reentrance::{self, Inside};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use super::thread::ThreadQueue;
 
@@ -24,7 +26,7 @@ pub(crate) struct QueueSet {
     registry: Mutex<Registry>,
     /// Counts changes of the registry.
     changes: AtomicU64,
-    /// Takes what is emitted while a record is being built or after its thread's storage is gone.
+    /// Takes what is emitted after its thread's storage is gone.
     aside: Arc<ThreadQueue>,
     ages: AtomicU64,
     /// Threads that have a queue.
@@ -33,6 +35,8 @@ pub(crate) struct QueueSet {
     unread: AtomicUsize,
     stopping: AtomicBool,
     pid: u32,
+    /// How many records were counted as reentrant by others of the same count before.
+    reentrant_before: u64,
     collector: Arc<dyn Notify>,
 }
 
@@ -67,6 +71,7 @@ impl QueueSet {
         overflow: Overflow,
         collector: Arc<dyn Notify>,
     ) -> Self {
+        barrier::prepare();
         let aside = Arc::new(ThreadQueue::default());
         Self {
             key,
@@ -83,6 +88,7 @@ impl QueueSet {
             unread: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             pid: std::process::id(),
+            reentrant_before: reentrance::counted(key),
             collector,
         }
     }
@@ -147,6 +153,7 @@ impl QueueSet {
 
     /// Takes nothing any more; what is queued can still be claimed.
     pub(crate) fn close(&self) {
+        let _inside = Inside::enter();
         self.stop_waiting();
         let mut registry = self.registry();
         registry.closed = true;
@@ -159,6 +166,7 @@ impl QueueSet {
 
     /// Appends a record beside the threads' queues. Takes a lock that all threads share.
     pub(crate) fn push_aside(&self, row: &RowRef<'_>) -> bool {
+        let _inside = Inside::enter();
         self.aside.push_shared(self, row)
     }
 
@@ -271,11 +279,15 @@ impl QueueSet {
 
     /// What all queues have counted. Takes every queue's lock for a moment.
     pub(crate) fn counts(&self) -> QueueCounts {
+        let _inside = Inside::enter();
         let registry = self.registry();
         let mut counts = registry.gone.clone();
         for queue in &registry.queues {
             queue.count(&mut counts);
         }
+        let reentrant = reentrance::counted(self.key).saturating_sub(self.reentrant_before);
+        counts.emitted = counts.emitted.saturating_add(reentrant);
+        counts.lost.add(LossReason::Reentrant, reentrant);
         counts
     }
 

@@ -15,10 +15,13 @@ thread_local! {
 /// for itself or feed itself.
 /// Connectors know nothing of probes: whoever puts some into the code of a connector's own threads
 /// suppresses these.
+///
+/// A signal handler may call it: it takes no lock and asks for no memory, nor does what is emitted
+/// until the guard is dropped.
 pub fn suppress() -> Suppressed {
     DEPTH.set(DEPTH.get().saturating_add(1));
     // Without a block at hand the thread asks before it emits.
-    hot::let_go();
+    hot::disown();
     Suppressed {
         not_send: PhantomData,
     }

@@ -3,18 +3,18 @@
 
 #[cfg(not(all(test, baler_loom)))]
 #[cfg(feature = "enable")]
-pub(crate) use std::sync::atomic::{AtomicU32, fence};
+pub(crate) use std::sync::atomic::AtomicU32;
 #[cfg(not(all(test, baler_loom)))]
 pub(crate) use std::sync::{
     Condvar, Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(all(test, baler_loom))]
 #[cfg(feature = "enable")]
-pub(crate) use loom::sync::atomic::{AtomicU32, fence};
+pub(crate) use loom::sync::atomic::AtomicU32;
 #[cfg(all(test, baler_loom))]
 pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
 };

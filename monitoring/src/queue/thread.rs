@@ -8,7 +8,7 @@ use baler_common::container::{LossReason, Losses};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
-use super::block::{Block, Extent, RowRef, words_for};
+use super::block::{Block, Extent, HEAD_WORDS, RowRef, words_for};
 use super::budget::{LEAST_WORDS, WORD_BYTES};
 use super::overflow::Overflow;
 use super::piece::{Piece, PieceReader};
@@ -132,7 +132,7 @@ impl ThreadQueue {
                 };
             }
             let bytes = block.bytes();
-            state.close_open();
+            state.close_open(Block::seal);
             set.count_unread(bytes);
             // Asking is a system call.
             if state.next_fork_check() && set.is_forked() {
@@ -146,8 +146,7 @@ impl ThreadQueue {
             RowRef::Call(_) => CALL_WORDS,
             RowRef::Fields { fields, .. } => words_for(fields.len()),
         };
-        // One for what is committed.
-        let words = words.saturating_add(1);
+        let words = words.saturating_add(HEAD_WORDS);
         if words > set.budget().most_words() {
             return self.push_boxed(state, set, row);
         }
@@ -358,7 +357,7 @@ impl ThreadQueue {
             }
             state.is_claimed = false;
             if is_open {
-                state.close_open();
+                state.close_open(Block::seal);
             }
             if let Some(queued) = state.pieces.pop_front() {
                 set.release(queued);
@@ -408,7 +407,7 @@ impl ThreadQueue {
         let waiting = std::mem::take(&mut state.waiting);
         state.refused = state.refused.saturating_add(waiting);
         state.lost.add(LossReason::Shutdown, waiting);
-        state.close_open();
+        state.close_open(Block::seal_from_afar);
     }
 
     /// Adds what it has counted.
@@ -439,8 +438,8 @@ impl State {
     }
 
     /// Ends the open block, if there is one: its extent does not change any more.
-    fn close_open(&mut self) {
-        let Some(end) = self.open_block().map(|block| block.seal()) else {
+    fn close_open(&mut self, seal: impl FnOnce(&Block) -> Extent) {
+        let Some(end) = self.open_block().map(|block| seal(block)) else {
             return;
         };
         self.is_open = false;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use baler_monitoring::ClosedBy;
 
-use super::support::{Medium, Mode, PATIENCE, Received, beat, plain};
+use super::support::{Medium, Mode, PATIENCE, Received, await_that, beat, plain};
 
 /// So long that no test sees it pass.
 const NEVER: Duration = Duration::from_secs(3_600);
@@ -182,6 +182,48 @@ fn shutdown_sends_what_is_left_before_all_is_confirmed() {
     let received = medium.received();
     assert_eq!(received.sizes, [10, 5, 0]);
     assert!(received.headers.last().unwrap().last_of_epoch);
+}
+
+#[test]
+fn writer_may_sleep_until_a_flush_or_the_shutdown_waits_for_confirmations() {
+    let medium = Medium::new(Mode::Sleeping);
+    let controller = plain(medium.writer(64))
+        .chunk_records(10)
+        .wait_time(NEVER)
+        .start()
+        .unwrap();
+    let emit = || {
+        for number in 0..50 {
+            controller.emit(&beat(0, number));
+        }
+    };
+    await_that("nobody waits", || medium.awaits() == (0, false));
+    emit();
+    medium.await_chunks(5);
+    assert_eq!(controller.stats().delivered, 0);
+    controller.flush(PATIENCE).unwrap();
+    assert_eq!(controller.stats().delivered, 50);
+    await_that("nobody waits any more", || medium.awaits() == (1, false));
+    emit();
+    let report = controller.shutdown(PATIENCE);
+    assert!(report.on_time && report.adds_up());
+    assert_eq!(report.delivered(), 100);
+}
+
+#[test]
+fn sleeping_writer_is_woken_when_its_window_is_full() {
+    let medium = Medium::new(Mode::Sleeping);
+    let controller = plain(medium.writer(4))
+        .chunk_records(1)
+        .wait_time(NEVER)
+        .start()
+        .unwrap();
+    await_that("nobody waits", || medium.awaits() == (0, false));
+    for number in 0..100 {
+        controller.emit(&beat(0, number));
+    }
+    medium.await_chunks(100);
+    assert!(medium.awaits().0 > 0);
 }
 
 #[test]

@@ -98,10 +98,14 @@ fn chunks_are_cheap_until_a_backlog_is_worked_off() {
     stand.go.send(()).unwrap();
     stand.controller.flush(PATIENCE).unwrap();
     let efforts = stand.efforts();
-    assert_eq!(efforts.first(), Some(&Effort::Full));
-    assert_eq!(efforts.get(1), Some(&Effort::Fast));
-    assert_eq!(efforts.last(), Some(&Effort::Full));
-    let changes = efforts.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let are_fast: Vec<bool> = efforts.iter().map(|it| *it == Effort::Fast).collect();
+    assert_eq!(are_fast.first(), Some(&false));
+    assert_eq!(are_fast.get(1), Some(&true));
+    assert_eq!(are_fast.last(), Some(&false));
+    let changes = are_fast
+        .windows(2)
+        .filter(|pair| pair[0] != pair[1])
+        .count();
     assert_eq!(changes, 2, "{efforts:?}");
     let report = stand.controller.shutdown(PATIENCE);
     assert_eq!(report.dropped().total(), 0, "{report}");
@@ -115,7 +119,7 @@ fn chunks_are_small_behind_a_medium_that_is_slow() {
     await_that("a full outbox", || stand.efforts().len() == 4);
     // The second chunk found a medium that had taken all there was.
     let efforts = stand.efforts();
-    assert_eq!(efforts[2..], [Effort::Full; 2], "{efforts:?}");
+    assert!(!efforts[2..].contains(&Effort::Fast), "{efforts:?}");
     medium.set_mode(Mode::Prompt);
     medium.confirm(1);
     let report = stand.controller.shutdown(PATIENCE);

@@ -232,6 +232,11 @@ fn setting_that_cannot_be_is_named() {
             ..
         }
     ));
+    let error = start(|builder| builder.auto_chunks(Duration::from_micros(999)));
+    assert_eq!(
+        error.to_string(),
+        "max_latency in milliseconds is 0, but must be at least 1"
+    );
     let error = start(|builder| builder.queue_bytes(100));
     assert_eq!(
         error.to_string(),

@@ -2,17 +2,19 @@
 //! slow, stuck or broken; probes; and the examples.
 
 #![cfg(test)]
+#![cfg(feature = "enable")]
 
+mod auto;
 mod closing;
 mod conservation;
 mod effort;
-#[cfg(all(feature = "enable", feature = "macros"))]
+#[cfg(feature = "macros")]
 mod examples;
 mod failure;
 mod lanes;
 mod lifecycle;
 mod limits;
-#[cfg(all(feature = "enable", feature = "macros"))]
+#[cfg(feature = "macros")]
 mod probe;
 #[cfg(all(feature = "samplers", target_os = "linux"))]
 mod samplers;

@@ -51,6 +51,8 @@ pub(crate) enum Mode {
     Panicking,
     /// Refuses every chunk for good.
     Refusing,
+    /// Confirms, but tells nobody and hands nothing out unless its owner waits.
+    Sleeping,
 }
 
 /// The medium behind the writer, as the test sees it.
@@ -72,6 +74,10 @@ struct State {
     refused: Vec<u64>,
     confirmed: Vec<u64>,
     notify: Option<Arc<dyn Notify>>,
+    /// Whether the owner does not wait for confirmations.
+    unawaited: bool,
+    /// How often it began to wait.
+    awaits: u64,
 }
 
 struct ScriptedWriter {
@@ -150,6 +156,12 @@ impl Medium {
             let confirmed: Vec<_> = state.unconfirmed.drain(..chunks).collect();
             state.confirmed.extend(confirmed);
         });
+    }
+
+    /// How often the owner began to wait for confirmations, and whether it does.
+    pub(crate) fn awaits(&self) -> (u64, bool) {
+        let state = self.lock();
+        (state.awaits, !state.unawaited)
     }
 
     pub(crate) fn opened(&self) -> u64 {
@@ -243,6 +255,9 @@ impl ChunkWriter for ScriptedWriter {
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
         let mut state = self.medium.lock();
+        if state.mode == Mode::Sleeping && state.unawaited {
+            return Ok(());
+        }
         let confirmed = state.confirmed.drain(..).map(|ticket| Confirmation {
             ticket,
             outcome: Outcome::Confirmed,
@@ -262,6 +277,13 @@ impl ChunkWriter for ScriptedWriter {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         self.medium.lock().notify = Some(notify);
+    }
+
+    fn set_awaited(&mut self, awaited: bool) {
+        self.medium.change(|state| {
+            state.unawaited = !awaited;
+            state.awaits += u64::from(awaited);
+        });
     }
 
     fn reopen(&mut self, _by: Instant) -> Result<(), TransportError> {

@@ -83,6 +83,11 @@ impl Dispatch {
         self.outbox.is_held_up()
     }
 
+    /// Says whether anybody waits for the fates of chunks.
+    pub(super) fn set_awaited(&mut self, awaited: bool) {
+        self.outbox.set_awaited(awaited);
+    }
+
     /// Says how much the chunks to come are worth.
     pub(super) fn set_effort(&mut self, effort: Effort) {
         self.encoder.set_effort(effort);

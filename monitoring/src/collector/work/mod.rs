@@ -2,6 +2,7 @@
 
 mod ends;
 mod round;
+mod tuned;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkSerializer;
 use baler_common::transport::{ChunkIdentity, Outbox};
 
-use super::batch::ClosingRule;
+use super::batch::{ClosingRule, Filling};
 use super::dispatch::{Dispatch, count};
 use super::drain::Drain;
 use super::encoder::Encoder;
@@ -20,6 +21,7 @@ use super::expand::Expander;
 use super::flush::{Flush, FlushStage};
 use super::lanes::{Dealer, Lane};
 use super::shared::Shared;
+use super::tuning::Tuning;
 use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
 use crate::controller::refresh_active;
@@ -27,6 +29,10 @@ use crate::queue::suppress;
 
 /// After so long a round is interrupted, so that orders are not kept waiting by a large backlog.
 const LONGEST_STEP: Duration = Duration::from_millis(50);
+
+/// Chunks that are made in less time are given to the writer together: it is woken once for them, and
+/// none is sent noticeably later.
+const SEND_EVERY: Duration = Duration::from_micros(200);
 
 /// What a collector needs to begin.
 pub(crate) struct Plan {
@@ -40,6 +46,8 @@ pub(crate) struct Plan {
     pub(crate) chunk_bytes: usize,
     pub(crate) max_chunk_bytes: usize,
     pub(crate) wait_time: Duration,
+    /// What the collector keeps to where it chooses size and wait time itself.
+    pub(crate) tuning: Option<Tuning>,
     pub(crate) hooks: Hooks,
     pub(crate) upkeep: Upkeep,
     /// How often what calls have added up to is told.
@@ -64,19 +72,28 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
     if plan.budgeted {
         rule = rule.within_budget();
     }
+    let tuned = plan
+        .tuning
+        .map(|tuning| tuned::Tuned::new(tuning, monotonic()));
+    let (records, wait) = tuned.as_ref().map_or((rule.records, rule.wait), |tuned| {
+        (tuned.choice().expected, tuned.choice().wait)
+    });
+    shared.ledger.chosen(records, wait);
     let expander = Expander::new(shared.queues.key(), shared.hostname);
-    let collector = Collector {
+    let mut collector = Collector {
         dispatch,
         drain: Drain::new(Arc::clone(&shared.queues), expander),
         dealer: Dealer::new(plan.lanes),
         lanes: (0..plan.lanes.max(1)).map(|_| Lane::default()).collect(),
         rule,
+        tuned,
         drained_at: monotonic(),
         round_began: monotonic(),
         in_round: false,
         step_began: monotonic(),
+        sent_at: monotonic(),
         idle_ticks: 0,
-        has_filled: false,
+        filling: Filling::new(monotonic()),
         hurries: false,
         flushes: Vec::new(),
         stop: None,
@@ -87,6 +104,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         },
         shared,
     };
+    collector.tune();
     // Detached: a writer that hangs must not keep anyone waiting for the thread.
     thread::Builder::new()
         .name("baler-collector".into())
@@ -101,6 +119,8 @@ struct Collector {
     dealer: Dealer,
     lanes: Vec<Lane>,
     rule: ClosingRule,
+    /// Where it chooses the rule itself.
+    tuned: Option<tuned::Tuned>,
     /// When the round before began: what this round finds was emitted later.
     drained_at: Instant,
     /// When this round began.
@@ -109,10 +129,12 @@ struct Collector {
     in_round: bool,
     /// When the thread last looked at orders.
     step_began: Instant,
+    /// When the writer was last given chunks.
+    sent_at: Instant,
     /// Rounds in a row that found nothing.
     idle_ticks: u32,
-    /// Whether this round filled a chunk.
-    has_filled: bool,
+    /// How long chunks take to fill.
+    filling: Filling,
     /// Whether chunks are made as cheaply as possible, since records come faster.
     hurries: bool,
     flushes: Vec<Flush>,
@@ -168,6 +190,7 @@ impl Collector {
     fn step(&mut self) -> Next {
         let now = monotonic();
         self.step_began = now;
+        self.sent_at = now;
         let (flushes, stop) = self.shared.take_orders();
         self.stop = stop;
         self.take_aggregates(now, !flushes.is_empty());
@@ -184,6 +207,7 @@ impl Collector {
         let mut wake_up = self.dispatch.drive(now, self.stop);
         let round = self.collect(now);
         self.close_if_old(now);
+        self.tune();
         self.advance_flushes();
         if self.stop.is_some() && round == Round::Empty {
             self.close_epoch();
@@ -195,6 +219,7 @@ impl Collector {
             wake_up = self.dispatch.drive(now, self.stop);
             self.advance_flushes();
         }
+        self.dispatch.set_awaited(self.awaits_fates());
         if let Some(by) = self.stop {
             let done = self.dispatch.has_sent_last() && self.dispatch.is_empty();
             if done || by <= monotonic() {
@@ -208,6 +233,13 @@ impl Collector {
             return Next::Wait(Duration::ZERO);
         }
         self.wait(wake_up.into_iter().chain(adapt_at).min())
+    }
+
+    /// Whether anybody waits for confirmations. While nobody does, a writer need not wake the thread
+    /// for them, which costs as much as a hundred records: it comes by anyway.
+    fn awaits_fates(&self) -> bool {
+        let is_sampled = self.tuned.as_ref().is_some_and(tuned::Tuned::has_sample);
+        self.stop.is_some() || !self.flushes.is_empty() || is_sampled
     }
 
     /// Tells what calls have added up to, when it is time, at a flush and at the end.
@@ -243,18 +275,37 @@ impl Collector {
         let has_room = self.dispatch.has_room();
         // Without room the writer will tell; looking in between guards against one that forgets.
         let idle_ticks = if has_room { self.idle_ticks } else { u32::MAX };
-        let tick = if has_room && self.has_filled {
-            self.rule.busy_tick()
-        } else {
-            self.rule.tick(idle_ticks)
+        let tick = match &self.tuned {
+            // From the look before and not from now, or what came just after it would be late.
+            Some(tuned) if has_room => self.drained_at.checked_add(tuned.look()),
+            _ => {
+                let tick = self.rule.tick(idle_ticks);
+                let full = self.until_full(now).filter(|_| has_room);
+                now.checked_add(full.map_or(tick, |full| full.min(tick)))
+            }
         };
-        let tick = now.checked_add(tick);
         let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
         let age = oldest
             .filter(|_| has_room)
             .and_then(|oldest| self.rule.closes_at(oldest));
         let next = [wake_up, self.stop, tick, age].into_iter().flatten().min();
         Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
+    }
+
+    /// How soon there should be a full chunk to close, and at the earliest it is looked for.
+    fn until_full(&self, now: Instant) -> Option<Duration> {
+        // Of several lanes each gets its part of what comes.
+        let lacks = self.lanes.iter().map(|lane| {
+            let (records, _) = self.rule.left(lane.batched, 0);
+            records.saturating_mul(self.lanes.len())
+        });
+        let left = self
+            .filling
+            .left(self.round_began, lacks.min()?, self.rule.records)?;
+        let full = self.round_began.checked_add(left)?;
+        let left = full.saturating_duration_since(now);
+        let worthwhile = self.filling.worthwhile(self.rule.records)?;
+        Some(left.max(worthwhile).max(self.rule.busy_tick()))
     }
 
     /// Goes on after a panic in the collector itself.

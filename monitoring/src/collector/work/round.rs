@@ -13,14 +13,15 @@ use baler_common::record::{PushError, Schema, WordLayout};
 use baler_common::record::{Run, timing::DurationRecord};
 use bytes::Bytes;
 
-use super::super::batch::ClosedBy;
+use super::super::batch::{ClosedBy, is_slow};
 use super::super::encoder::Problem;
 use super::super::event::Quarantined;
 #[cfg(feature = "enable")]
 use super::super::expand::Expander;
 use super::super::expand::Row;
 use super::super::lanes::Lane;
-use super::{Collector, LONGEST_STEP, Round};
+use super::tuned::Made;
+use super::{Collector, LONGEST_STEP, Round, SEND_EVERY, count};
 use crate::clock::monotonic;
 #[cfg(feature = "enable")]
 use crate::queue::{CALL_WORDS, KIND_CALL, KIND_DURATION};
@@ -45,7 +46,6 @@ impl Collector {
         if !self.in_round {
             self.drain.start_round(now);
             self.round_began = now;
-            self.has_filled = false;
         }
         loop {
             #[cfg(feature = "enable")]
@@ -98,6 +98,7 @@ impl Collector {
         }
         self.in_round = false;
         self.drained_at = self.round_began;
+        self.filling.end_round(self.round_began);
         if found {
             self.idle_ticks = 0;
             Round::Found
@@ -225,10 +226,16 @@ impl Collector {
         match full {
             Some(reason) if self.dispatch.has_room() => {
                 self.close(lane, reason, false);
-                self.has_filled = true;
-                // Gives the writer its work while the next batch is filled.
+                self.filling.filled();
+                // Gives the writer its work while the next batches are filled.
                 let now = monotonic();
-                self.dispatch.drive(now, self.stop);
+                let unsent = now.saturating_duration_since(self.sent_at);
+                let is_due = unsent >= SEND_EVERY || !self.dispatch.has_room();
+                // Behind, what the writer does not take is to be known.
+                if is_due || self.shared.queues.is_backlog(self.hurries) {
+                    self.dispatch.drive(now, self.stop);
+                    self.sent_at = now;
+                }
                 let took = now.saturating_duration_since(self.step_began);
                 self.dispatch.has_room() && took < LONGEST_STEP
             }
@@ -253,9 +260,13 @@ impl Collector {
             return;
         };
         // A row that was refused leaves its age without a record.
-        lane.oldest = None;
-        if std::mem::take(&mut lane.batched) == 0 {
+        let oldest = lane.oldest.take();
+        let records = std::mem::take(&mut lane.batched);
+        if records == 0 {
             return;
+        }
+        if let Some(tuned) = &mut self.tuned {
+            tuned.left_batch(count(records));
         }
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(reason, row_bytes);
@@ -263,13 +274,27 @@ impl Collector {
         self.hurries = self.shared.queues.is_backlog(self.hurries) && !self.dispatch.is_held_up();
         self.dispatch.set_effort(if self.hurries {
             Effort::Fast
+        } else if (reason == ClosedBy::Age && is_slow(self.rule.wait, records))
+            || self.filling.is_slow(self.rule.records)
+        {
+            Effort::Smallest
         } else {
             Effort::Full
         });
+        let ticket = self.dispatch.next_ticket();
         match self.dispatch.ship(number, lane.builder.batch(), last) {
             Ok(bytes) => {
                 lane.builder.clear();
                 self.rule.learn(row_bytes, bytes);
+                if let Some(tuned) = &mut self.tuned {
+                    tuned.made(&Made {
+                        records,
+                        row_bytes,
+                        bytes,
+                        oldest,
+                        ticket,
+                    });
+                }
             }
             Err(problem) => {
                 let batch = lane.builder.take();

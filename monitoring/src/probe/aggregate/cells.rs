@@ -8,6 +8,7 @@ use std::thread::{AccessError, LocalKey};
 
 use super::super::site::SiteNumber;
 use super::cell::{Cell, Content};
+use crate::queue::Inside;
 
 /// Cells are never freed, so that a thread may keep a plain reference to its own; there are as many
 /// as there were threads at a site at once.
@@ -29,10 +30,8 @@ pub struct CellSlot(Slot<&'static Cell>);
 /// What a thread without a cell has, so that a call needs not ask whether it has one: nothing is
 /// ever added to it, for its owner would have to begin anew first, and it has none.
 #[cfg(not(all(test, baler_loom)))]
-static NOBODYS: Cell = Cell::with(SiteNumber::FIRST, None);
-
-#[cfg(not(all(test, baler_loom)))]
 const fn nobodys() -> &'static Cell {
+    static NOBODYS: Cell = Cell::with(SiteNumber::FIRST, None);
     &NOBODYS
 }
 
@@ -47,13 +46,11 @@ struct Mine(RefCell<Vec<(SiteNumber, &'static Cell, &'static LocalKey<CellSlot>)
 
 thread_local! {
     static MINE: Mine = const { Mine(RefCell::new(Vec::new())) };
-    /// Whether this thread is at work here: what it calls meanwhile (an allocator with probes, say)
-    /// must not wait for it.
-    static BUSY: Slot<bool> = const { Slot::new(false) };
 }
 
 impl Drop for Mine {
     fn drop(&mut self) {
+        let _inside = Inside::enter();
         let mine = self.0.take();
         for (_, _, slot) in &mine {
             slot.with(|slot| slot.0.set(nobodys()));
@@ -98,20 +95,19 @@ impl Cells {
     }
 }
 
-/// Runs with all cells, unless this thread already does.
-fn with_cells<T>(run: impl FnOnce(&mut Cells) -> T) -> Option<T> {
-    if BUSY.replace(true) {
-        return None;
-    }
-    let mut cells: MutexGuard<'_, _> = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let result = run(cells.get_or_insert_with(Cells::default));
-    drop(cells);
-    BUSY.set(false);
-    Some(result)
+/// Runs with all cells. To be called inside, so that nothing that this thread calls meanwhile (an
+/// allocator with probes, say) waits for it.
+fn with_cells<T>(run: impl FnOnce(&mut Cells) -> T) -> T {
+    let mut cells = lock();
+    run(cells.get_or_insert_with(Cells::default))
 }
 
-/// Gives this thread a cell of a site, all of whose calls have a histogram or none; `None` if it is called by the registration itself, as with a
-/// site's first call.
+fn lock() -> MutexGuard<'static, Option<Cells>> {
+    CELLS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives this thread a cell of a site, all of whose calls have a histogram or none. To be called
+/// inside.
 ///
 /// # Errors
 ///
@@ -120,16 +116,16 @@ pub(super) fn own_cell(
     site: SiteNumber,
     has_histogram: bool,
     slot: &'static LocalKey<CellSlot>,
-) -> Result<Option<&'static Cell>, AccessError> {
+) -> Result<&'static Cell, AccessError> {
     MINE.try_with(|mine| {
-        let cell = with_cells(|cells| cells.find(site, has_histogram))?;
+        let cell = with_cells(|cells| cells.find(site, has_histogram));
         slot.with(|slot| slot.0.set(cell));
         mine.0.borrow_mut().push((site, cell, slot));
-        Some(cell)
+        cell
     })
 }
 
-/// Runs with a cell of a site that is nobody's.
+/// Runs with a cell of a site that is nobody's. To be called inside.
 pub(super) fn with_spare_cell(
     site: SiteNumber,
     has_histogram: bool,
@@ -145,8 +141,8 @@ pub(super) fn with_spare_cell(
 /// Takes from each cell, by the number of its site, what was added to it for the queues with this key since the last time.
 pub(crate) fn take_all(key: u64, mut take: impl FnMut(usize, Content)) {
     let all = {
-        let cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
-        cells.as_ref().map(|cells| cells.all.clone())
+        let _inside = Inside::enter();
+        lock().as_ref().map(|cells| cells.all.clone())
     };
     for cell in all.into_iter().flatten() {
         cell.take(key, &mut |site, content| {

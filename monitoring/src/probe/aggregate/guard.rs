@@ -9,6 +9,7 @@ use super::cell::Cell;
 use super::cells::{CellSlot, own_cell, with_spare_cell};
 use crate::clock::{is_in_ticks, nanoseconds, ticks, unmarked};
 use crate::controller;
+use crate::queue;
 
 /// A synchronous call that is added up when the guard is dropped, on the thread that made it.
 #[derive(Debug)]
@@ -120,6 +121,9 @@ fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(
         return;
     };
     let tout = read_marked(key);
+    let Some(_inside) = queue::admit(key) else {
+        return;
+    };
     let (tin, tout) = match (unmarked(tin), unmarked(tout)) {
         (None, None) => (tin, tout),
         (Some(tin), Some(tout)) => (tin.cast_unsigned(), tout.cast_unsigned()),
@@ -135,14 +139,10 @@ fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(
         }
     });
     let add = |cell: &Cell| cell.add::<EVERY>(key, tin, tout, nanoseconds);
-    match slot.with(CellSlot::own) {
-        Some(cell) => add(cell),
-        None => match own_cell(site, HISTOGRAM, slot) {
-            Ok(Some(cell)) => add(cell),
-            // It is called by the registration itself.
-            Ok(None) => (),
-            // A thread that is about to end keeps no cell.
-            Err(_) => with_spare_cell(site, HISTOGRAM, add),
-        },
+    let own = slot.with(CellSlot::own);
+    match own.map_or_else(|| own_cell(site, HISTOGRAM, slot), Ok) {
+        Ok(cell) => add(cell),
+        // A thread that is about to end keeps no cell.
+        Err(_) => with_spare_cell(site, HISTOGRAM, add),
     }
 }

@@ -247,6 +247,77 @@ fn a_panic_fails_all_operations_that_it_leaves_and_none_that_run_meanwhile() {
     );
 }
 
+#[probe(record = events)]
+fn say(what: Option<u32>) -> u32 {
+    match what {
+        Some(number) => panic!("{number} is wrong"),
+        None => panic!("nothing is wrong"),
+    }
+}
+
+#[probe(record = events, sample = 1/1)]
+fn say_by_turns(what: &'static str) {
+    std::panic::panic_any(what.to_owned());
+}
+
+#[probe(record = events, err)]
+fn say_or_fail(what: &str) -> Result<u32, std::num::ParseIntError> {
+    let number = what.parse()?;
+    Ok(say(Some(number)))
+}
+
+#[probe(record = events)]
+async fn say_later() {
+    yield_times(1).await;
+    say(None);
+}
+
+#[probe(record = events)]
+#[track_caller]
+fn say_from() {
+    panic!("{}", std::panic::Location::caller().file());
+}
+
+#[test]
+fn what_a_panic_says_is_the_cause_of_the_failure_and_goes_on() {
+    let recording = Recording::start();
+    let text = |payload: Box<dyn std::any::Any + Send>| {
+        let text = payload.downcast_ref::<String>().cloned();
+        text.unwrap_or_else(|| payload.downcast_ref::<&str>().unwrap().to_string())
+    };
+    assert_eq!(
+        text(catch_unwind(|| say(Some(7))).unwrap_err()),
+        "7 is wrong"
+    );
+    assert_eq!(
+        text(catch_unwind(|| say(None)).unwrap_err()),
+        "nothing is wrong"
+    );
+    assert_eq!(text(catch_unwind(|| say_by_turns("a")).unwrap_err()), "a");
+    assert!(say_or_fail("x").is_err());
+    assert!(catch_unwind(|| say_or_fail("8")).is_err());
+    assert!(catch_unwind(|| block_on(say_later())).is_err());
+    assert_eq!(text(catch_unwind(|| say_from()).unwrap_err()), file!());
+    recording.switch(false);
+    assert_eq!(
+        text(catch_unwind(|| say(None)).unwrap_err()),
+        "nothing is wrong"
+    );
+    recording.switch(true);
+    assert_eq!(
+        trees(&recording.finish_all()),
+        [
+            "say!panic: 7 is wrong",
+            "say!panic: nothing is wrong",
+            "say_by_turns!panic: a",
+            "say_or_fail!invalid digit found in string",
+            "say_or_fail(say!panic: 8 is wrong)!panic: 8 is wrong",
+            "say_later(say!panic: nothing is wrong)!panic: nothing is wrong",
+            "say_from!panic",
+        ]
+    );
+}
+
 struct Till {
     total: u32,
 }

@@ -12,6 +12,8 @@ mod functions;
 mod guards;
 mod processes;
 pub(crate) mod recording;
+#[cfg(unix)]
+mod signals;
 mod signatures;
 mod switching;
 mod traces;

@@ -1,0 +1,201 @@
+//! Chunk size, wait time and tick chosen by the collector itself, within a bound of the latency.
+//!
+//! ```text
+//! records taken ----> rate ------\
+//! chunks encoded ---> bytes ------> Tuner -> records | wait | look
+//! chunks settled ---> reserve ---/
+//! ```
+//!
+//! A record costs the less the larger its chunk is, until what it costs alone outweighs its share of
+//! the message.
+//! So chunks close as late as the bound allows, and at the largest useful size where records come so
+//! fast that this is sooner.
+//! The threshold of records is always the largest useful size: it need not follow the rate, and a
+//! load that becomes a thousand times as large meets it at once.
+//!
+//! What has to follow the rate is when the collector looks.
+//! At low rates its wake-ups are most of what it costs: it wakes when the oldest record has to leave,
+//! takes everything and closes, once a chunk.
+//! At high rates it wakes when a chunk's worth has come: more rarely, and what it reads has left the
+//! cache; more often, and the wake-ups cost.
+//! What comes unexpectedly wakes it: the queues do when a quarter of their bytes is unread.
+
+mod cost;
+mod rate;
+mod reserve;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+pub use cost::ChunkCost;
+use rate::Rate;
+use reserve::Reserve;
+
+/// What a tuner must keep to, and goes by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tuning {
+    /// From a record's being emitted to its being confirmed.
+    pub(crate) max_latency: Duration,
+    /// What a record waits for its chunk to be closed at most.
+    pub(crate) max_wait: Option<Duration>,
+    /// What messages, records and bytes cost.
+    pub(crate) cost: ChunkCost,
+    /// Bytes of chunks above which none should grow.
+    pub(crate) chunk_bytes: usize,
+    /// Bytes of all queues.
+    pub(crate) queue_bytes: usize,
+}
+
+/// What it chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// A chunk closes at so many records.
+    pub(crate) records: usize,
+    /// A chunk closes when its oldest record has waited so long.
+    pub(crate) wait: Duration,
+    /// The collector looks so long after it last looked.
+    pub(crate) look: Duration,
+    /// How many records chunks will have at the present rate.
+    pub(crate) expected: usize,
+}
+
+/// Growing beyond the largest useful size saves less than this share of a record's cost.
+const SAVING: f64 = 0.02;
+
+/// The largest size that is chosen: the batch stays within the caches of most machines, and a chunk
+/// that is lost is not too much.
+const MOST_RECORDS: f64 = 65_536.0;
+
+/// The collector does not look more often, ...
+const LEAST_LOOK: Duration = Duration::from_millis(1);
+
+/// ... nor more rarely: it has other things to look after.
+const MOST_LOOK: Duration = Duration::from_millis(500);
+
+/// The share of the queues' bytes that may be unread: at a quarter, whoever emits wakes the collector.
+const UNREAD: f64 = 3.0 / 16.0;
+
+/// Before any chunk was made, a record is taken to have so many bytes in it, ...
+const BYTES_OF_RECORD: f64 = 32.0;
+
+/// ... and so many as a row.
+const BYTES_OF_ROW: f64 = 64.0;
+
+/// Chooses from what it is told. It has no thread and no clock.
+#[derive(Debug)]
+pub(crate) struct Tuner {
+    tuning: Tuning,
+    rate: Rate,
+    reserve: Reserve,
+    /// What a record has in chunks.
+    bytes_of_record: f64,
+    /// What a record has in queues.
+    bytes_of_row: f64,
+    choice: Choice,
+}
+
+impl Tuner {
+    pub(crate) fn new(tuning: Tuning, now: Instant) -> Self {
+        let mut tuner = Self {
+            tuning,
+            rate: Rate::new(now),
+            reserve: Reserve::new(tuning.max_latency),
+            bytes_of_record: BYTES_OF_RECORD,
+            bytes_of_row: BYTES_OF_ROW,
+            choice: Choice {
+                records: 1,
+                wait: Duration::ZERO,
+                look: Duration::ZERO,
+                expected: 1,
+            },
+        };
+        tuner.choose();
+        tuner
+    }
+
+    /// What is chosen now.
+    pub(crate) fn choice(&self) -> Choice {
+        self.choice
+    }
+
+    /// A chunk of so many records was made, which were so many bytes in the queues and are so many
+    /// in the chunk.
+    pub(crate) fn encoded(&mut self, records: usize, row_bytes: usize, bytes: usize) {
+        let records = as_f64(records);
+        if records < 1.0 {
+            return;
+        }
+        // Small chunks have more bytes a record, and say little about large ones.
+        let weight = (records / (records + 1_024.0)).max(1.0 / 16.0);
+        let learn = |known: &mut f64, bytes: usize| {
+            *known += (as_f64(bytes) / records - *known) * weight;
+        };
+        learn(&mut self.bytes_of_record, bytes);
+        learn(&mut self.bytes_of_row, row_bytes);
+    }
+
+    /// A record was confirmed, or given up, so long after its chunk should have been closed.
+    pub(crate) fn settled(&mut self, late: Duration, now: Instant) {
+        self.reserve.observe(late, now);
+    }
+
+    /// So many records were taken from the queues so far. Chooses anew; whether something changed
+    /// that others are told of.
+    pub(crate) fn looked(&mut self, taken: u64, now: Instant) -> bool {
+        let enough = (self.choice.look / 2).max(LEAST_LOOK);
+        self.rate.observe(taken, now, enough, self.choice.records);
+        let before = self.choice;
+        self.choose();
+        (before.expected, before.wait) != (self.choice.expected, self.choice.wait)
+    }
+
+    fn choose(&mut self) {
+        let Tuning {
+            max_latency,
+            max_wait,
+            cost,
+            chunk_bytes,
+            queue_bytes,
+        } = self.tuning;
+        let left = max_latency.saturating_sub(self.reserve.time());
+        let wait = max_wait.map_or(left, |most| most.min(left));
+        let rate = self.rate.per_second();
+        let useful = cost
+            .largest_useful(self.bytes_of_record, SAVING)
+            .clamp(1.0, MOST_RECORDS);
+        let useful_now = useful
+            .min(as_f64(chunk_bytes) / self.bytes_of_record.max(1.0))
+            .max(1.0);
+        let expected = ChunkCost::records_per_chunk(useful_now, wait, rate);
+        // Before those who emit have to wake the collector, which costs them more than their records.
+        let unread = as_f64(queue_bytes) * UNREAD / self.bytes_of_row.max(1.0);
+        let to_fill = useful_now.min(unread).max(1.0) / rate.max(1e-3);
+        let to_fill = Duration::try_from_secs_f64(to_fill).unwrap_or(MOST_LOOK);
+        self.choice = Choice {
+            records: whole(useful),
+            wait,
+            look: to_fill.max(LEAST_LOOK).min(wait).min(MOST_LOOK),
+            expected: whole(expected),
+        };
+    }
+}
+
+/// A number that is small enough to be told exactly.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "bytes and records of a chunk are far below 2^53"
+)]
+fn as_f64(number: usize) -> f64 {
+    number as f64
+}
+
+/// The nearest whole number, at least 1.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the conversion saturates, and nothing is negative"
+)]
+fn whole(number: f64) -> usize {
+    number.round().max(1.0) as usize
+}

@@ -1,0 +1,108 @@
+//! What the collector's own choice of chunk size, wait time and tick goes by, and what it changes.
+
+use std::time::{Duration, Instant};
+
+use super::super::tuning::{Choice, Tuner, Tuning};
+use super::Collector;
+use crate::clock::monotonic;
+
+/// A tuner, and what it is to be told.
+pub(super) struct Tuned {
+    tuner: Tuner,
+    /// Records of chunks made so far.
+    closed: u64,
+    /// The chunk whose fate is waited for, and when it was due.
+    sample: Option<(u64, Instant)>,
+    /// When the last one was chosen.
+    sampled_at: Option<Instant>,
+    /// What is set about the bytes of chunks.
+    chunk_bytes: usize,
+}
+
+/// Fates are waited for so often: a writer that is told so wakes the thread for them.
+const SAMPLE_EVERY: Duration = Duration::from_millis(200);
+
+/// A chunk that was just made.
+pub(super) struct Made {
+    pub(super) records: usize,
+    pub(super) row_bytes: usize,
+    pub(super) bytes: usize,
+    /// When its oldest record was emitted at the earliest.
+    pub(super) oldest: Option<Instant>,
+    pub(super) ticket: u64,
+}
+
+impl Tuned {
+    pub(super) fn new(tuning: Tuning, now: Instant) -> Self {
+        Self {
+            tuner: Tuner::new(tuning, now),
+            closed: 0,
+            sample: None,
+            sampled_at: None,
+            chunk_bytes: tuning.chunk_bytes,
+        }
+    }
+
+    pub(super) fn choice(&self) -> Choice {
+        self.tuner.choice()
+    }
+
+    /// Whether a chunk's fate is waited for.
+    pub(super) fn has_sample(&self) -> bool {
+        self.sample.is_some()
+    }
+
+    /// How long after the round before began to look again.
+    pub(super) fn look(&self) -> Duration {
+        self.tuner.choice().look
+    }
+
+    /// Whatever becomes of them, so many records left their batch.
+    pub(super) fn left_batch(&mut self, records: u64) {
+        self.closed = self.closed.saturating_add(records);
+    }
+
+    pub(super) fn made(&mut self, chunk: &Made) {
+        self.tuner
+            .encoded(chunk.records, chunk.row_bytes, chunk.bytes);
+        // One now and then is enough to know how late chunks are.
+        let now = monotonic();
+        let is_time = self
+            .sampled_at
+            .is_none_or(|at| now.saturating_duration_since(at) >= SAMPLE_EVERY);
+        if self.sample.is_none() && is_time {
+            self.sampled_at = Some(now);
+            let wait = self.tuner.choice().wait;
+            let due = chunk.oldest.and_then(|oldest| oldest.checked_add(wait));
+            self.sample = Some((chunk.ticket, due.map_or(now, |due| due.min(now))));
+        }
+    }
+}
+
+impl Collector {
+    /// Chooses anew after a look into the queues.
+    pub(super) fn tune(&mut self) {
+        let Some(tuned) = &mut self.tuned else {
+            return;
+        };
+        let now = monotonic();
+        if let Some((ticket, due)) = tuned.sample
+            && self.dispatch.has_settled(ticket.saturating_add(1))
+        {
+            tuned.sample = None;
+            let late = now.saturating_duration_since(due);
+            tuned.tuner.settled(late, now);
+        }
+        let batched = self.lanes.iter().map(|lane| lane.batched).sum();
+        let taken = tuned.closed.saturating_add(super::count(batched));
+        let is_news = tuned.tuner.looked(taken, now);
+        let choice = tuned.choice();
+        self.rule.records = choice.records;
+        self.rule.wait = choice.wait;
+        // A chunk that the medium finds too large is made twice.
+        self.rule.bytes = tuned.chunk_bytes.min(self.dispatch.limit() / 8 * 7).max(1);
+        if is_news {
+            self.shared.ledger.chosen(choice.expected, choice.wait);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A barrier between two sides of which one passes very often and the other one once.
+//!
+//! Each side writes a word of its own and then reads that of the other; at least one of them must see
+//! what the other one wrote. A processor may put off a write until after the read, unless an
+//! instruction forbids it that waits until everything written before has reached the cache: for a
+//! record that goes to memory which another processor has read last, that is longer than everything
+//! else that `emit` does. With `membarrier(2)` the rare side makes all processors that run this program
+//! do so, and the frequent one has nothing to do.
+//!
+//! The names are those of folly's `AsymmetricThreadFence`.
+//! Where the system has no such call, both sides pay.
+
+use super::sync::{Ordering, fence};
+
+#[cfg(all(target_os = "linux", not(baler_loom)))]
+mod members {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use rustix::io;
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    /// Whether the frequent side may leave it to the rare one.
+    static IS_LEFT: AtomicBool = AtomicBool::new(false);
+
+    /// So long no processor puts off a write: it is some thousand times what they do.
+    const WRITTEN_BY_THEN: Duration = Duration::from_millis(1);
+
+    fn register() -> io::Result<()> {
+        membarrier(MembarrierCommand::RegisterPrivateExpedited)
+    }
+
+    pub(in super::super) fn prepare() {
+        if !IS_LEFT.load(Ordering::Relaxed) && register().is_ok() {
+            IS_LEFT.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_left() -> bool {
+        IS_LEFT.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn all() {
+        let ask = || membarrier(MembarrierCommand::PrivateExpedited);
+        if !is_left() || ask().is_ok() {
+            return;
+        }
+        // The child of a fork need not be registered.
+        if register().and_then(|()| ask()).is_err() {
+            // The program has forbidden itself the call since.
+            IS_LEFT.store(false, Ordering::Relaxed);
+            std::thread::park_timeout(WRITTEN_BY_THEN);
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(baler_loom))))]
+mod members {
+    pub(in super::super) fn prepare() {}
+
+    pub(super) fn is_left() -> bool {
+        false
+    }
+
+    pub(super) fn all() {}
+}
+
+/// Makes the frequent side cheap from now on, if the system can.
+///
+/// A system call, which may take some milliseconds in a program with many threads.
+pub(super) use members::prepare;
+
+/// The barrier of the side that passes often.
+#[inline(always)]
+pub(super) fn light() {
+    if members::is_left() {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// The barrier of the side that passes seldom: some microseconds.
+pub(super) fn heavy() {
+    fence(Ordering::SeqCst);
+    members::all();
+    fence(Ordering::SeqCst);
+}

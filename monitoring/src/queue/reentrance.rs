@@ -1,0 +1,50 @@
+//! What a thread emits while it is in the middle of emitting: a signal handler has interrupted it, or
+//! the allocator that it has called has probes.
+//!
+//! The thread has a mark for that ([`Inside`]), which it sets before it touches what it would find
+//! half changed or locked, and whoever finds the mark takes nothing.
+//! What was not taken is counted here without a lock and without memory, which a signal handler must
+//! not ask for.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use super::hot::Inside;
+use super::suppress::is_suppressed;
+
+/// So many controllers of a process may live at once before two of them count each other's losses.
+const COUNTS: usize = 256;
+
+/// Records that were not taken, of the sets of queues with keys of a kind.
+static LOST: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
+
+/// The calling thread takes locks from here on, to append to the queues with this key; `None`, and
+/// one record more is lost, if it may not.
+pub(crate) fn admit(key: u64) -> Option<Inside> {
+    let inside = if is_suppressed() {
+        None
+    } else {
+        Inside::enter()
+    };
+    if inside.is_none() {
+        count(key);
+    }
+    inside
+}
+
+/// Counts a record of the queues with this key, 0 for none, that was not taken.
+pub(crate) fn count(key: u64) {
+    if key != 0
+        && let Some(lost) = lost(key)
+    {
+        lost.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// How many were not taken so far, by these queues and by others of the same count before.
+pub(super) fn counted(key: u64) -> u64 {
+    lost(key).map_or(0, |lost| lost.load(Ordering::Relaxed))
+}
+
+fn lost(key: u64) -> Option<&'static AtomicU64> {
+    LOST.get(usize::try_from(key).unwrap_or(0) % COUNTS)
+}

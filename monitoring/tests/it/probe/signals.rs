@@ -1,0 +1,201 @@
+//! A signal handler that emits and calls what has a probe, on a thread that does the same.
+
+#![expect(
+    unsafe_code,
+    reason = "handlers are registered, and threads are interrupted, by unsafe functions alone"
+)]
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use std::arch::asm;
+use std::os::unix::thread::JoinHandleExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use baler_common::container::{ChunkDecoder, LossReason};
+use baler_common::record::timing::DurationRecord;
+use baler_common::record::{Record, RecordBatch};
+use baler_monitoring::{Overflow, emit, probe, suppress};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use libc::SIGTRAP;
+use libc::SIGUSR1;
+
+use super::recording::{execution, of_type, one_at_a_time};
+use crate::support::{Medium, Mode, PATIENCE, plain};
+
+/// What is emitted, by the loop and by the handler.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+#[record(name = "test.Mark")]
+struct Mark {
+    is_handler: bool,
+    number: u64,
+    /// The number's complement: what was written by two does not fit together.
+    complement: u64,
+}
+
+fn mark(is_handler: bool, number: u64) -> Mark {
+    Mark {
+        is_handler,
+        number,
+        complement: !number,
+    }
+}
+
+#[probe]
+fn interrupted() {}
+
+#[probe(record = duration)]
+fn interrupted_briefly() {}
+
+#[probe]
+fn handled() {}
+
+#[probe(record = duration)]
+fn handled_briefly() {}
+
+/// So many records are made by one round of [`work`].
+const OF_EACH: u64 = 3;
+
+fn work(number: u64) {
+    interrupted();
+    interrupted_briefly();
+    emit(&mark(false, number));
+}
+
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+static SUPPRESSES: AtomicBool = AtomicBool::new(false);
+
+fn handle() {
+    let number = HANDLED.fetch_add(1, Ordering::Relaxed);
+    let _suppressed = SUPPRESSES.load(Ordering::Relaxed).then(suppress);
+    handled();
+    handled_briefly();
+    emit(&mark(true, number));
+}
+
+/// Everything is in exactly one place, and whole; how many records of the handler were lost.
+fn check(rounds: u64, batches: &[RecordBatch], lost: u64) {
+    let handled = HANDLED.load(Ordering::Relaxed);
+    let (mut own, mut others) = (0, 0);
+    let records = batches.iter().flat_map(RecordBatch::records);
+    for call in records.filter(|it| it.schema().name().ends_with("OperationExecutionRecord")) {
+        let call = execution(call);
+        assert!(call.tin <= call.tout, "{call:?}");
+        match call.operation() {
+            "interrupted" => own += 1,
+            "handled" => others += 1,
+            _ => panic!("{call:?}"),
+        }
+    }
+    assert_eq!(own, rounds, "a record of the thread itself is never lost");
+
+    let durations: Vec<DurationRecord> = of_type(batches);
+    let own = durations
+        .iter()
+        .filter(|it| it.operation_signature.contains("interrupted_briefly"));
+    let own = u64::try_from(own.count()).unwrap();
+    assert_eq!(own, rounds);
+    others += u64::try_from(durations.len()).unwrap() - own;
+
+    let marks: Vec<Mark> = of_type(batches);
+    assert!(marks.iter().all(|it| it.complement == !it.number));
+    let numbers: Vec<_> = marks
+        .iter()
+        .filter(|it| !it.is_handler)
+        .map(|it| it.number)
+        .collect();
+    assert!(numbers.into_iter().eq(0..rounds));
+    others += u64::try_from(marks.len()).unwrap() - rounds;
+
+    assert_eq!(others + lost, OF_EACH * handled);
+}
+
+/// What happens to the thread that makes the rounds: how many it has made.
+///
+/// How many records were lost, since they interrupted another one.
+fn run(signal: i32, rounds: impl FnOnce() -> u64) -> u64 {
+    let _alone = one_at_a_time();
+    HANDLED.store(0, Ordering::Relaxed);
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64))
+        .overflow(Overflow::Block)
+        .start()
+        .unwrap();
+    controller.install();
+    // SAFETY: the handler does what monitoring says that a handler may do.
+    let registered = unsafe { signal_hook::low_level::register(signal, handle) }.unwrap();
+    let rounds = rounds();
+    signal_hook::low_level::unregister(registered);
+    let report = controller.shutdown(PATIENCE);
+    assert!(report.adds_up(), "{report}");
+    let lost = report.dropped().get(LossReason::Reentrant);
+    assert_eq!(report.dropped().total(), lost, "{report}");
+    let mut decoder = ChunkDecoder::default();
+    let chunks = medium.chunks();
+    let batches: Vec<_> = chunks
+        .iter()
+        .map(|chunk| decoder.decode(&chunk.bytes).unwrap().batch)
+        .collect();
+    check(rounds, &batches, lost);
+    lost
+}
+
+/// What is done once, such as naming a type, has been done: a handler would wait for it.
+fn warm_up() {
+    work(0);
+    handle();
+}
+
+#[test]
+fn signal_handler_may_emit_whenever_it_interrupts() {
+    // The one on an idle machine, the other on one that is busy with other things.
+    const SIGNALS: u64 = 1_000;
+    const ROUNDS: u64 = 20_000;
+    run(SIGUSR1, || {
+        let is_warm = Arc::new(AtomicBool::new(false));
+        let worker = thread::spawn({
+            let is_warm = Arc::clone(&is_warm);
+            move || {
+                warm_up();
+                is_warm.store(true, Ordering::Relaxed);
+                let mut rounds = 1;
+                while HANDLED.load(Ordering::Relaxed) < SIGNALS && rounds < ROUNDS {
+                    work(rounds);
+                    rounds += 1;
+                }
+                rounds
+            }
+        });
+        while !worker.is_finished() {
+            if is_warm.load(Ordering::Relaxed) {
+                // SAFETY: the thread was not joined yet, so that its number is its own.
+                unsafe { libc::pthread_kill(worker.as_pthread_t(), SIGUSR1) };
+            }
+            thread::yield_now();
+        }
+        worker.join().unwrap()
+    });
+}
+
+/// The processor's trap flag interrupts the thread after each instruction.
+#[test]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn signal_handler_may_emit_between_any_two_instructions() {
+    const ROUNDS: u64 = 3;
+    for suppresses in [false, true] {
+        SUPPRESSES.store(suppresses, Ordering::Relaxed);
+        let lost = run(SIGTRAP, || {
+            warm_up();
+            for number in 1..ROUNDS {
+                // SAFETY: sets the flag, which changes nothing but that the handler is called.
+                unsafe { asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
+                work(number);
+                // SAFETY: clears the flag.
+                unsafe { asm!("pushfq", "and qword ptr [rsp], ~0x100", "popfq") };
+            }
+            ROUNDS
+        });
+        assert!(lost > 0, "no record was interrupted");
+    }
+    SUPPRESSES.store(false, Ordering::Relaxed);
+}
