@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use baler_common::container::{ChunkDecoder, Dictionaries, Dictionary};
 
+use crate::args::DictionariesArgs;
 use crate::exit::Failure;
 
 /// The dictionary in a file.
@@ -25,9 +26,9 @@ pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
 /// # Errors
 ///
 /// One of them cannot be read or is none, or two have the same id.
-pub(crate) fn decoder(paths: &[PathBuf]) -> Result<ChunkDecoder, Failure> {
+pub(crate) fn decoder(args: &DictionariesArgs) -> Result<ChunkDecoder, Failure> {
     let mut dictionaries = Dictionaries::default();
-    for path in paths {
+    for path in &args.dictionaries {
         for file in files(path)? {
             dictionaries.insert(read(&file)?).map_err(|error| {
                 Failure::configuration(format!("cannot use {}: {error}", file.display()))

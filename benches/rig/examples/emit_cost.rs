@@ -1,7 +1,8 @@
 //! What a record costs the process from the call that makes it to its encoded chunk, in CPU time: the
 //! medium is none.
 //!
-//! `emit_cost [MILLIONS] [CHUNK_RECORDS]`; a line for each kind of record, in nanoseconds a record.
+//! `emit_cost [MILLIONS] [CHUNK_RECORDS] [KIND]`; a line for each kind of record, or this one, in
+//! nanoseconds a record.
 
 use std::hint::black_box;
 use std::io::{self, Write as _};
@@ -35,6 +36,7 @@ fn run() -> Result<bool, Failure> {
         number.unwrap_or(Ok(otherwise))
     };
     let (millions, chunk_records): (usize, usize) = (number(4)?, number(1_024)?);
+    let only = words.next();
     let records = millions.saturating_mul(1_000_000);
     let workload = Workload::new(1);
     let calls: Vec<Call> = workload.clone().take(CALLS).collect();
@@ -61,7 +63,11 @@ fn run() -> Result<bool, Failure> {
             (0..records).for_each(|number| duration(black_box(number)));
         }),
     ];
+    let wanted = |kind: &str| only.as_deref().is_none_or(|only| only == kind);
     for (kind, making, emit) in kinds {
+        if !wanted(kind) {
+            continue;
+        }
         let cost = measure(records, chunk_records, emit)?;
         let ns = |time: Duration| time.as_secs_f64() * 1e9 / records as f64;
         writeln!(

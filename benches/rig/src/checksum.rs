@@ -113,6 +113,15 @@ fn of_table(table: &Table, strings: &[u64]) -> Option<u64> {
                     *row = mix(*row ^ name, *text);
                 }
             }
+            // Strings that are spelled say the same as those in a table.
+            Column::Bytes(texts) => {
+                let starts = std::iter::once(0).chain(texts.ends.iter().copied());
+                for ((row, start), end) in rows.iter_mut().zip(starts).zip(&texts.ends) {
+                    let [start, end] = [start, *end].map(usize::try_from);
+                    let text = texts.data.get(start.ok()?..end.ok()?)?;
+                    *row = mix(*row ^ name, of_bytes(text));
+                }
+            }
             _ => return None,
         }
     }
@@ -124,8 +133,12 @@ fn bits(value: i64) -> u64 {
 }
 
 fn of_text(text: &str) -> u64 {
+    of_bytes(text.as_bytes())
+}
+
+fn of_bytes(text: &[u8]) -> u64 {
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
-    text.as_bytes().chunks(8).fold(length, |hash, piece| {
+    text.chunks(8).fold(length, |hash, piece| {
         let word = piece
             .iter()
             .rev()

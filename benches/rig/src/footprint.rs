@@ -40,6 +40,49 @@ impl Footprint {
     }
 }
 
+/// How often a process has let go of the processor, and how often memory was not where it looked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Context switches of the threads that it has now, whether they waited or were made to.
+    pub context_switches: u64,
+    /// Page faults, those that read nothing from a disk included.
+    pub page_faults: u64,
+}
+
+impl Scheduling {
+    /// That of a process.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let mut context_switches = 0_u64;
+        for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
+            // A thread that has ended meanwhile has none.
+            let text = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+            let counts = text.lines().filter_map(|line| {
+                let (name, count) = line.split_once(':')?;
+                let is_one = name.ends_with("ctxt_switches");
+                count.trim().parse::<u64>().ok().filter(|_| is_one)
+            });
+            context_switches = context_switches.saturating_add(counts.sum());
+        }
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        // As below: minflt is field 10, majflt 12.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let mut faults = fields
+            .split_whitespace()
+            .skip(7)
+            .step_by(2)
+            .map(|field| field.parse::<u64>().unwrap_or(0));
+        let (minor, major) = (faults.next().unwrap_or(0), faults.next().unwrap_or(0));
+        Ok(Self {
+            context_switches,
+            page_faults: minor.saturating_add(major),
+        })
+    }
+}
+
 /// User and system CPU time of another process, threads that ended included; in steps of 10 ms.
 ///
 /// # Errors
@@ -133,6 +176,28 @@ mod tests {
         assert!(after.threads >= 1);
         drop((files, memory));
         Footprint::of(u32::MAX).unwrap_err();
+    }
+
+    #[test]
+    fn waiting_is_a_context_switch_and_new_memory_a_page_fault() {
+        let pid = std::process::id();
+        let before = Scheduling::of(pid).unwrap();
+        for _ in 0..20 {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        let memory = vec![1_u8; 8 << 20];
+        let after = Scheduling::of(pid).unwrap();
+        assert!(
+            after.context_switches >= before.context_switches + 10,
+            "{before:?} {after:?}"
+        );
+        // Of 2 MiB each, at most.
+        assert!(
+            after.page_faults >= before.page_faults + 4,
+            "{before:?} {after:?}"
+        );
+        drop(memory);
+        Scheduling::of(u32::MAX).unwrap_err();
     }
 
     #[test]

@@ -17,10 +17,12 @@
 //! - [`wire`]: what a process sends and receives.
 //! - [`overhead`]: what a probe costs the application.
 //! - [`sweep`]: what each chunk size costs.
+//! - [`autotune`]: what one costs that the collector chooses.
 //! - [`plain_row`]: a record as a message of its own, as rivals send it.
 //! - [`report`], [`page`], [`output`], [`failure`]: tables, pages and JSON, printed and kept, or why
 //!   there are none.
 
+pub mod autotune;
 pub mod checksum;
 pub mod child;
 pub mod cpu;

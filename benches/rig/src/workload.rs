@@ -10,7 +10,7 @@ mod execution;
 use std::collections::VecDeque;
 
 use crate::random::Random;
-pub use execution::{Execution, Executions};
+pub use execution::{Execution, Executions, Spelled};
 
 /// How many operations there are.
 pub const OPERATIONS: usize = 100;

@@ -15,7 +15,11 @@ use super::piece::{Input, Piece};
 use crate::failure::Failure;
 
 /// So many records are measured again and again; the others only count for the size.
-/// All of them fit a core's cache no less than a collector's batch does.
+///
+/// Their chunks fit a core's second cache (0.4 MB in chunks of 32, 0.1 in those of 1,024).
+/// Their batches do not: with strings they take some 2 MB in chunks of 32, so that encoding reads
+/// from the third cache what a collector has just built. Every format has that cost; fewer batches
+/// would be learned by heart by the core's branch predictors instead.
 const MEASURED_RECORDS: usize = 16_384;
 
 /// How many chunks are measured at most: those of few records are many.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, values};
+use super::{DictionariesArgs, DocumentFormat, values};
 
 /// Flags of `baler inspect`.
 #[derive(Debug, Args)]
@@ -25,10 +25,8 @@ pub(crate) struct InspectArgs {
     /// Stop when nothing came from a live endpoint for so long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
-    /// A dictionary that chunks were compressed with, or a folder with files `*.zdict`; may be given
-    /// several times
-    #[arg(long, value_name = "PATH")]
-    pub(crate) dictionaries: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) dictionaries: DictionariesArgs,
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

@@ -1,6 +1,7 @@
 //! What was typed: flags and their environment twins, not yet what they mean.
 
 mod demo;
+mod dictionaries;
 mod generate;
 mod global;
 mod inspect;
@@ -30,6 +31,7 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use demo::DemoArgs;
+pub(crate) use dictionaries::DictionariesArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use global::{DocumentFormat, GlobalArgs};
 pub(crate) use inspect::InspectArgs;
@@ -41,7 +43,7 @@ pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use replay::{ReplayArgs, Undecodable};
 pub(crate) use send::SendArgs;
-pub(crate) use shipping::{ContainerChoice, OverflowChoice, ShippingArgs};
+pub(crate) use shipping::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use spool::{SpoolArgs, SpoolSyncChoice};
 pub(crate) use tap::TapArgs;
 pub(crate) use top::TopArgs;

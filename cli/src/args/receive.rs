@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{ObserveArgs, QuarantineArgs, values};
+use super::{DictionariesArgs, ObserveArgs, QuarantineArgs, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -48,10 +48,8 @@ pub(crate) struct ReceiveArgs {
     /// Where records go instead of standard output: a file, or a folder for csv and parquet
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// A dictionary that chunks were compressed with, or a folder with files `*.zdict`; may be given
-    /// several times
-    #[arg(long, value_name = "PATH")]
-    pub(crate) dictionaries: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) dictionaries: DictionariesArgs,
     /// Write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) summary: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DocumentFormat, SpoolArgs, values};
+use super::{DictionariesArgs, DocumentFormat, SpoolArgs, values};
 
 /// Flags of `baler replay`.
 #[derive(Debug, Args)]
@@ -28,6 +28,8 @@ pub(crate) struct ReplayArgs {
     /// Stop when nothing came from a medium for so long
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) dictionaries: DictionariesArgs,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

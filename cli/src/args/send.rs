@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs, values};
+use super::{
+    DictionariesArgs, DocumentFormat, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs, values,
+};
 
 /// Flags of `baler send`.
 #[derive(Debug, Args)]
@@ -21,6 +23,8 @@ pub(crate) struct SendArgs {
     /// Stop when nothing came from a medium for so long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) dictionaries: DictionariesArgs,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
     /// How the summary is shown

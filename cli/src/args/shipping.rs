@@ -1,5 +1,6 @@
 //! How records become chunks: flags of the commands that send.
 
+use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,13 +30,29 @@ pub(crate) struct ShippingArgs {
     /// A dictionary to compress with (`zstd --train`), with --compression zstd: readers need it too
     #[arg(long, value_name = "FILE", env = "BALER_DICTIONARY")]
     pub(crate) dictionary: Option<PathBuf>,
-    /// A chunk closes at so many records
-    #[arg(long, value_name = "N", env = "BALER_CHUNK_RECORDS")]
-    pub(crate) chunk_records: Option<NonZeroUsize>,
+    /// A chunk closes at so many records; auto: at as many, and as late, as costs least at the rate
+    /// of the moment within --max-latency
+    #[arg(
+        long,
+        value_name = "N|auto",
+        env = "BALER_CHUNK_RECORDS",
+        value_parser = values::chunk_records
+    )]
+    pub(crate) chunk_records: Option<ChunkRecords>,
+    /// With --chunk-records auto: how long a record may take from being emitted to being confirmed
+    /// [default: 500ms]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "BALER_MAX_LATENCY",
+        value_parser = values::duration
+    )]
+    pub(crate) max_latency: Option<Duration>,
     /// A chunk closes at so many encoded bytes
     #[arg(long, value_name = "SIZE", env = "BALER_CHUNK_BYTES", value_parser = values::size)]
     pub(crate) chunk_bytes: Option<NonZeroUsize>,
-    /// A chunk closes when its oldest record has waited so long
+    /// A chunk closes when its oldest record has waited so long [default: 500ms, with --chunk-records
+    /// auto what --max-latency leaves]
     #[arg(long, value_name = "DURATION", env = "BALER_WAIT_TIME", value_parser = values::duration)]
     pub(crate) wait_time: Option<Duration>,
     /// What happens to a record when the queue is full
@@ -102,6 +119,48 @@ pub(crate) struct ShippingArgs {
         value_parser = values::duration
     )]
     pub(crate) retry_max_delay: Duration,
+}
+
+/// How many records a chunk has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChunkRecords {
+    /// As many as the collector chooses.
+    Auto,
+    /// So many.
+    Fixed(NonZeroUsize),
+}
+
+impl fmt::Display for ChunkRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(records) => records.fmt(f),
+        }
+    }
+}
+
+/// The bound of the latency where none is given.
+const MAX_LATENCY: Duration = Duration::from_millis(500);
+
+impl ShippingArgs {
+    /// The bound of the latency, where the collector chooses the size of chunks.
+    ///
+    /// # Errors
+    ///
+    /// A bound is given, and a fixed size or none.
+    pub(crate) fn auto_latency(&self) -> Result<Option<Duration>, String> {
+        match (self.chunk_records, self.max_latency) {
+            (Some(ChunkRecords::Auto), bound) => Ok(Some(bound.unwrap_or(MAX_LATENCY))),
+            (_, None) => Ok(None),
+            (size, Some(bound)) => {
+                let size = size.map_or_else(|| "not set".to_owned(), |size| size.to_string());
+                Err(format!(
+                    "max_latency ({bound:?}) goes with chunk_records = auto, which is {size}; a \
+                     fixed size has wait_time"
+                ))
+            }
+        }
+    }
 }
 
 /// A container by its name.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, values};
+use super::{DictionariesArgs, DocumentFormat, values};
 
 /// Flags of `baler tap`.
 #[derive(Debug, Args)]
@@ -35,6 +35,8 @@ pub(crate) struct TapArgs {
     /// Stop when nothing came for so long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) dictionaries: DictionariesArgs,
     /// How records are shown: one line each, or one JSON object each
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::ChunkRecords;
+
 use baler_common::container::Compression;
 use baler_common::transport::uri::{parse_bytes, parse_duration};
 
@@ -20,6 +22,16 @@ pub(crate) fn size(text: &str) -> Result<std::num::NonZeroUsize, String> {
         .and_then(|bytes| usize::try_from(bytes).ok())
         .and_then(std::num::NonZeroUsize::new)
         .ok_or_else(|| format!("`{text}` is no size; write 65536, 64KiB or 1MB, at least 1"))
+}
+
+/// How many records a chunk has: `1024`, at least 1, or `auto`.
+pub(crate) fn chunk_records(text: &str) -> Result<ChunkRecords, String> {
+    if text == "auto" {
+        return Ok(ChunkRecords::Auto);
+    }
+    let records = text.parse().map(ChunkRecords::Fixed);
+    records
+        .map_err(|_| format!("`{text}` is no number of records; write 1024, at least 1, or auto"))
 }
 
 /// A count: `1000000`, `250k`, `1M`.
@@ -161,6 +173,10 @@ mod tests {
         assert_eq!(rate("0.5"), Ok(0.5));
         assert_eq!(rate("2.5k"), Ok(2_500.0));
         assert!(rate("0").is_err() && rate("NaN").is_err());
+        assert_eq!(chunk_records("auto"), Ok(ChunkRecords::Auto));
+        let fixed = chunk_records("16").unwrap();
+        assert_eq!(fixed.to_string(), "16");
+        assert!(chunk_records("0").is_err() && chunk_records("Auto").is_err());
     }
 
     #[test]

@@ -1,11 +1,9 @@
 //! Flags of `baler verify`, and of the processes that it starts.
 
-use std::num::NonZeroUsize;
-
 use baler_common::container::Compression;
 use clap::{Args, ValueEnum};
 
-use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, values};
+use super::{ChunkRecords, DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, values};
 
 /// Flags of `baler verify`.
 #[derive(Debug, Args)]
@@ -64,9 +62,10 @@ pub(crate) struct VerifyArgs {
     /// Makes one consumer lie, to see that the oracle notices
     #[arg(long, value_enum, hide = true)]
     pub(crate) sabotage: Option<Sabotage>,
-    /// A chunk closes at so many records; by default at a four-hundredth of all, 16 to 1,024
-    #[arg(long, value_name = "N")]
-    pub(crate) chunk_records: Option<NonZeroUsize>,
+    /// A chunk closes at so many records, or where the collector chooses; by default at a
+    /// four-hundredth of all, 16 to 1,024
+    #[arg(long, value_name = "N|auto", value_parser = values::chunk_records)]
+    pub(crate) chunk_records: Option<ChunkRecords>,
     /// How chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
     #[arg(long, value_name = "NAME", default_value = "none", value_parser = values::compression)]
     pub(crate) compression: Compression,

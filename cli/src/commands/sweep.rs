@@ -3,7 +3,7 @@
 //! The measurement is `baler_rig::sweep`; the program gives it the media.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baler_common::transport::ChunkWriter;
 use baler_rig::failure::Failure as Unmeasured;
@@ -18,12 +18,32 @@ use crate::shutdown::Shutdown;
 /// The command that processes of their own run.
 const ORDER: &str = "sweep-order";
 
+/// How long a broker may take to answer.
+const REACH: Duration = Duration::from_secs(10);
+
 /// This program.
 struct This;
+
+/// Connects to the broker, where there is one, and ends the connection: one that is not there is
+/// told by its name and at once.
+fn reach(uri: &str) -> Result<(), Failure> {
+    let brokers = ["amqp:", "amqps:", "kafka:"];
+    if brokers.iter().any(|scheme| uri.starts_with(scheme)) {
+        let mut writer = endpoint::writer(uri)?.writer;
+        let by = Instant::now() + REACH;
+        writer.reopen(by)?;
+        writer.close(by);
+    }
+    Ok(())
+}
 
 impl Program for This {
     fn words(&self) -> &[&str] {
         &[ORDER]
+    }
+
+    fn reach(&self, uri: &str) -> Result<(), Unmeasured> {
+        reach(uri).map_err(unmeasured)
     }
 
     fn writer(&self, uri: &str) -> Result<Box<dyn ChunkWriter>, Unmeasured> {
@@ -61,6 +81,7 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         .map_err(|failure| Failure::configuration(failure.to_string()))?;
     fs::create_dir_all(&args.results)
         .map_err(|error| Failure::output(args.results.display(), &error))?;
+    reach(&args.to)?;
     // Before anything loads the machine. A folder that is in no repository tells no commit.
     let provenance = Provenance::this();
     let bar = Progress::bar(100, quiet);
@@ -81,7 +102,12 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         );
         return Err(Failure::new(Code::Incomplete, message));
     }
-    let complete = measured.map_err(|failure| Failure::new(Code::Internal, failure.to_string()))?;
+    let complete = measured.map_err(|failure| {
+        // What keeps a sweep from going on is seldom anything but a broker that is gone.
+        reach(&args.to)
+            .err()
+            .unwrap_or_else(|| Failure::new(Code::Internal, failure.to_string()))
+    })?;
     output::print(&String::from_utf8_lossy(&text))?;
     Ok(if complete { Code::Done } else { Code::Internal })
 }

@@ -57,6 +57,10 @@ metrics! {
         "Chunks made.";
     CHUNKS_SPLIT = Counter "baler_chunks_split_total" []
         "Chunks that were too large and had to be taken apart.";
+    CHUNK_RECORDS = Gauge "baler_chunk_records" []
+        "Records that a chunk is to have: as set, or as chosen for the rate of the moment.";
+    CHUNK_WAIT = Gauge "baler_chunk_wait_seconds" []
+        "How long a record waits for its chunk to be closed at most: as set, or as chosen.";
     ROW_BYTES = Counter "baler_row_bytes_total" []
         "Bytes of records before encoding, each distinct string of a chunk counted once.";
     ENCODED_BYTES = Counter "baler_encoded_bytes_total" []

@@ -50,6 +50,8 @@ fn collector(stats: &Stats, exposition: &mut Exposition) {
     }
     exposition.set(&metric::CHUNKS_ENCODED, &[], stats.chunks_encoded);
     exposition.set(&metric::CHUNKS_SPLIT, &[], stats.splits);
+    exposition.set(&metric::CHUNK_RECORDS, &[], stats.chunk_records);
+    exposition.set(&metric::CHUNK_WAIT, &[], stats.wait_time);
     exposition.set(&metric::ROW_BYTES, &[], stats.row_bytes);
     exposition.set(&metric::ENCODED_BYTES, &[], stats.encoded_bytes);
     exposition.set(&metric::COLLECTOR_PANICS, &[], stats.panics);

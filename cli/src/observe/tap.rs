@@ -261,6 +261,10 @@ impl ChunkWriter for TappedWriter {
         self.writer.set_notify(notify);
     }
 
+    fn set_awaited(&mut self, awaited: bool) {
+        self.writer.set_awaited(awaited);
+    }
+
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.writer.reopen(by)
     }

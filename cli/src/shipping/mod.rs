@@ -21,7 +21,7 @@ use link::Link;
 pub(crate) use report::Report;
 pub(crate) use spool::SpoolFigures;
 
-use crate::args::{ContainerChoice, OverflowChoice, ShippingArgs};
+use crate::args::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 use crate::dictionaries;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
@@ -88,8 +88,11 @@ impl Shipper {
             ContainerChoice::Kieker => builder.serializer(KiekerSerializer::default()),
             ContainerChoice::Native => builder.serializer(native(args)?),
         };
-        if let Some(records) = args.chunk_records {
+        if let Some(ChunkRecords::Fixed(records)) = args.chunk_records {
             builder = builder.chunk_records(records.get());
+        }
+        if let Some(bound) = args.auto_latency().map_err(Failure::configuration)? {
+            builder = builder.auto_chunks(bound);
         }
         if let Some(bytes) = args.chunk_bytes {
             builder = builder.chunk_bytes(bytes.get());

@@ -88,6 +88,38 @@ fn the_example_is_valid_and_sets_what_it_says() {
 }
 
 #[test]
+fn the_size_of_chunks_can_be_left_to_the_collector() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(
+        folder.path(),
+        "[generate]\nto = \"null:\"\nrecords = 3000\nformat = \"json\"\n\
+         [shipping]\nchunk_records = \"auto\"\nmax_latency = \"1h\"\n",
+    );
+    let path = path.to_str().unwrap();
+    let report = json(&["generate", "--config", path]);
+    // All at once, at the end: an hour is long.
+    assert_eq!(report["delivered"], 3_000);
+    assert_eq!(report["closed_by"]["flush"], 1, "{report}");
+    assert_eq!(report["closed_by"]["records"], 0, "{report}");
+    let fixed = ["generate", "--config", path, "--chunk-records", "100"];
+    let run = baler(&fixed).failure().code(78);
+    run.stderr(contains(
+        "max_latency (3600s) goes with chunk_records = auto, which is 100; a fixed size has wait_time",
+    ));
+    let metrics = folder.path().join("metrics");
+    let file = metrics.to_str().unwrap();
+    output(&["generate", "--config", path, "--metrics-file", file]);
+    let told = fs::read_to_string(&metrics).unwrap();
+    // Something is kept for what comes after a chunk was closed, and half at most.
+    let wait = told
+        .lines()
+        .find_map(|line| line.strip_prefix("baler_chunk_wait_seconds "));
+    let wait: f64 = wait.unwrap().parse().unwrap();
+    assert!((1_800.0..=3_600.0).contains(&wait), "{told}");
+    assert!(told.contains("\nbaler_chunk_records "), "{told}");
+}
+
+#[test]
 fn a_switch_and_a_list_can_be_set() {
     let folder = tempfile::tempdir().unwrap();
     let chunks = file_uri(&folder.path().join("chunks"));
@@ -124,6 +156,19 @@ fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
         (
             "[generate]\nrecords = \"many\"",
             ":2: [generate] records: `many` is no count",
+        ),
+        (
+            "[shipping]\nchunk_records = \"many\"",
+            ":2: [shipping] chunk_records: `many` is no number of records; write 1024, at least 1, or \
+             auto",
+        ),
+        (
+            "[shipping]\nchunk_records = 0",
+            ":2: [shipping] chunk_records: `0` is no number of records",
+        ),
+        (
+            "[shipping]\nmax_latency = 5",
+            ":2: [shipping] max_latency: `5` is no duration",
         ),
         (
             "[generate]\nrecords = true",

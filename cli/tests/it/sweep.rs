@@ -1,8 +1,10 @@
 //! `sweep` from outside: short sweeps whose figures mean nothing, but add up.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -209,6 +211,31 @@ fn a_sweep_that_was_killed_goes_on_where_it_was() {
     other.push("--seed=2".to_owned());
     json(&words(&other));
     assert_ne!(runs()[..before.len()], before);
+}
+
+#[test]
+fn a_broker_that_is_not_there_is_named_at_once() {
+    // Bound and let go: nobody listens there.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .unwrap()
+        .port();
+    let folder = tempfile::tempdir().unwrap();
+    let mut brokers = Vec::new();
+    if cfg!(feature = "amqp") {
+        brokers.push(format!("amqp://guest:secret@127.0.0.1:{port}?queue=sweep"));
+    }
+    if cfg!(feature = "kafka") {
+        brokers.push(format!("kafka://127.0.0.1:{port}/sweep"));
+    }
+    for to in brokers {
+        let began = Instant::now();
+        let assert = baler(&words(&sweep(&to, folder.path(), &[]))).code(69);
+        assert!(began.elapsed() < Duration::from_secs(20), "{to}");
+        let errors = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(errors.contains(&format!("127.0.0.1:{port}")), "{errors}");
+        assert!(!errors.contains("secret"), "{errors}");
+    }
 }
 
 #[test]

@@ -71,6 +71,57 @@ fn what_is_wrong_in_itself_is_told_without_a_connection() {
             0,
         ),
         (
+            vec!["--to", "null:", "--max-latency", "100ms"],
+            "failed",
+            "max_latency: max_latency (100ms) goes with chunk_records = auto, which is not set",
+            78,
+        ),
+        (
+            vec![
+                "--to",
+                "null:",
+                "--chunk-records",
+                "64",
+                "--max-latency",
+                "1s",
+            ],
+            "failed",
+            "max_latency (1s) goes with chunk_records = auto, which is 64",
+            78,
+        ),
+        (
+            vec!["--to", "null:", "--chunk-records", "auto"],
+            "ok",
+            "chunk_records: auto: chunks grow with the rate, as far as a record is confirmed within \
+             500ms (max_latency)",
+            0,
+        ),
+        (
+            vec![
+                "--to",
+                "null:",
+                "--chunk-records=auto",
+                "--wait-time",
+                "20ms",
+                "--max-latency=1m",
+            ],
+            "ok",
+            "within 60s (max_latency), waits for its chunk no longer than 20ms",
+            0,
+        ),
+        (
+            vec![
+                "--to",
+                "null:",
+                "--chunk-records=auto",
+                "--max-latency",
+                "10s",
+            ],
+            "warning",
+            "max_latency: 10s is not below shutdown_timeout (10s)",
+            0,
+        ),
+        (
             vec!["--to", "null:", "--give-up", "100ms"],
             "warning",
             "give_up: 100ms is below wait_time (500ms)",

@@ -52,6 +52,16 @@ fn tcp_keeps_its_promise_over_a_bad_network() {
 }
 
 #[test]
+fn tcp_keeps_its_promise_with_chunks_that_the_collector_sizes() {
+    holds(
+        "tcp:",
+        4,
+        "reset,producer-kill,producer-term",
+        &["--chunk-records", "auto"],
+    );
+}
+
+#[test]
 fn tcp_keeps_its_promise_while_producers_are_killed() {
     holds(
         "tcp:",

@@ -15,13 +15,12 @@ use crate::child::Child;
 use crate::failure::Failure;
 use crate::statistics::to_f64;
 
-/// Calls from outside that are counted, after as many that are not: their records fit the queue, so
-/// that nothing waits, for valgrind runs one thread at a time.
+/// Calls from outside that are counted, after some rounds of as many that are not: their records fit
+/// the queue, so that nothing waits, for valgrind runs one thread at a time.
 const CALLS: u64 = 5_000;
 
-/// How often a case is counted. Whether the calls meet memory that was used before, or must clear
-/// some for the first time, depends on when valgrind lets the collector run: the least is what calls
-/// take once all memory is there.
+/// How often a case is counted. The calls may still meet memory that must be cleared for the first time,
+/// if valgrind lets the collector run less than before: the least is what calls take without.
 const RUNS: usize = 3;
 
 /// How long one run may take.

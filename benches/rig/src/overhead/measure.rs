@@ -66,14 +66,21 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
 pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
     let running = (variant.set_up)(case)?;
     let outer = running.outer();
-    // What is set up by a thread's first calls is not counted, nor the memory that is used again.
-    let before = case.calls;
-    call_often(before, case, outer);
-    running.settle();
+    // What is set up by a thread's first calls is not counted, nor the memory that is used again: how
+    // much of it there is depends on when the collector runs, so that once is not enough.
+    for _ in 0..UNCOUNTED_ROUNDS {
+        call_often(case.calls, case, outer);
+        running.settle();
+    }
     counted_calls(case, outer);
-    let calls = (before + case.calls).saturating_mul(u64::from(case.depth));
-    running.finish(calls).map(drop)
+    let calls = case.calls.saturating_mul(UNCOUNTED_ROUNDS + 1);
+    running
+        .finish(calls.saturating_mul(u64::from(case.depth)))
+        .map(drop)
 }
+
+/// How often as many calls are made before those that are counted.
+const UNCOUNTED_ROUNDS: u64 = 8;
 
 /// The name of the function whose instructions are counted.
 pub(super) const COUNTED: &str = "counted_calls";

@@ -185,6 +185,9 @@ impl<'a> Rows<'a> {
 /// How deep calls nest in the targets, and how long the innermost one is busy.
 const APPLICATION: (u32, u64) = (10, 0);
 
+/// What a difference of two measured times may be off by computing it.
+const ROUNDING: f64 = 1e-9;
+
 /// The targets of which the rows have the figures, and whether they are met; empty where they have
 /// none, or are of another application.
 pub(super) fn targets(rows: &[Row]) -> String {
@@ -212,7 +215,7 @@ pub(super) fn targets(rows: &[Row]) -> String {
         };
         let verdict = match target.most {
             None => "",
-            Some(most) if measured <= most => "met",
+            Some(most) if measured <= most + ROUNDING => "met",
             Some(_) => "missed",
         };
         table.push(vec![

@@ -44,6 +44,10 @@ pub struct SweepArgs {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none", value_parser = compression)]
     pub compression: Vec<Compression>,
 
+    /// Whether chunks have a table of their strings: on, or off, where each record spells its own
+    #[arg(long, value_name = "on,off", value_delimiter = ',', default_value = "on", value_parser = switch)]
+    pub string_table: Vec<bool>,
+
     /// A chunk closes when its oldest record has waited so long [default: 500ms, with --max-latency
     /// half of that if it is less]
     #[arg(long, value_name = "TIME,…", value_delimiter = ',', value_parser = duration)]
@@ -54,15 +58,19 @@ pub struct SweepArgs {
     pub consumers: Vec<u16>,
 
     /// How long each run is measured
-    #[arg(long, value_name = "N", default_value = "8")]
+    #[arg(long, value_name = "N", default_value = "5")]
     pub seconds: NonZeroU32,
 
     /// How long the load runs before that
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = duration)]
     pub warm_up: Duration,
 
+    /// Records that became due are emitted so often, in a burst
+    #[arg(long, value_name = "TIME", default_value = "5ms", value_parser = duration)]
+    pub burst: Duration,
+
     /// How often each case is measured, each time with a process of its own
-    #[arg(long, value_name = "R", default_value = "7")]
+    #[arg(long, value_name = "R", default_value = "12")]
     pub repetitions: NonZeroUsize,
 
     /// In which order to measure, and which records
@@ -136,6 +144,7 @@ pub(super) struct Plan {
     pub(super) repetitions: usize,
     pub(super) seconds: u32,
     pub(super) warm_up_seconds: f64,
+    pub(super) burst_seconds: f64,
     pub(super) seed: u64,
     pub(super) broker_pid: Option<u32>,
 }
@@ -167,6 +176,7 @@ impl SweepArgs {
             repetitions: self.repetitions.get(),
             seconds: self.seconds.get(),
             warm_up_seconds: self.warm_up.as_secs_f64(),
+            burst_seconds: self.burst.as_secs_f64(),
             seed: self.seed,
             broker_pid: self.broker_pid.map(NonZeroU32::get),
         }
@@ -189,6 +199,18 @@ impl SweepArgs {
         vec![half.map_or(WAIT_TIME, |half| half.min(WAIT_TIME))]
     }
 
+    /// What chunks of each size are measured with.
+    fn settings(&self) -> Vec<(Compression, bool, Duration)> {
+        let mut settings = Vec::new();
+        for compression in unique(&self.compression) {
+            for string_table in unique(&self.string_table) {
+                let waits = self.wait_times().into_iter();
+                settings.extend(waits.map(|wait| (compression, string_table, wait)));
+            }
+        }
+        settings
+    }
+
     /// Every setting, in the order of the table: the rivals first, as in the paper.
     fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
@@ -199,6 +221,7 @@ impl SweepArgs {
                 chunk_records: None,
                 rate: rate.number(),
                 compression: None,
+                string_table: None,
                 wait_time_ms: None,
                 consumers,
             };
@@ -211,16 +234,15 @@ impl SweepArgs {
                     cases.push(plain(Way::Pipelined, *consumers));
                     cases.push(plain(Way::Awaiting, *consumers));
                 }
-                for compression in unique(&self.compression) {
-                    for wait_time in self.wait_times() {
-                        let sizes = unique(&self.chunk_sizes).into_iter();
-                        cases.extend(sizes.map(|records| Case {
-                            chunk_records: Some(records.get()),
-                            compression: Some(compression.to_string()),
-                            wait_time_ms: Some(wait_time.as_secs_f64() * 1e3),
-                            ..plain(Way::Baler, *consumers)
-                        }));
-                    }
+                for (compression, string_table, wait_time) in self.settings() {
+                    let sizes = unique(&self.chunk_sizes).into_iter();
+                    cases.extend(sizes.map(|records| Case {
+                        chunk_records: Some(records.get()),
+                        compression: Some(compression.to_string()),
+                        string_table: Some(string_table),
+                        wait_time_ms: Some(wait_time.as_secs_f64() * 1e3),
+                        ..plain(Way::Baler, *consumers)
+                    }));
                 }
             }
         }
@@ -265,6 +287,14 @@ fn rate(text: &str) -> Result<Rate, String> {
 fn compression(text: &str) -> Result<Compression, String> {
     text.parse::<Compression>()
         .map_err(|error| error.to_string())
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{text}` is no switch; write on or off")),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -326,11 +356,12 @@ mod tests {
             "--compression=none,zstd",
             "--wait-time=100ms",
             "--consumers=1,2",
+            "--string-table=on,off",
         ])
         .plan()
         .cases;
         let baler = cases.iter().filter(|case| case.way == Way::Baler).count();
-        assert_eq!(baler, 2 * 2 * 2 * 2);
+        assert_eq!(baler, 2 * 2 * 2 * 2 * 2);
         let of = |way| cases.iter().filter(|case| case.way == way).count();
         assert_eq!((of(Way::Pipelined), of(Way::Awaiting)), (4, 4));
         // What the load costs does not depend on the medium.
@@ -346,6 +377,7 @@ mod tests {
             "--compression=gzip",
             "--wait-time=0s",
             "--consumers=0",
+            "--string-table=perhaps",
         ] {
             assert!(
                 Command::try_parse_from(["sweep", wrong]).is_err(),

@@ -45,6 +45,10 @@ pub struct Case {
     pub rate: Option<f64>,
     /// How chunks are compressed; nothing where there are none.
     pub compression: Option<String>,
+    /// Whether chunks have a table of strings, or each record spells its own; nothing where there
+    /// are no chunks.
+    #[serde(default)]
+    pub string_table: Option<bool>,
     /// A chunk closes when its oldest record has waited so long; nothing where there are none.
     pub wait_time_ms: Option<f64>,
     /// How many processes read.
@@ -55,9 +59,17 @@ impl Case {
     /// The name of a row: the number of records a chunk, or the way.
     pub fn label(&self) -> String {
         match self.chunk_records {
+            Some(records) if self.string_table == Some(false) => format!("{records} spelled"),
             Some(records) => records.to_string(),
             None => self.way.name().to_owned(),
         }
+    }
+
+    /// Whether it is Baler as one would use it, with this compression: strings in a table.
+    pub(super) fn is_chunked_by(&self, compression: &str) -> bool {
+        self.way == Way::Baler
+            && self.string_table != Some(false)
+            && self.compression.as_deref() == Some(compression)
     }
 
     /// Whether both are measured under the same load, so that only the way differs.

@@ -8,8 +8,9 @@ use crate::statistics::{Estimate, to_f64};
 
 /// A mean with its 95 % confidence interval.
 ///
-/// Of the means of runs, each with processes of its own. Where there is only one run it is of its
-/// seconds, as in the paper, which is narrower than what another run would tell.
+/// Of the means of runs, each with processes of its own; of eight runs or more an eighth is left out
+/// at either end ([`Estimate::trimmed`]). Where there is only one run it is of its seconds, as in the
+/// paper, which is narrower than what another run would tell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean.
@@ -22,13 +23,23 @@ pub struct Interval {
 
 impl Interval {
     fn of(values: &[f64]) -> Option<Self> {
-        let Estimate { mean, margin } = Estimate::of(values)?;
+        let Estimate { mean, margin } = Estimate::trimmed(values)?;
         let margin = margin.unwrap_or(0.0);
         Some(Self {
             mean,
             low: mean - margin,
             high: mean + margin,
         })
+    }
+
+    /// Shifted down by so much, but not below nothing.
+    fn less(self, load: f64) -> Self {
+        let less = |value: f64| (value - load).max(0.0);
+        Self {
+            mean: less(self.mean),
+            low: less(self.low),
+            high: less(self.high),
+        }
     }
 
     /// Half its width, as a share of the mean.
@@ -52,12 +63,19 @@ pub struct Cell {
     pub seconds: f64,
     /// Seconds of CPU time of the writing process.
     pub writer_cpu_seconds_per_second: Option<Interval>,
+    /// The same, without what making the records in time costs by itself ([`Way::Pacing`]); nothing
+    /// where that was not measured.
+    pub writer_cpu_beyond_load_seconds_per_second: Option<Interval>,
     /// What of it was spent in user mode.
     pub writer_user_cpu_seconds_per_second: Option<Interval>,
     /// What of it was spent in the kernel.
     pub writer_system_cpu_seconds_per_second: Option<Interval>,
     /// What of it was spent by the thread that emits: making records in time, and handing them over.
     pub emitting_cpu_seconds_per_second: Option<Interval>,
+    /// How often its threads let go of the processor.
+    pub writer_context_switches_per_second: Option<Interval>,
+    /// How often memory was not where it looked.
+    pub writer_page_faults_per_second: Option<Interval>,
     /// Of all reading processes.
     pub reader_cpu_seconds_per_second: Option<Interval>,
     /// Of the broker, where its process is known.
@@ -72,7 +90,7 @@ pub struct Cell {
     pub wire_segments_per_second: Option<Interval>,
     /// Messages that the broker confirmed.
     pub messages_per_second: Option<Interval>,
-    /// From the time at which a record was due to its being decoded: half of them, ...
+    /// From the time at which a record was to be emitted to its being decoded: half of them, ...
     pub latency_ms_p50: Option<Interval>,
     /// ... 99 % ...
     pub latency_ms_p99: Option<Interval>,
@@ -150,9 +168,12 @@ impl Cell {
             repetitions: samples.len(),
             seconds: run(&Sample::duration).map_or(0.0, |time| time.mean),
             writer_cpu_seconds_per_second: mean(&|second| second.writer_cpu),
+            writer_cpu_beyond_load_seconds_per_second: None,
             writer_user_cpu_seconds_per_second: split(false),
             writer_system_cpu_seconds_per_second: split(true),
             emitting_cpu_seconds_per_second: mean(&|second| second.emitting_cpu),
+            writer_context_switches_per_second: mean(&|second| second.context_switches),
+            writer_page_faults_per_second: mean(&|second| second.page_faults),
             reader_cpu_seconds_per_second: is_measured(mean(&|second| second.reader_cpu)),
             broker_cpu_seconds_per_second: mean(&|second| second.broker_cpu.unwrap_or(0.0))
                 .filter(|_| has_broker),
@@ -242,6 +263,11 @@ pub(super) fn compare(cells: &mut [Cell]) {
         let beyond = |cpu: Option<f64>| Some((cpu? - load?).max(0.0));
         cell.writer_cpu_beyond_load_by_pipelined =
             ratio(beyond(cell.cpu()), beyond(pipelined.and_then(Cell::cpu)));
+        cell.writer_cpu_beyond_load_seconds_per_second = cell
+            .writer_cpu_seconds_per_second
+            .zip(load)
+            .filter(|_| !pacing(&cell.case))
+            .map(|(cpu, load)| cpu.less(load));
         cell.wire_bytes_by_pipelined = ratio(cell.bytes(), pipelined.and_then(Cell::bytes));
     }
 }
@@ -286,6 +312,7 @@ mod tests {
             chunk_records,
             rate: Some(1_000.0),
             compression: None,
+            string_table: chunk_records.map(|_| true),
             wait_time_ms: Some(500.0),
             consumers: 1,
         }
@@ -333,6 +360,8 @@ mod tests {
         compare(&mut cells);
         let beyond = cells[2].writer_cpu_beyond_load_by_pipelined.unwrap();
         assert!((beyond - 0.06 / 0.36).abs() < 1e-9);
+        let net = cells[2].writer_cpu_beyond_load_seconds_per_second.unwrap();
+        assert!((net.mean - 0.06).abs() < 1e-9);
         assert_eq!(cells[2].writer_cpu_by_pipelined, Some(0.25));
         assert_eq!(cells[2].wire_bytes_by_pipelined, Some(1.0));
         assert_eq!(cells[2].writer_cpu_by_awaiting, None);

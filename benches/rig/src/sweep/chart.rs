@@ -230,9 +230,13 @@ fn series(figure: &Figure, cells: &[Cell]) -> Vec<Series> {
         }
         let case = &cell.case;
         let name = format!(
-            "{}/s, {}, {} ms, {} reading",
+            "{}/s, {}{}, {} ms, {} reading",
             case.rate.map_or_else(|| "max".to_owned(), short),
             case.compression.as_deref().unwrap_or("-"),
+            match case.string_table {
+                Some(false) => ", strings spelled",
+                _ => "",
+            },
             case.wait_time_ms.map_or_else(|| "-".to_owned(), short),
             case.consumers
         );

@@ -5,7 +5,7 @@ use baler_common::record::BatchBuilder;
 use crate::checksum::Checksum;
 use crate::failure::Failure;
 use crate::random::Random;
-use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, Workload};
+use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, Spelled, Workload};
 
 /// How many different calls there are; they come again and again, in other traces and at other
 /// times.
@@ -149,6 +149,12 @@ impl Load {
         self.executions.of(&call)
     }
 
+    /// The record at this position, with its strings spelled.
+    pub(super) fn spelled(&mut self, position: u64) -> &Spelled {
+        let call = self.call(position);
+        self.executions.spelled(&call)
+    }
+
     /// That of the first so many records.
     pub(super) fn checksum(&mut self, records: u64) -> Result<Checksum, Failure> {
         let mut builder = BatchBuilder::new();
@@ -220,6 +226,20 @@ mod tests {
             long += u64::from(call.tout - call.tin > 1_000_000);
         }
         assert!(long > 2_000, "{long}");
+    }
+
+    #[test]
+    fn records_that_spell_their_strings_say_the_same() {
+        let mut load = Load::new(1, 7, TIMING);
+        let expected = load.checksum(500).unwrap();
+        let (mut builder, mut found) = (BatchBuilder::new(), Checksum::default());
+        for position in 0..500 {
+            builder.push(load.spelled(position)).unwrap();
+        }
+        let batch = builder.take();
+        assert!(batch.strings().is_empty());
+        found.add(&batch);
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::sample::{Sample, SecondSample};
 use super::writing::{Said, Second, Started, Writing, per_second};
 use crate::child::Child;
 use crate::failure::Failure;
-use crate::footprint::{Footprint, busy_time_of, cpu_times_of};
+use crate::footprint::{Footprint, Scheduling, busy_time_of, cpu_times_of};
 use crate::statistics::to_f64;
 use crate::wire::{Wire, WireCounter};
 
@@ -31,6 +31,7 @@ pub(super) struct Measuring<'a> {
     pub(super) seed: u64,
     pub(super) warm_up_seconds: f64,
     pub(super) seconds: u32,
+    pub(super) burst_seconds: f64,
 }
 
 /// What is known at the beginning or end of a second.
@@ -43,6 +44,7 @@ struct Mark {
     lag_records: u64,
     writer_bytes: u64,
     writer_cpu: (Duration, Duration),
+    scheduling: Scheduling,
 }
 
 impl Measuring<'_> {
@@ -69,6 +71,7 @@ impl Measuring<'_> {
             seed: self.seed,
             warm_up_seconds: self.warm_up_seconds,
             seconds: self.seconds,
+            burst_seconds: self.burst_seconds,
         });
         let child = order.start(self.program)?;
         let mut wire = WireCounter::of(child.pid()).map_err(Failure::cannot("count bytes"))?;
@@ -94,6 +97,7 @@ impl Measuring<'_> {
                     readers.tell(Told::Window {
                         from_ns: told.from_ns,
                         to_ns: told.to_ns,
+                        bursts: told.bursts,
                     })?;
                     started = Some(told);
                 }
@@ -140,6 +144,7 @@ impl Measuring<'_> {
             lag_records: second.emitted.saturating_sub(readers.records()),
             writer_bytes: Footprint::of(pid).map_err(&looked)?.resident_bytes,
             writer_cpu: cpu_times_of(pid).map_err(&looked)?,
+            scheduling: Scheduling::of(pid).map_err(&looked)?,
         })
     }
 
@@ -204,6 +209,10 @@ fn between(before: &Mark, after: &Mark) -> SecondSample {
         after.saturating_sub(before).as_secs_f64() / seconds.max(1e-9)
     };
     let wire = after.wire.since(before.wire);
+    let counted = |of: fn(&Scheduling) -> u64| {
+        let count = of(&after.scheduling).saturating_sub(of(&before.scheduling));
+        per_second(count, nanos)
+    };
     SecondSample {
         seconds,
         writer_cpu: per(|second| second.cpu_ns) / 1e9,
@@ -219,6 +228,8 @@ fn between(before: &Mark, after: &Mark) -> SecondSample {
         wire,
         lag_records: to_f64(after.lag_records),
         writer_bytes: after.writer_bytes,
+        context_switches: counted(|it| it.context_switches),
+        page_faults: counted(|it| it.page_faults),
     }
 }
 

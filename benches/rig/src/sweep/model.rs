@@ -10,9 +10,14 @@
 //! How many bytes a chunk of any size has is not fitted but found out: the load is encoded. Every
 //! other factor is fitted by least squares of relative errors, and none is negative.
 
-use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
+use std::time::Duration;
+
+use baler_common::container::{
+    ChunkHeader, ChunkSerializer as _, Compression, Effort, NativeSerializer,
+};
 use baler_common::record::BatchBuilder;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_monitoring::ChunkCost;
 use serde::Serialize;
 
 use super::case::{Case, Way};
@@ -91,6 +96,9 @@ struct Point {
     p99: f64,
 }
 
+/// Up to so many records a second the collector makes chunks as small as it can.
+const SLOW_RATE: f64 = 100_000.0;
+
 /// Fewer sizes say nothing about others.
 const LEAST_SIZES: usize = 3;
 
@@ -119,6 +127,10 @@ impl Payloads {
         let mut load = Load::new(self.seed, 0, timing);
         let mut serializer =
             NativeSerializer::new(self.compression).map_err(Failure::cannot("compress"))?;
+        // As the collector does.
+        if rate <= SLOW_RATE {
+            serializer.set_effort(Effort::Smallest);
+        }
         let header = ChunkHeader::new(ChunkIdentity {
             producer: ProducerId::new(1),
             epoch: Epoch {
@@ -151,7 +163,8 @@ impl Payloads {
 
 /// How many records a chunk has, where it closes by number or by age.
 pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
-    f64::from(chunk_records).min((rate * wait_time_ms / 1e3).max(1.0))
+    let wait = Duration::try_from_secs_f64(wait_time_ms / 1e3).unwrap_or(Duration::MAX);
+    ChunkCost::records_per_chunk(f64::from(chunk_records), wait, rate)
 }
 
 impl CostModel {
@@ -168,8 +181,7 @@ impl CostModel {
         let payloads = Payloads::new(compression, seed)?;
         let mut points = Vec::new();
         for cell in cells {
-            if cell.case.way == Way::Baler && cell.case.compression.as_deref() == Some(compression)
-            {
+            if cell.case.is_chunked_by(compression) {
                 points.extend(point(cell, cells, &payloads)?);
             }
         }
@@ -251,10 +263,16 @@ impl CostModel {
     }
 
     fn cpu(&self, point: &Point, bytes: f64) -> f64 {
-        point.load_cpu
-            + point.messages * self.cpu_seconds_per_message
-            + point.rate * self.cpu_seconds_per_record
-            + bytes * self.cpu_seconds_per_byte
+        point.load_cpu + self.cost().seconds(point.messages, point.rate, bytes)
+    }
+
+    /// What the collector goes by, where it chooses the size itself.
+    pub const fn cost(&self) -> ChunkCost {
+        ChunkCost {
+            seconds_per_message: self.cpu_seconds_per_message,
+            seconds_per_record: self.cpu_seconds_per_record,
+            seconds_per_byte: self.cpu_seconds_per_byte,
+        }
     }
 
     /// What it says of a setting under a load that costs so much CPU by itself.

@@ -1,13 +1,14 @@
 //! An open loop: records are due at times fixed beforehand, however slow the medium is.
+//!
+//! They are emitted in bursts, at times that are fixed beforehand, too: a thread that slept for each
+//! record, or a thousand times a second, would spend more on waking up than most of what is
+//! measured.
+//! Latency counts from when a record's burst was due, whether the load kept up with it or not.
 
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Records that became due are emitted so often.
-///
-/// Sleeping for each would cost more than most of what is measured; what the load itself costs is
-/// measured too ([`Way::Pacing`](super::Way::Pacing)).
-pub(super) const TICK: Duration = Duration::from_millis(1);
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds since the Unix epoch.
 pub(super) fn now_ns() -> i64 {
@@ -15,32 +16,64 @@ pub(super) fn now_ns() -> i64 {
     i64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Ticks at fixed times.
-#[derive(Debug)]
-pub(super) struct Ticks {
-    next: Instant,
+/// When bursts are due, in nanoseconds since the Unix epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bursts {
+    /// The first one.
+    pub(super) start_ns: i64,
+    /// Between two of them.
+    pub(super) every_ns: i64,
 }
 
-impl Ticks {
-    pub(super) fn start() -> Self {
+impl Bursts {
+    pub(super) fn new(start_ns: i64, every: Duration) -> Self {
         Self {
-            next: Instant::now() + TICK,
+            start_ns,
+            every_ns: i64::try_from(every.as_nanos()).unwrap_or(i64::MAX).max(1),
         }
     }
 
-    /// Waits for the next tick; one that is missed is not made up for, since whoever asks does
-    /// everything that is due anyway.
-    pub(super) fn wait(&mut self) {
-        loop {
-            let left = self.next.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            thread::park_timeout(left);
+    /// The latest burst that was due at this time.
+    pub(super) fn before(&self, now_ns: i64) -> i64 {
+        let since = now_ns.saturating_sub(self.start_ns);
+        now_ns.saturating_sub(since.rem_euclid(self.every_ns))
+    }
+
+    /// The burst in which a record that is due at this time is emitted: the first one behind it.
+    pub(super) fn of(&self, due_ns: i64) -> i64 {
+        self.before(due_ns).saturating_add(self.every_ns)
+    }
+
+    /// Waits for the first burst behind this time.
+    pub(super) fn wait_behind(&self, now_ns: i64) {
+        let until = self.of(now_ns);
+        let mut now = now_ns;
+        while now < until {
+            let left = u64::try_from(until.saturating_sub(now)).unwrap_or(0);
+            thread::park_timeout(Duration::from_nanos(left));
+            now = self::now_ns();
         }
-        let now = Instant::now();
-        while self.next <= now {
-            self.next += TICK;
-        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_in_the_first_burst_behind_it() {
+        let bursts = Bursts::new(1_000, Duration::from_nanos(50));
+        let of = [999, 1_000, 1_049, 1_050].map(|due| bursts.of(due));
+        assert_eq!(of, [1_000, 1_050, 1_050, 1_100]);
+        let before = [999, 1_000, 1_049, 1_050].map(|now| bursts.before(now));
+        assert_eq!(before, [950, 1_000, 1_000, 1_050]);
+    }
+
+    #[test]
+    fn a_burst_is_waited_for_and_not_missed() {
+        let bursts = Bursts::new(7, Duration::from_millis(3));
+        let before = now_ns();
+        bursts.wait_behind(before);
+        assert!(now_ns() >= bursts.of(before));
     }
 }

@@ -50,6 +50,7 @@ mod tests {
             chunk_records: size,
             rate: Some(10_000.0),
             compression: None,
+            string_table: None,
             wait_time_ms: None,
             consumers: 1,
         };
@@ -93,6 +94,7 @@ mod tests {
             chunk_records: Some(8),
             rate: None,
             compression: None,
+            string_table: None,
             wait_time_ms: None,
             consumers: 1,
         };

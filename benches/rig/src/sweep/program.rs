@@ -14,6 +14,14 @@ pub trait Program {
     /// behind them.
     fn words(&self) -> &[&str];
 
+    /// Connects to a medium and ends the connection; a medium that is opened by its readers is always
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// The medium cannot be reached; where it should be.
+    fn reach(&self, uri: &str) -> Result<(), Failure>;
+
     /// The sending end of a medium, not opened.
     ///
     /// # Errors

@@ -101,15 +101,27 @@ impl Readers {
         self.children.iter().map(Child::pid).collect()
     }
 
+    /// Tells all of them; of another run returns when all have begun it, for a message that came
+    /// before would be counted in the run before.
     pub(super) fn tell(&mut self, told: Told) -> Result<(), Failure> {
-        if matches!(told, Told::Begin { .. }) {
-            self.records.fill(0);
-        }
         let line = serde_json::to_string(&told).map_err(Failure::cannot("write JSON"))?;
         for child in &mut self.children {
             child
                 .tell(&line)
                 .map_err(Failure::cannot("tell a reader"))?;
+        }
+        if matches!(told, Told::Begin { .. }) {
+            let by = Instant::now() + PATIENCE;
+            for (child, lanes) in self.children.iter().zip(&mut self.lanes) {
+                loop {
+                    match hear(child, by)? {
+                        Said::Begun => break,
+                        Said::Lanes(owned) => *lanes = owned,
+                        Said::Open { .. } | Said::Records(_) | Said::Report(_) => {}
+                    }
+                }
+            }
+            self.records.fill(0);
         }
         Ok(())
     }
@@ -122,7 +134,7 @@ impl Readers {
                 match understand(&line)? {
                     Said::Records(arrived) => *records = arrived,
                     Said::Lanes(owned) => *lanes = owned,
-                    Said::Open { .. } | Said::Report(_) => {}
+                    Said::Begun | Said::Open { .. } | Said::Report(_) => {}
                 }
             }
         }

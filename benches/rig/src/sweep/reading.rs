@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::load::run_of;
 use super::order::{say, understand};
-use super::pace::now_ns;
+use super::pace::{Bursts, now_ns};
 use super::program::Program;
 use crate::checksum::Checksum;
 use crate::failure::Failure;
@@ -31,7 +31,13 @@ pub(super) enum Told {
     /// Another run is about to begin; `plain`: its messages are rows.
     Begin { run: u32, plain: bool },
     /// Records that were due in this time, or before and arrive in it, count for the latency.
-    Window { from_ns: i64, to_ns: i64 },
+    ///
+    /// It counts from when their burst was due.
+    Window {
+        from_ns: i64,
+        to_ns: i64,
+        bursts: Bursts,
+    },
     /// The run is over.
     Report,
 }
@@ -43,6 +49,8 @@ pub(super) enum Said {
     Open { listens_on: Option<String> },
     /// It owns so many lanes now.
     Lanes(usize),
+    /// It has begun another run: what arrives from now on is counted there.
+    Begun,
     /// So many records of the run have arrived so far.
     Records(u64),
     /// What it found in the run.
@@ -62,7 +70,7 @@ pub(super) struct Found {
     pub(super) latency: Latency,
 }
 
-/// From the time at which a record was due to its being decoded, in milliseconds.
+/// From the time at which a record was to be emitted to its being decoded, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Latency {
     pub(super) mean_ms: f64,
@@ -104,8 +112,15 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
     let mut lanes = 0_usize;
     loop {
         match told.try_recv() {
-            Ok(Told::Begin { run: number, plain }) => run = Run::new(number, plain)?,
-            Ok(Told::Window { from_ns, to_ns }) => run.window = (from_ns, to_ns),
+            Ok(Told::Begin { run: number, plain }) => {
+                run = Run::new(number, plain)?;
+                say(&Said::Begun)?;
+            }
+            Ok(Told::Window {
+                from_ns,
+                to_ns,
+                bursts,
+            }) => run.window = Some((from_ns, to_ns, bursts)),
             Ok(Told::Report) => say(&Said::Report(run.report()))?,
             Err(TryRecvError::Disconnected) => break,
             Err(TryRecvError::Empty) => {}
@@ -164,7 +179,7 @@ fn listen() -> Receiver<Told> {
 struct Run {
     number: i64,
     plain: bool,
-    window: (i64, i64),
+    window: Option<(i64, i64, Bursts)>,
     decoder: ChunkDecoder,
     rows: BatchBuilder,
     checksum: Checksum,
@@ -179,7 +194,7 @@ impl Run {
         Ok(Self {
             number: i64::from(number),
             plain,
-            window: (i64::MAX, i64::MIN),
+            window: None,
             decoder: ChunkDecoder::default(),
             rows: BatchBuilder::new(),
             checksum: Checksum::default(),
@@ -232,9 +247,11 @@ impl Run {
     fn time(&mut self, due: i64, now: i64) {
         // Whatever is due while it is measured, and what arrives then: of a load that is not kept up
         // with, all that arrives was due before.
-        let (from, to) = self.window;
+        let Some((from, to, bursts)) = self.window else {
+            return;
+        };
         if due < to && now >= from {
-            let late = u64::try_from(now.saturating_sub(due)).unwrap_or(0);
+            let late = u64::try_from(now.saturating_sub(bursts.of(due))).unwrap_or(0);
             self.latency.saturating_record(late);
         }
     }

@@ -80,9 +80,8 @@ fn candidates(
     let measured: Vec<&Cell> = cells
         .iter()
         .filter(|cell| {
-            cell.case.way == Way::Baler
+            cell.case.is_chunked_by(&model.compression)
                 && cell.case.rate == Some(rate)
-                && cell.case.compression.as_deref() == Some(&*model.compression)
                 && !cell.saturated
         })
         .collect();
@@ -147,6 +146,7 @@ mod tests {
             chunk_records: Some(size),
             rate: Some(10_000.0),
             compression: Some("none".to_owned()),
+            string_table: Some(true),
             wait_time_ms: Some(500.0),
             consumers: 1,
         };

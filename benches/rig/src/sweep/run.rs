@@ -114,6 +114,8 @@ pub(super) fn run(
             if result.is_err() {
                 // Whatever is wrong with them, the next run gets others.
                 readers = None;
+                // Without a broker every other run would wait as long for nothing.
+                program.reach(&medium.writer_uri)?;
             }
             let run = Kept {
                 number,
@@ -155,6 +157,8 @@ fn fingerprint(plan: &Plan) -> Result<String, Failure> {
     let mut shown = plan.clone();
     shown.to = without_secrets(&plan.to);
     shown.from = plan.from.as_deref().map(without_secrets);
+    // A broker that was started anew is another process, and the same sweep.
+    shown.broker_pid = plan.broker_pid.map(|_| 0);
     serde_json::to_string(&shown).map_err(Failure::cannot("write JSON"))
 }
 
@@ -202,6 +206,7 @@ fn once(
         seed: plan.seed,
         warm_up_seconds: plan.warm_up_seconds,
         seconds: plan.seconds,
+        burst_seconds: plan.burst_seconds,
     };
     let run = u32::try_from(run & 0xf_ffff).unwrap_or(0);
     measuring.run(case, run, readers, go_on)

@@ -61,6 +61,9 @@ pub(super) struct SecondSample {
     /// Records that were emitted and had not arrived at its end.
     pub(super) lag_records: f64,
     pub(super) writer_bytes: u64,
+    /// Of the writing process.
+    pub(super) context_switches: f64,
+    pub(super) page_faults: f64,
 }
 
 /// What one run of one case told.

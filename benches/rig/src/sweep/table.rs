@@ -21,6 +21,8 @@ pub(super) fn text(
     let mut out = costs(cells);
     out.push('\n');
     out.push_str(&deliveries(cells));
+    out.push('\n');
+    out.push_str(&reasons(cells));
     for cell in cells {
         if let Some(failure) = &cell.failure {
             line(&mut out, &format!("{}: {failure}", cell.case.label()));
@@ -80,6 +82,16 @@ fn settings(cells: &[Cell]) -> Vec<Column<'static>> {
             compression.unwrap_or_else(|| "-".to_owned())
         }));
     }
+    if differ(&baler, |cell| cell.case.string_table) {
+        columns.push(("strings", &|cell: &Cell| {
+            let shown = match cell.case.string_table {
+                None => "-",
+                Some(true) => "table",
+                Some(false) => "spelled",
+            };
+            shown.to_owned()
+        }));
+    }
     if differ(&baler, |cell| cell.case.wait_time_ms) {
         columns.push(("wait", &|cell: &Cell| {
             cell.case.wait_time_ms.map_or_else(|| "-".to_owned(), short)
@@ -128,27 +140,24 @@ fn render(cells: &[Cell], columns: &[Column<'_>]) -> String {
     table.render()
 }
 
-/// CPU and network, as the paper has them, and by those of the rivals: `x own` is without what the
-/// load itself costs on both sides.
+/// CPU and network, as the paper has them, and by those of the rivals: `net` is without what making
+/// the records in time costs by itself, on both sides of a ratio.
 fn costs(cells: &[Cell]) -> String {
     let mut columns: Vec<Column<'_>> = vec![
         ("95% CI CPU s/s", &|cell| {
             range(cell.writer_cpu_seconds_per_second, 1.0, 4)
         }),
-        ("95% CI net KiB/s", &|cell| {
+        ("95% CI KiB/s", &|cell| {
             range(cell.wire_bytes_per_second, 1_024.0, 1)
         }),
-        ("user", &|cell| {
-            decimals(cell.writer_user_cpu_seconds_per_second, 4)
-        }),
-        ("system", &|cell| {
-            decimals(cell.writer_system_cpu_seconds_per_second, 4)
+        ("net of load", &|cell| {
+            decimals(cell.writer_cpu_beyond_load_seconds_per_second, 4)
         }),
         ("x CPU", &|cell| times(cell.writer_cpu_by_pipelined)),
-        ("x own", &|cell| {
+        ("x net", &|cell| {
             times(cell.writer_cpu_beyond_load_by_pipelined)
         }),
-        ("x net", &|cell| times(cell.wire_bytes_by_pipelined)),
+        ("x bytes", &|cell| times(cell.wire_bytes_by_pipelined)),
     ];
     if cells
         .iter()
@@ -156,7 +165,7 @@ fn costs(cells: &[Cell]) -> String {
     {
         columns.push(("x await", &|cell| times(cell.writer_cpu_by_awaiting)));
     }
-    table(cells, columns, &["system", "user", "x await"])
+    table(cells, columns, &["x await", "net of load"])
 }
 
 /// What arrived, and when.
@@ -198,6 +207,27 @@ fn deliveries(cells: &[Cell]) -> String {
         columns,
         &["MB", "closed by", "p99.9", "broker", "reader"],
     )
+}
+
+/// Where the writing process's CPU time goes.
+fn reasons(cells: &[Cell]) -> String {
+    let columns: Vec<Column<'_>> = vec![
+        ("user s/s", &|cell| {
+            decimals(cell.writer_user_cpu_seconds_per_second, 4)
+        }),
+        ("system s/s", &|cell| {
+            decimals(cell.writer_system_cpu_seconds_per_second, 4)
+        }),
+        ("emitting s/s", &|cell| {
+            decimals(cell.emitting_cpu_seconds_per_second, 4)
+        }),
+        ("switches/s", &|cell| {
+            mean(cell.writer_context_switches_per_second)
+        }),
+        ("faults/s", &|cell| mean(cell.writer_page_faults_per_second)),
+        ("segments/s", &|cell| mean(cell.wire_segments_per_second)),
+    ];
+    table(cells, columns, &["emitting s/s", "faults/s"])
 }
 
 /// The most frequent trigger, and how frequent it is if there is another.
@@ -289,7 +319,7 @@ pub(super) fn advice(models: &[CostModel], recommended: &[Recommendation]) -> St
             .held_out
             .iter()
             .map(|one| {
-                let end = if one.between { "" } else { " (at an end)" };
+                let end = if one.between { "" } else { " (extrapolated)" };
                 format!(
                     "{}: CPU {:+.1} %, bytes {:+.1} %{end}",
                     one.chunk_records,
@@ -316,6 +346,9 @@ pub(super) fn csv(cells: &[Cell]) -> String {
         ("writer_cpu_seconds_per_second", |it| {
             it.writer_cpu_seconds_per_second
         }),
+        ("writer_cpu_beyond_load_seconds_per_second", |it| {
+            it.writer_cpu_beyond_load_seconds_per_second
+        }),
         ("writer_user_cpu_seconds_per_second", |it| {
             it.writer_user_cpu_seconds_per_second
         }),
@@ -330,6 +363,12 @@ pub(super) fn csv(cells: &[Cell]) -> String {
         }),
         ("broker_cpu_seconds_per_second", |it| {
             it.broker_cpu_seconds_per_second
+        }),
+        ("writer_context_switches_per_second", |it| {
+            it.writer_context_switches_per_second
+        }),
+        ("writer_page_faults_per_second", |it| {
+            it.writer_page_faults_per_second
         }),
         ("wire_bytes_per_second", |it| it.wire_bytes_per_second),
         ("wire_sent_bytes_per_second", |it| {
@@ -347,7 +386,7 @@ pub(super) fn csv(cells: &[Cell]) -> String {
         ("writer_memory_bytes", |it| it.writer_memory_bytes),
     ];
     let mut out =
-        "way,chunk_records,rate,compression,wait_time_ms,consumers,repetitions,seconds".to_owned();
+        "way,chunk_records,rate,compression,string_table,wait_time_ms,consumers,repetitions,seconds".to_owned();
     for (name, _) in INTERVALS {
         out.push_str(&format!(",{name},{name}_low,{name}_high"));
     }
@@ -365,6 +404,8 @@ pub(super) fn csv(cells: &[Cell]) -> String {
                 .map_or_else(String::new, |records| records.to_string()),
             optional(case.rate),
             case.compression.clone().unwrap_or_default(),
+            case.string_table
+                .map_or_else(String::new, |table| table.to_string()),
             optional(case.wait_time_ms),
             case.consumers.to_string(),
             cell.repetitions.to_string(),
@@ -407,6 +448,7 @@ mod tests {
             chunk_records,
             rate: Some(10_000.0),
             compression: chunk_records.map(|_| "none".to_owned()),
+            string_table: chunk_records.map(|_| true),
             wait_time_ms: chunk_records.map(|_| 500.0),
             consumers: 1,
         };

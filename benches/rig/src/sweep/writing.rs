@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::case::{Case, Way};
 use super::load::{Load, Timing};
 use super::order::say;
-use super::pace::{Ticks, now_ns};
+use super::pace::{Bursts, now_ns};
 use super::program::{PlainWriter, Program};
 use super::sample::ClosedBy;
 use crate::cpu::{process_cpu_time, thread_cpu_time};
@@ -43,6 +43,8 @@ pub(super) struct Writing {
     pub(super) warm_up_seconds: f64,
     /// For how many seconds it is measured.
     pub(super) seconds: u32,
+    /// Records that became due are emitted so often.
+    pub(super) burst_seconds: f64,
 }
 
 /// What the writing process says.
@@ -63,6 +65,7 @@ pub(super) enum Said {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Started {
     pub(super) timing: Timing,
+    pub(super) bursts: Bursts,
     /// From here on ...
     pub(super) from_ns: i64,
     /// ... and to here it is measured.
@@ -126,12 +129,18 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
         .start_ns
         .saturating_add(whole(task.warm_up_seconds * 1e9));
     let to_ns = from_ns.saturating_add(i64::from(task.seconds).saturating_mul(1_000_000_000));
+    let every = Duration::try_from_secs_f64(task.burst_seconds);
+    let bursts = Bursts::new(
+        timing.start_ns,
+        every.map_err(Failure::cannot("keep time"))?,
+    );
     say(&Said::Started(Started {
         timing,
+        bursts,
         from_ns,
         to_ns,
     }))?;
-    let emitted = run(task, &mut load, &mut *sends, (from_ns, to_ns))?;
+    let emitted = run(task, &mut load, &mut *sends, bursts, (from_ns, to_ns))?;
     sends.settle()?;
     say(&Said::Done { emitted })?;
     // Its sockets and its memory are looked at before it ends.
@@ -140,15 +149,15 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     Ok(())
 }
 
-/// Emits what is due, tick by tick, until the end; yields how many records there were.
+/// Emits what is due, burst by burst, until the end; yields how many records there were.
 fn run(
     task: &Writing,
     load: &mut Load,
     sends: &mut dyn Sends,
+    bursts: Bursts,
     (from_ns, to_ns): (i64, i64),
 ) -> Result<u64, Failure> {
     let since = Instant::now();
-    let mut ticks = Ticks::start();
     let mut position = 1_u64;
     let mut next_second = from_ns;
     let at_a_time = match task.case.way {
@@ -174,7 +183,8 @@ fn run(
         }
         let mut end = position;
         if task.case.rate.is_some() {
-            while end < position + at_a_time && load.due(end) <= now {
+            let burst = bursts.before(now);
+            while end < position + at_a_time && load.due(end) < burst {
                 end += 1;
             }
         } else if now >= load.due(1) {
@@ -184,16 +194,18 @@ fn run(
             sends.emit(load, position, end)?;
             position = end;
         }
-        if task.case.rate.is_none() || load.due(position) <= now {
+        if task.case.rate.is_none() || load.due(position) < bursts.before(now) {
             continue;
         }
-        ticks.wait();
+        bursts.wait_behind(now);
     }
 }
 
 /// Baler: emit, queue, collector, encoding, connector.
 struct Chunks {
     controller: Controller,
+    /// Whether each record spells its strings, so that chunks have no table of them.
+    spells: bool,
 }
 
 impl Chunks {
@@ -217,6 +229,7 @@ impl Chunks {
         let controller = builder.start();
         Ok(Self {
             controller: controller.map_err(Failure::cannot("start a controller"))?,
+            spells: task.case.string_table == Some(false),
         })
     }
 }
@@ -224,7 +237,11 @@ impl Chunks {
 impl Sends for Chunks {
     fn emit(&mut self, load: &mut Load, from: u64, to: u64) -> Result<(), Failure> {
         for position in from..to {
-            if !self.controller.emit(load.record(position)) {
+            let is_taken = match self.spells {
+                false => self.controller.emit(load.record(position)),
+                true => self.controller.emit(load.spelled(position)),
+            };
+            if !is_taken {
                 return Err(Failure::new("the controller does not take a record"));
             }
         }

@@ -1,5 +1,6 @@
-//! What can be told of the probe's cost on any machine: how many instructions it is.
+//! What can be told on any machine: how many instructions a probe is, and that measurements add up.
 
 #![cfg(test)]
 
+mod autotune;
 mod instructions;

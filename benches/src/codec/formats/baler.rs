@@ -6,7 +6,7 @@ use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, Effort, KiekerSerializer,
     NativeSerializer,
 };
-use baler_common::record::{BatchBuilder, RecordBatch, Table};
+use baler_common::record::{BatchBuilder, Column, RecordBatch};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_rig::recording::PlainCall;
 use baler_rig::workload::Executions;
@@ -19,6 +19,8 @@ use crate::failure::Failure;
 pub(in super::super) struct Baler {
     serializer: Box<dyn ChunkSerializer>,
     decoder: ChunkDecoder,
+    /// What was decoded last; its memory is given back for the next.
+    decoded: RecordBatch,
     header: ChunkHeader,
     builder: BatchBuilder,
     executions: Executions,
@@ -53,6 +55,7 @@ impl Baler {
         Self {
             serializer,
             decoder: ChunkDecoder::default(),
+            decoded: RecordBatch::default(),
             header: ChunkHeader::new(identity),
             builder: BatchBuilder::new(),
             executions,
@@ -61,16 +64,18 @@ impl Baler {
 }
 
 impl Format for Baler {
-    type Decoded<'a> = RecordBatch;
+    type Decoded<'a> = &'a RecordBatch;
 
     fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let written = self.serializer.serialize(&piece.batch, &self.header, out);
         written.map(drop).map_err(cannot_encode())
     }
 
-    fn decode<'a>(&'a mut self, chunk: &'a [u8]) -> Result<RecordBatch, Failure> {
+    fn decode<'a>(&'a mut self, chunk: &'a [u8]) -> Result<&'a RecordBatch, Failure> {
+        self.decoder.reuse(std::mem::take(&mut self.decoded));
         let decoded = self.decoder.decode(chunk).map_err(cannot_decode())?;
-        Ok(decoded.batch)
+        self.decoded = decoded.batch;
+        Ok(&self.decoded)
     }
 
     fn encode_records(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<bool, Failure> {
@@ -86,7 +91,7 @@ impl Format for Baler {
     fn decode_rows(&mut self, chunk: &[u8]) -> Result<Option<usize>, Failure> {
         let batch = self.decode(chunk)?;
         let mut rows = 0;
-        batch.each(&mut |row| {
+        each(batch, |row| {
             black_box(row);
             rows += 1;
         })?;
@@ -94,71 +99,51 @@ impl Format for Baler {
     }
 }
 
-impl Calls for RecordBatch {
+impl Calls for &RecordBatch {
     fn count(&self) -> usize {
         self.len()
     }
 
     fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        let [table] = self.tables() else {
-            return Err(Failure::new("there is no table, or more than one"));
-        };
-        let strings: Vec<&str> = self.strings().iter().collect();
-        let columns = Columns::of(table, &strings);
-        let columns = columns.ok_or_else(|| Failure::new("the records are of another type"))?;
-        for row in 0..table.len() {
-            let plain = columns.plain(row);
-            see(plain.ok_or_else(|| Failure::new("a record is of another type"))?);
-        }
-        Ok(())
+        each(self, see)
     }
 }
 
-/// The columns of calls, found once, by the positions of Kieker's fields.
-struct Columns<'a> {
-    strings: &'a [&'a str],
-    operation_signature: &'a [u32],
-    session_id: &'a [u32],
-    trace_id: &'a [i64],
-    tin: &'a [i64],
-    tout: &'a [i64],
-    hostname: &'a [u32],
-    eoi: &'a [i64],
-    ess: &'a [i64],
-}
-
-impl<'a> Columns<'a> {
-    fn of(table: &'a Table, strings: &'a [&'a str]) -> Option<Self> {
-        let numbers = |position: usize| table.columns().get(position)?.signed();
-        let ids = |position: usize| table.columns().get(position)?.string_ids();
-        Some(Self {
-            strings,
-            operation_signature: ids(0)?,
-            session_id: ids(1)?,
-            trace_id: numbers(2)?,
-            tin: numbers(3)?,
-            tout: numbers(4)?,
-            hostname: ids(5)?,
-            eoi: numbers(6)?,
-            ess: numbers(7)?,
-        })
-    }
-
-    fn plain(&self, row: usize) -> Option<PlainCall<'a>> {
-        let number = |column: &[i64]| column.get(row).copied();
-        let string = |column: &[u32]| {
-            let id = usize::try_from(*column.get(row)?).ok()?;
-            self.strings.get(id).copied()
+/// Shows each row, made of the columns of Kieker's fields by their positions.
+fn each<'a>(batch: &'a RecordBatch, mut see: impl FnMut(PlainCall<'a>)) -> Result<(), Failure> {
+    let [table] = batch.tables() else {
+        return Err(Failure::new("there is no table, or more than one"));
+    };
+    let other = || Failure::new("the records are of another type");
+    let numbers = |position: usize| table.columns().get(position).and_then(Column::signed);
+    let ids = |position: usize| table.columns().get(position).and_then(Column::string_ids);
+    let numbers = |position| numbers(position).ok_or_else(other);
+    let ids = |position| ids(position).ok_or_else(other);
+    // Each string is cut out of the table once.
+    let strings: Vec<&str> = batch.strings().iter().collect();
+    let string = |id: u32| {
+        usize::try_from(id)
+            .ok()
+            .and_then(|id| strings.get(id).copied())
+    };
+    let texts = ids(0)?.iter().zip(ids(1)?).zip(ids(5)?);
+    let times = numbers(2)?.iter().zip(numbers(3)?).zip(numbers(4)?);
+    let places = numbers(6)?.iter().zip(numbers(7)?);
+    let rows = texts.zip(times).zip(places);
+    for ((((operation, session), host), ((trace_id, tin), tout)), (eoi, ess)) in rows {
+        let plain = || {
+            Some(PlainCall {
+                operation_signature: string(*operation)?,
+                session_id: string(*session)?,
+                trace_id: *trace_id,
+                tin: *tin,
+                tout: *tout,
+                hostname: string(*host)?,
+                eoi: i32::try_from(*eoi).ok()?,
+                ess: i32::try_from(*ess).ok()?,
+            })
         };
-        Some(PlainCall {
-            operation_signature: string(self.operation_signature)?,
-            session_id: string(self.session_id)?,
-            trace_id: number(self.trace_id)?,
-            tin: number(self.tin)?,
-            tout: number(self.tout)?,
-            hostname: string(self.hostname)?,
-            eoi: i32::try_from(number(self.eoi)?).ok()?,
-            ess: i32::try_from(number(self.ess)?).ok()?,
-        })
+        see(plain().ok_or_else(|| Failure::new("a record is of another type"))?);
     }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use baler_analysis::filters::TypePattern;
 
-use crate::args::{QuarantineArgs, ReceiveArgs, RecordFormat};
+use crate::args::{DictionariesArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
 
 /// What to receive, how, and where to.
@@ -24,7 +24,7 @@ pub(super) struct Settings {
     pub(super) format: RecordFormat,
     pub(super) identity: bool,
     pub(super) target: Target,
-    pub(super) dictionaries: Vec<PathBuf>,
+    pub(super) dictionaries: DictionariesArgs,
     pub(super) summary: Option<PathBuf>,
     pub(super) quarantine: QuarantineArgs,
     pub(super) operations: bool,

@@ -47,10 +47,14 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    pub(super) fn new(inner: Box<dyn ChunkReader>, undecodable: Undecodable) -> Self {
+    pub(super) fn new(
+        inner: Box<dyn ChunkReader>,
+        decoder: ChunkDecoder,
+        undecodable: Undecodable,
+    ) -> Self {
         Self {
             inner,
-            decoder: ChunkDecoder::default(),
+            decoder,
             undecodable,
             looked: Arc::default(),
             demand: usize::MAX,
@@ -86,6 +90,7 @@ impl Checked {
                 {
                     meta.records = records;
                 }
+                self.decoder.reuse(chunk.batch);
                 return Some(delivery);
             }
             Err(error) => {

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::relay::{EndedBy, Summary, failure};
 use crate::args::{DocumentFormat, ReplayArgs};
+use crate::dictionaries;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -39,8 +40,9 @@ pub(super) fn run(args: &ReplayArgs, shutdown: &Shutdown) -> Result<Code, Failur
         Some(to) => Some(endpoint::wrap(endpoint::writer(to)?, &args.spool)),
         None => None,
     };
+    let decoder = dictionaries::decoder(&args.dictionaries)?;
     let (from, reader) = open(args)?;
-    let reader = Checked::new(reader, args.undecodable);
+    let reader = Checked::new(reader, decoder, args.undecodable);
     let looked = reader.looked();
     let Some(target) = target else {
         check(reader, args.idle_timeout, shutdown)?;

@@ -9,10 +9,12 @@ use std::time::Instant;
 
 use baler_analysis::kieker_log::{BadLines, LogError, LogReader};
 use baler_analysis::{Source, Stop};
+use baler_common::container::ChunkDecoder;
 use forward::Forward;
 use summary::{Document, SourceFigures};
 
 use crate::args::{DocumentFormat, SendArgs};
+use crate::dictionaries;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -26,6 +28,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
     let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
     let aside = quarantine::optional(&args.quarantine, shutdown.timeout())?;
+    let decoder = dictionaries::decoder(&args.dictionaries)?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.
@@ -37,7 +40,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
             send_log(*reader, endpoint, &shipper, &progress, quiet)
         }
         RecordSource::Medium(open) => send_medium(
-            (args, aside),
+            (args, aside, decoder),
             open,
             &shipper,
             shutdown,
@@ -137,7 +140,7 @@ fn show_bad_lines(bad_lines: &BadLines) {
 /// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
 /// at the other end.
 fn send_medium(
-    (args, aside): (&SendArgs, Option<SharedQuarantine>),
+    (args, aside, decoder): (&SendArgs, Option<SharedQuarantine>, ChunkDecoder),
     open: OpenReader,
     shipper: &Shipper,
     shutdown: &Shutdown,
@@ -147,7 +150,7 @@ fn send_medium(
         output::say(format_args!("listening on {address}"));
     }
     observation.observed().endpoint("source", &open.endpoint);
-    let mut source = Source::new(open.reader);
+    let mut source = Source::new(open.reader).with_decoder(decoder);
     observation.receives(&mut source);
     if let Some(quarantine) = aside {
         source = source.with_quarantine(quarantine);

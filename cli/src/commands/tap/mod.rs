@@ -16,6 +16,7 @@ use process::ProcessTap;
 use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
+use crate::dictionaries;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -32,6 +33,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         ));
     }
     let condition = args.condition.as_deref().map(Condition::new).transpose()?;
+    let decoder = dictionaries::decoder(&args.dictionaries)?;
     let mut skipped = None;
     let OpenReader {
         reader, endpoint, ..
@@ -46,7 +48,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     } else {
         endpoint::open_tap(&args.from, args.from_start)?
     };
-    let mut source = Source::new(reader);
+    let mut source = Source::new(reader).with_decoder(decoder);
     let (mut stage, counts) = stages(args, condition);
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;

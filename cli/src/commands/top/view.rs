@@ -74,6 +74,8 @@ pub(super) const NOW: &[(&str, &str, &str, Unit)] = &[
     ("chunks_in_flight", "chunks in flight", "baler_chunks_in_flight", Unit::Number),
     ("in_flight_bytes", "bytes in flight", "baler_in_flight_bytes", Unit::Bytes),
     ("chunks_unconfirmed", "chunks unconfirmed", "baler_chunks_unconfirmed", Unit::Number),
+    ("chunk_records", "records a chunk", "baler_chunk_records", Unit::Number),
+    ("chunk_wait_seconds", "wait time", "baler_chunk_wait_seconds", Unit::Seconds),
     ("records_queued", "records queued", "baler_records_queued", Unit::Number),
     ("queue_bytes", "queues", "baler_queue_bytes", Unit::Bytes),
     ("spool_waiting_chunks", "chunks in the spool", "baler_spool_waiting_chunks", Unit::Number),

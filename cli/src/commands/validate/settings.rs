@@ -112,19 +112,44 @@ pub(super) fn check_sizes(
 
 /// Waiting times against deadlines.
 pub(super) fn check_times(args: &ValidateArgs, shutdown: &Shutdown, findings: &mut Findings) {
-    let wait = args.shipping.wait_time.unwrap_or(WAIT_TIME);
+    let auto = match args.shipping.auto_latency() {
+        Ok(auto) => auto,
+        Err(error) => {
+            let fix = "set chunk_records = \"auto\", or wait_time in place of max_latency";
+            findings.failed("max_latency", error, fix);
+            None
+        }
+    };
+    if let Some(bound) = auto {
+        let within = args.shipping.wait_time;
+        let within = within.map_or(String::new(), |time| {
+            format!(", waits for its chunk no longer than {time:?}")
+        });
+        findings.ok(
+            "chunk_records",
+            format!(
+                "auto: chunks grow with the rate, as far as a record is confirmed within {bound:?} \
+                 (max_latency){within} and a larger one saves anything"
+            ),
+        );
+    }
+    let (waits, wait) = match (args.shipping.wait_time, auto) {
+        (Some(time), _) => ("wait_time", time),
+        (None, Some(bound)) => ("max_latency", bound),
+        (None, None) => ("wait_time", WAIT_TIME),
+    };
     let deadline = shutdown.timeout();
     if wait >= deadline {
         findings.warn(
-            "wait_time",
+            waits,
             format!("{wait:?} is not below shutdown_timeout ({deadline:?})"),
-            "records that still wait have no time left at a shutdown: lower wait_time",
+            &format!("records that still wait have no time left at a shutdown: lower {waits}"),
         );
     }
     if args.shipping.give_up < wait {
         findings.warn(
             "give_up",
-            format!("{:?} is below wait_time ({wait:?})", args.shipping.give_up),
+            format!("{:?} is below {waits} ({wait:?})", args.shipping.give_up),
             "a medium is given up before the first chunk is sent: raise give_up",
         );
     }

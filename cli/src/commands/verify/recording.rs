@@ -136,6 +136,7 @@ impl Records {
                     Run::append(&mut runs, stream, number);
                 }
             }
+            self.decoder.reuse(decoded.batch);
         }
         self.announced.insert(chunk.ticket, identity);
         self.telling.tell(&Event::Offered { identity, runs });
@@ -279,6 +280,10 @@ impl ChunkWriter for RecordingWriter {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         self.inner.set_notify(notify);
+    }
+
+    fn set_awaited(&mut self, awaited: bool) {
+        self.inner.set_awaited(awaited);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
