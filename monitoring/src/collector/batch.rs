@@ -114,23 +114,50 @@ impl ClosingRule {
         self.learned = true;
     }
 
-    /// How soon to look again at the earliest, however soon the next chunk should be full: several
-    /// small ones are made in one go.
-    pub(super) fn busy_tick(&self) -> Duration {
-        (self.tick(0) / 8).max(Duration::from_millis(1))
+    /// How soon to look again where a chunk should be full after so long, and looking pays after
+    /// `worthwhile`.
+    ///
+    /// Several small chunks are made in one go, but none that is full waits for others for longer
+    /// than an eighth of the wait time.
+    pub(super) fn look(&self, full: Duration, worthwhile: Duration) -> Duration {
+        let tick = self.tick(0);
+        let soonest = (tick / 8).max(LEAST_TICK);
+        // At the latest: a rate that rises is to be noticed.
+        full.max(worthwhile.min(tick))
+            .max(soonest)
+            .min(self.longest_tick())
     }
 
-    /// How often to look into the queues: often enough that the wait time is kept, and the more
-    /// rarely the longer nothing came.
+    /// How often to look into the queues while it is not known when a chunk should be full: often
+    /// enough that the wait time is kept, and the more rarely the longer nothing came.
     pub(super) fn tick(&self, idle_ticks: u32) -> Duration {
         let doubled = 1_u32.checked_shl(idle_ticks.min(8)).unwrap_or(1);
-        let most = (self.wait / 2).min(Duration::from_millis(500));
         (self.wait / 8)
             .min(Duration::from_millis(100))
             .saturating_mul(doubled)
-            .min(most)
-            .max(Duration::from_millis(1))
+            .min(self.longest_tick())
+            .max(LEAST_TICK)
     }
+
+    /// No record waits for longer than its wait time if two looks are not further apart than this.
+    fn longest_tick(&self) -> Duration {
+        (self.wait / 2)
+            .min(Duration::from_millis(500))
+            .max(LEAST_TICK)
+    }
+}
+
+/// Looks are no closer than this, however short the wait time is.
+const LEAST_TICK: Duration = Duration::from_millis(1);
+
+/// How often a collector looks that waits for chunks of so many records, where so many come a second.
+pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
+    let rule = ClosingRule::new(usize::MAX, usize::MAX, wait);
+    let takes = |records: f64| {
+        Duration::try_from_secs_f64(records / rate.max(f64::MIN_POSITIVE)).unwrap_or(Duration::MAX)
+    };
+    let every = rule.look(takes(records), takes(LOOK_RECORDS.into()));
+    every.as_secs_f64().recip()
 }
 
 /// How long chunks take to fill.
@@ -147,10 +174,10 @@ pub(super) struct Filling {
     took: Option<Duration>,
 }
 
-/// A look is made for so many records at least, unless that takes too long: waking the collector, the
-/// writer's threads and the collector again takes as much CPU time as emitting and encoding several
-/// hundred of them (see [`ChunkCost`](crate::ChunkCost)).
-const LOOK_RECORDS: u32 = 256;
+/// A look is made for so many records at least, unless that takes too long: waking the collector and
+/// whatever sends, all with cold caches, takes as much CPU time as emitting and encoding a thousand
+/// and more of them (the kept study of `baler sweep` finds some 370 us a look and 175 ns a record).
+const LOOK_RECORDS: u32 = 1_024;
 
 /// Records that come no faster than this, each, are slow: finding the smallest encoding takes a
 /// hundredth of it.
@@ -270,7 +297,7 @@ mod tests {
         // Two milliseconds each, of which half a chunk is there.
         let left = |ms| filling.left(at(ms), 50, 100);
         assert_eq!(left(8), Some(Duration::from_millis(1)));
-        assert_eq!(filling.worthwhile(128), Some(Duration::from_millis(4)));
+        assert_eq!(filling.worthwhile(128), Some(Duration::from_millis(16)));
         // A round that fills none changes nothing, until too many of them did.
         assert_eq!(left(9), Some(Duration::from_millis(1)));
         assert_eq!(left(108), Some(Duration::from_millis(50)));
@@ -283,8 +310,24 @@ mod tests {
         assert_eq!(rule.tick(0), WAIT / 8);
         assert_eq!(rule.tick(1), WAIT / 4);
         assert_eq!(rule.tick(u32::MAX), WAIT / 2);
-        assert_eq!(rule.busy_tick(), WAIT / 64);
         let hasty = ClosingRule::new(10, 1_000, Duration::ZERO);
-        assert_eq!(hasty.tick(0), Duration::from_millis(1));
+        assert_eq!(hasty.tick(0), LEAST_TICK);
+    }
+    #[test]
+    fn chunk_is_looked_for_when_it_should_be_full_and_several_small_ones_together() {
+        let rule = ClosingRule::new(10, 1_000, WAIT);
+        let ms = Duration::from_millis;
+        assert_eq!(rule.look(ms(102), ms(25)), ms(102));
+        assert_eq!(rule.look(ms(3), ms(25)), ms(25));
+        assert_eq!(rule.look(ms(3), ms(1)), WAIT / 64);
+        assert_eq!(rule.look(ms(3), ms(200)), WAIT / 8);
+        assert_eq!(rule.look(Duration::MAX, ms(25)), WAIT / 2);
+        let looks = |records, rate| looks_per_second(records, WAIT, rate).round();
+        assert!((looks(1.0, 10_000.0) - 16.0).abs() < 1e-9);
+        assert!((looks(512.0, 10_000.0) - 16.0).abs() < 1e-9);
+        assert!((looks(1.0, 50_000.0) - 49.0).abs() < 1e-9);
+        assert!((looks(1_024.0, 10_000.0) - 10.0).abs() < 1e-9);
+        assert!((looks(1_024.0, 0.0) - 4.0).abs() < 1e-9);
+        assert!((looks(1.0, 1e9) - 128.0).abs() < 1e-9);
     }
 }

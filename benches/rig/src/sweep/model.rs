@@ -2,10 +2,16 @@
 //!
 //! ```text
 //! bytes/s   = payload(size, compression) x overhead a byte + messages/s x bytes a message
-//! CPU s/s   = load + messages/s x a + records/s x b + bytes/s x c
-//! p99       = base + time to fill a chunk x d + wait time x e
+//! CPU s/s   = load + looks/s x a + messages/s x b + records/s x c + bytes/s x d
+//! p99       = base + time to fill a chunk x e + wait time x f
 //! messages/s = records/s / min(size, records that come within the wait time)
+//! looks/s   = messages/s, or fewer: of small chunks a collector makes several at a time
 //! ```
+//!
+//! A look is a collector that wakes up and finds its caches cold, and a writer and a system that do:
+//! without it small chunks seem to be cheap for what they are and large ones dear.
+//! What a byte costs shows when there are more sizes than factors; otherwise it is part of what a
+//! message and a record cost.
 //!
 //! How many bytes a chunk of any size has is not fitted but found out: the load is encoded. Every
 //! other factor is fitted by least squares of relative errors, and none is negative.
@@ -31,11 +37,13 @@ use crate::statistics::to_f64;
 pub struct CostModel {
     /// The compression that it is of.
     pub compression: String,
-    /// Seconds of CPU time of the writing process a message.
+    /// Seconds of CPU time of the writing process each time that the collector wakes up.
+    pub cpu_seconds_per_look: f64,
+    /// A message.
     pub cpu_seconds_per_message: f64,
     /// A record, beyond what the load costs by itself.
     pub cpu_seconds_per_record: f64,
-    /// A byte on the wire.
+    /// A byte on the wire; 0 where too few sizes were measured to tell.
     pub cpu_seconds_per_byte: f64,
     /// Bytes on the wire a message, beside its payload.
     pub wire_bytes_per_message: f64,
@@ -86,6 +94,7 @@ struct Point {
     chunk_records: u32,
     rate: f64,
     messages: f64,
+    looks: f64,
     fill_ms: f64,
     wait_ms: f64,
     payload: f64,
@@ -101,6 +110,9 @@ const SLOW_RATE: f64 = 100_000.0;
 
 /// Fewer sizes say nothing about others.
 const LEAST_SIZES: usize = 3;
+
+/// From so many sizes on it can be told what a byte costs.
+const SIZES_FOR_BYTES: usize = 6;
 
 /// Bytes of payload a record, by size.
 pub(super) struct Payloads {
@@ -163,8 +175,39 @@ impl Payloads {
 
 /// How many records a chunk has, where it closes by number or by age.
 pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
-    let wait = Duration::try_from_secs_f64(wait_time_ms / 1e3).unwrap_or(Duration::MAX);
-    ChunkCost::records_per_chunk(f64::from(chunk_records), wait, rate)
+    ChunkCost::records_per_chunk(f64::from(chunk_records), wait(wait_time_ms), rate)
+}
+
+fn wait(wait_time_ms: f64) -> Duration {
+    Duration::try_from_secs_f64(wait_time_ms / 1e3).unwrap_or(Duration::MAX)
+}
+
+impl Point {
+    /// What follows from a setting and a rate.
+    fn unmeasured(chunk_records: u32, wait_ms: f64, rate: f64) -> Self {
+        let records = records_of(chunk_records, wait_ms, rate);
+        Self {
+            chunk_records,
+            rate,
+            messages: rate / records,
+            looks: ChunkCost::looks_per_second(records, wait(wait_ms), rate),
+            fill_ms: records / rate * 1e3,
+            wait_ms,
+            payload: 0.0,
+            load_cpu: 0.0,
+            cpu: 0.0,
+            bytes: 0.0,
+            p99: 0.0,
+        }
+    }
+}
+
+/// The sizes of these points, in order.
+fn sizes_of(points: &[Point]) -> Vec<u32> {
+    let mut sizes: Vec<u32> = points.iter().map(|point| point.chunk_records).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
 }
 
 impl CostModel {
@@ -185,9 +228,7 @@ impl CostModel {
                 points.extend(point(cell, cells, &payloads)?);
             }
         }
-        let mut sizes: Vec<u32> = points.iter().map(|point| point.chunk_records).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
+        let sizes = sizes_of(&points);
         if sizes.len() < LEAST_SIZES {
             return Ok(None);
         }
@@ -224,15 +265,14 @@ impl CostModel {
         let cpu_rows: Vec<(Vec<f64>, f64, f64)> = points
             .iter()
             .map(|it| {
+                // Among small chunks records and looks cannot be told apart: it is the records then.
+                let row = vec![it.messages, it.rate, it.looks, it.bytes];
                 // What counts is the error of the whole.
-                (
-                    vec![it.messages, it.rate, it.bytes],
-                    it.cpu - it.load_cpu,
-                    it.cpu,
-                )
+                (row, it.cpu - it.load_cpu, it.cpu)
             })
             .collect();
-        let cpu = non_negative_least_squares(&cpu_rows, 3);
+        let tells_bytes = sizes_of(points).len() >= SIZES_FOR_BYTES;
+        let cpu = non_negative_least_squares(&cpu_rows, if tells_bytes { 4 } else { 3 });
         let wait = points.first().map(|it| it.wait_ms);
         let waits_differ = points.iter().any(|it| Some(it.wait_ms) != wait);
         let base = |_: &Point| 1.0;
@@ -245,9 +285,10 @@ impl CostModel {
         let at = |factors: &[f64], index: usize| factors.get(index).copied().unwrap_or(0.0);
         Self {
             compression: compression.to_owned(),
+            cpu_seconds_per_look: at(&cpu, 2),
             cpu_seconds_per_message: at(&cpu, 0),
             cpu_seconds_per_record: at(&cpu, 1),
-            cpu_seconds_per_byte: at(&cpu, 2),
+            cpu_seconds_per_byte: at(&cpu, 3),
             wire_bytes_per_message: at(&wire, 0),
             wire_bytes_per_payload_byte: at(&wire, 1),
             latency_ms_p99_base: at(&latency, 0),
@@ -263,13 +304,17 @@ impl CostModel {
     }
 
     fn cpu(&self, point: &Point, bytes: f64) -> f64 {
-        point.load_cpu + self.cost().seconds(point.messages, point.rate, bytes)
+        point.load_cpu
+            + point.looks * self.cpu_seconds_per_look
+            + point.messages * self.cpu_seconds_per_message
+            + point.rate * self.cpu_seconds_per_record
+            + bytes * self.cpu_seconds_per_byte
     }
 
-    /// What the collector goes by, where it chooses the size itself.
+    /// What the collector goes by, where it chooses the size itself: it then looks once a message.
     pub const fn cost(&self) -> ChunkCost {
         ChunkCost {
-            seconds_per_message: self.cpu_seconds_per_message,
+            seconds_per_message: self.cpu_seconds_per_look + self.cpu_seconds_per_message,
             seconds_per_record: self.cpu_seconds_per_record,
             seconds_per_byte: self.cpu_seconds_per_byte,
         }
@@ -283,18 +328,10 @@ impl CostModel {
         payload_per_record: f64,
         load_cpu: f64,
     ) -> Prediction {
-        let records = records_of(chunk_records, wait_time_ms, rate);
         let point = Point {
-            chunk_records,
-            rate,
-            messages: rate / records,
-            fill_ms: records / rate * 1e3,
-            wait_ms: wait_time_ms,
             payload: payload_per_record * rate,
             load_cpu,
-            cpu: 0.0,
-            bytes: 0.0,
-            p99: 0.0,
+            ..Point::unmeasured(chunk_records, wait_time_ms, rate)
         };
         let bytes = self.bytes(&point);
         Prediction {
@@ -340,16 +377,12 @@ fn point(cell: &Cell, cells: &[Cell], payloads: &Payloads) -> Result<Option<Poin
     }
     let records = records_of(size, wait, rate);
     Ok(Some(Point {
-        chunk_records: size,
-        rate,
-        messages: rate / records,
-        fill_ms: records / rate * 1e3,
-        wait_ms: wait,
         payload: payloads.per_record(whole(records), rate)? * rate,
         load_cpu: load_cpu(case, cells).min(cpu),
         cpu,
         bytes,
         p99: p99.max(1e-3),
+        ..Point::unmeasured(size, wait, rate)
     }))
 }
 
@@ -366,7 +399,7 @@ pub(super) fn whole(records: f64) -> u32 {
 /// The factors, none of them negative, with the least sum of squared errors; a row is its columns,
 /// what they should add up to, and what its error is relative to.
 ///
-/// There are three columns at most, so that every set of them that could be zero is tried.
+/// There are four columns at most, so that every set of them that could be zero is tried.
 fn non_negative_least_squares(rows: &[(Vec<f64>, f64, f64)], columns: usize) -> Vec<f64> {
     let mut best = (f64::INFINITY, vec![0.0; columns]);
     for set in 0_u32..(1 << columns) {
@@ -392,7 +425,8 @@ fn non_negative_least_squares(rows: &[(Vec<f64>, f64, f64)], columns: usize) -> 
                 ((sum - value) / scale).powi(2)
             })
             .sum();
-        if error < best.0 {
+        // Where it is the same, the columns that come first.
+        if error < best.0 - 1e-12 {
             best = (error, factors);
         }
     }
@@ -461,45 +495,28 @@ fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f6
 mod tests {
     use super::*;
 
-    fn points(sizes: &[u32], cpu: impl Fn(f64, f64, f64) -> f64) -> Vec<Point> {
-        sizes
-            .iter()
-            .map(|size| {
-                let messages = 10_000.0 / f64::from(*size);
-                let payload = 10_000.0 * (20.0 + 200.0 / f64::from(*size).sqrt());
-                let bytes = payload + 60.0 * messages;
-                let fill_ms = f64::from(*size) / 10.0;
-                Point {
-                    chunk_records: *size,
-                    rate: 10_000.0,
-                    messages,
-                    fill_ms,
-                    wait_ms: 500.0,
-                    payload,
-                    load_cpu: 0.01,
-                    cpu: 0.01 + cpu(messages, 10_000.0, bytes),
-                    bytes,
-                    p99: 1.5 + 0.99 * fill_ms,
-                }
-            })
-            .collect()
+    /// What looks, messages, records and bytes cost.
+    type Cost = fn(looks: f64, messages: f64, records: f64, bytes: f64) -> f64;
+
+    fn points(sizes: &[u32], cpu: Cost) -> Vec<Point> {
+        let point = |size: &u32| {
+            let set = Point::unmeasured(*size, 500.0, 10_000.0);
+            let payload = 10_000.0 * (20.0 + 200.0 / f64::from(*size).sqrt());
+            let bytes = payload + 60.0 * set.messages;
+            Point {
+                payload,
+                load_cpu: 0.01,
+                cpu: 0.01 + cpu(set.looks, set.messages, set.rate, bytes),
+                bytes,
+                p99: 1.5 + 0.99 * set.fill_ms,
+                ..set
+            }
+        };
+        sizes.iter().map(point).collect()
     }
 
-    #[test]
-    fn factors_of_a_linear_cost_are_found_and_sizes_between_are_predicted() {
-        let cost = |messages: f64, records: f64, bytes: f64| {
-            messages * 8e-6 + records * 2e-7 + bytes * 3e-9
-        };
-        let model = CostModel::of(&points(&[1, 16, 32, 128, 1_024], cost), "none");
-        assert!(
-            (model.cpu_seconds_per_message - 8e-6).abs() < 1e-9,
-            "{model:?}"
-        );
-        assert!((model.cpu_seconds_per_record - 2e-7).abs() < 1e-10);
-        assert!((model.cpu_seconds_per_byte - 3e-9).abs() < 1e-12);
-        assert!((model.wire_bytes_per_message - 60.0).abs() < 1e-6);
-        assert!((model.latency_ms_p99_base - 1.5).abs() < 1e-6);
-        for point in points(&[2, 64, 512], cost) {
+    fn assert_predicts(model: &CostModel, sizes: &[u32], cost: Cost) {
+        for point in points(sizes, cost) {
             let bytes = model.bytes(&point);
             assert!((bytes / point.bytes - 1.0).abs() < 1e-6);
             assert!((model.cpu(&point, bytes) / point.cpu - 1.0).abs() < 1e-6);
@@ -515,11 +532,43 @@ mod tests {
     }
 
     #[test]
+    fn factors_of_a_linear_cost_are_found_and_sizes_between_are_predicted() {
+        let cost: Cost =
+            |looks, messages, records, _| looks * 2e-4 + messages * 8e-6 + records * 2e-7;
+        let model = CostModel::of(&points(&[1, 16, 32, 128, 1_024], cost), "none");
+        assert!(
+            (model.cpu_seconds_per_look - 2e-4).abs() < 1e-8,
+            "{model:?}"
+        );
+        assert!((model.cpu_seconds_per_message - 8e-6).abs() < 1e-9);
+        assert!((model.cpu_seconds_per_record - 2e-7).abs() < 1e-10);
+        assert!(model.cpu_seconds_per_byte.abs() < 1e-12);
+        assert!((model.wire_bytes_per_message - 60.0).abs() < 1e-6);
+        assert!((model.latency_ms_p99_base - 1.5).abs() < 1e-6);
+        assert!((model.cost().seconds_per_message - 2.08e-4).abs() < 1e-8);
+        assert_predicts(&model, &[2, 64, 512], cost);
+    }
+
+    #[test]
+    fn what_a_byte_costs_is_told_from_more_sizes() {
+        let cost: Cost = |looks, messages, records, bytes| {
+            looks * 2e-4 + messages * 8e-6 + records * 2e-7 + bytes * 3e-9
+        };
+        let sizes = [1, 16, 32, 128, 512, 1_024, 2_048];
+        let model = CostModel::of(&points(&sizes, cost), "none");
+        assert!(
+            (model.cpu_seconds_per_byte - 3e-9).abs() < 1e-12,
+            "{model:?}"
+        );
+        assert_predicts(&model, &[2, 64, 256], cost);
+    }
+
+    #[test]
     fn no_factor_is_negative() {
         // Larger chunks cost more than their records and bytes explain.
-        let cost = |messages: f64, records: f64, _: f64| records * 1e-6 - messages * 2e-7;
+        let cost: Cost = |_, messages, records, _| records * 1e-6 - messages * 2e-7;
         let model = CostModel::of(&points(&[1, 16, 32, 128], cost), "none");
-        assert!(model.cpu_seconds_per_message >= 0.0 && model.cpu_seconds_per_byte >= 0.0);
+        assert!(model.cpu_seconds_per_message >= 0.0 && model.cpu_seconds_per_look >= 0.0);
         assert!(model.cpu_seconds_per_record > 0.0);
     }
 

@@ -305,9 +305,10 @@ pub(super) fn advice(models: &[CostModel], recommended: &[Recommendation]) -> St
         line(
             &mut out,
             &format!(
-                "Model, compression {}: {:.3} us a message, {:.1} ns a record, {:.2} ns a byte; {:.0} \
-                 bytes a message beside {:.3} x its payload.",
+                "Model, compression {}: {:.0} us a look, {:.3} us a message, {:.1} ns a record, {:.2} \
+                 ns a byte; {:.0} bytes a message beside {:.3} x its payload.",
                 model.compression,
+                model.cpu_seconds_per_look * 1e6,
                 model.cpu_seconds_per_message * 1e6,
                 model.cpu_seconds_per_record * 1e9,
                 model.cpu_seconds_per_byte * 1e9,

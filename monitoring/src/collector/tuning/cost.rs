@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::super::batch::looks_per_second;
+
 /// What a message, a record and a byte cost the process that sends them, in seconds of CPU time: the
 /// model that `baler sweep` fits to what it measures and by which the collector chooses.
 ///
@@ -57,6 +59,12 @@ impl ChunkCost {
     /// long, where so many come a second; at least one.
     pub fn records_per_chunk(chunk_records: f64, wait: Duration, rate: f64) -> f64 {
         chunk_records.min((rate * wait.as_secs_f64()).max(1.0))
+    }
+
+    /// How often a collector whose settings are fixed wakes up to look for records, where chunks have
+    /// so many and so many come a second: small chunks are made several at a time.
+    pub fn looks_per_second(records_per_chunk: f64, wait: Duration, rate: f64) -> f64 {
+        looks_per_second(records_per_chunk, wait, rate)
     }
 }
 

@@ -279,9 +279,8 @@ impl Collector {
             // From the look before and not from now, or what came just after it would be late.
             Some(tuned) if has_room => self.drained_at.checked_add(tuned.look()),
             _ => {
-                let tick = self.rule.tick(idle_ticks);
-                let full = self.until_full(now).filter(|_| has_room);
-                now.checked_add(full.map_or(tick, |full| full.min(tick)))
+                let look = self.next_look(now).filter(|_| has_room);
+                now.checked_add(look.unwrap_or_else(|| self.rule.tick(idle_ticks)))
             }
         };
         let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
@@ -292,8 +291,9 @@ impl Collector {
         Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
     }
 
-    /// How soon there should be a full chunk to close, and at the earliest it is looked for.
-    fn until_full(&self, now: Instant) -> Option<Duration> {
+    /// How soon to look for the next full chunk; nothing while it is not known when there should be
+    /// one.
+    fn next_look(&self, now: Instant) -> Option<Duration> {
         // Of several lanes each gets its part of what comes.
         let lacks = self.lanes.iter().map(|lane| {
             let (records, _) = self.rule.left(lane.batched, 0);
@@ -305,7 +305,7 @@ impl Collector {
         let full = self.round_began.checked_add(left)?;
         let left = full.saturating_duration_since(now);
         let worthwhile = self.filling.worthwhile(self.rule.records)?;
-        Some(left.max(worthwhile).max(self.rule.busy_tick()))
+        Some(self.rule.look(left, worthwhile))
     }
 
     /// Goes on after a panic in the collector itself.
