@@ -58,11 +58,11 @@ pub struct SweepArgs {
     pub consumers: Vec<u16>,
 
     /// How long each run is measured
-    #[arg(long, value_name = "N", default_value = "5")]
+    #[arg(long, value_name = "N", default_value = "3")]
     pub seconds: NonZeroU32,
 
     /// How long the load runs before that
-    #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub warm_up: Duration,
 
     /// Records that became due are emitted so often, in a burst
@@ -70,7 +70,7 @@ pub struct SweepArgs {
     pub burst: Duration,
 
     /// How often each case is measured, each time with a process of its own
-    #[arg(long, value_name = "R", default_value = "12")]
+    #[arg(long, value_name = "R", default_value = "18")]
     pub repetitions: NonZeroUsize,
 
     /// In which order to measure, and which records
