@@ -1,6 +1,6 @@
 //! Cells as pictures: a figure over the chunk size, with its confidence band.
 
-use plotters::coord::combinators::IntoLogRange as _;
+use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
 
 use super::case::Way;
@@ -107,12 +107,21 @@ pub(super) fn svg(
     if !low.is_finite() || !least.is_finite() {
         return Ok(None);
     }
+    let marks: Vec<(f64, f64)> = recommended
+        .iter()
+        .map(|one| {
+            let measured = cells.iter().find(|cell| one.is_of(&cell.case));
+            let measured = measured.and_then(figure.of).map(|interval| interval.mean);
+            let value = measured.unwrap_or_else(|| (figure.predicted)(one));
+            (f64::from(one.predicted.chunk_records), value)
+        })
+        .collect();
     let mut out = String::new();
     draw(
         figure,
         &lines,
         &levels,
-        recommended,
+        &marks,
         [least / 1.25, most * 1.25, low / 1.6, high * 1.6],
         &mut out,
     )?;
@@ -123,7 +132,7 @@ fn draw(
     figure: &Figure,
     lines: &[Series],
     levels: &[(String, Interval)],
-    recommended: &[Recommendation],
+    marks: &[(f64, f64)],
     [left, right, bottom, top]: [f64; 4],
     out: &mut String,
 ) -> Result<(), Failure> {
@@ -137,7 +146,9 @@ fn draw(
         .y_label_area_size(80)
         .build_cartesian_2d(
             (left..right).log_scale().base(2.0),
-            (bottom..top).log_scale(),
+            (bottom..top)
+                .log_scale()
+                .with_key_points(ticks(bottom, top)),
         )
         .map_err(failed())?;
     chart
@@ -193,12 +204,9 @@ fn draw(
             .draw_series([EmptyElement::at(at) + Text::new(name.clone(), (4, -20), TEXT)])
             .map_err(failed())?;
     }
-    for one in recommended {
-        let at = (
-            f64::from(one.predicted.chunk_records),
-            (figure.predicted)(one).clamp(bottom, top),
-        );
-        let label = format!("recommended: {}", one.predicted.chunk_records);
+    for (size, value) in marks {
+        let at = (*size, value.clamp(bottom, top));
+        let label = format!("recommended: {size:.0}");
         chart
             .draw_series([EmptyElement::at(at)
                 + Circle::new((0, 0), 8, BLACK.stroke_width(2))
@@ -216,6 +224,23 @@ fn draw(
             .map_err(failed())?;
     }
     area.present().map_err(failed())
+}
+
+/// Round numbers between two others, a handful.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let within = |mantissas: &[f64]| -> Vec<f64> {
+        let decades = (-30..30).map(|power| 10_f64.powi(power));
+        decades
+            .flat_map(|decade| mantissas.iter().map(move |mantissa| mantissa * decade))
+            .filter(|tick| (low..=high).contains(tick))
+            .collect()
+    };
+    let few = within(&[1.0, 2.0, 5.0]);
+    match few.len() {
+        0..4 => within(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]),
+        4..12 => few,
+        _ => within(&[1.0]),
+    }
 }
 
 /// One line for all cells that differ in nothing but the size.
@@ -253,4 +278,16 @@ fn series(figure: &Figure, cells: &[Cell]) -> Vec<Series> {
         line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ticks;
+
+    #[test]
+    fn axes_have_a_handful_of_round_numbers() {
+        assert_eq!(ticks(11.0, 210.0), [20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(ticks(30.0, 55.0), [30.0, 40.0, 50.0]);
+        assert_eq!(ticks(0.5, 5e6), [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+    }
 }

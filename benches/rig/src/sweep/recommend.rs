@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::case::Way;
+use super::case::{Case, Way};
 use super::cell::Cell;
 use super::model::{CostModel, Payloads, Prediction, load_cpu, records_of, whole};
 use crate::failure::Failure;
@@ -30,6 +30,16 @@ pub struct Recommendation {
     pub measured: bool,
     /// What it was asked to keep to.
     pub bounds: Bounds,
+}
+
+impl Recommendation {
+    /// Whether this case has just that setting and load.
+    pub(super) fn is_of(&self, case: &Case) -> bool {
+        case.is_chunked_by(&self.compression)
+            && case.rate == Some(self.rate)
+            && case.chunk_records == Some(self.predicted.chunk_records)
+            && case.wait_time_ms == Some(self.predicted.wait_time_ms)
+    }
 }
 
 /// What costs so little more is taken if its chunks are smaller: it delivers sooner and loses less
@@ -136,7 +146,6 @@ fn candidates(
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Case;
     use super::super::cell::Interval;
     use super::*;
 
