@@ -20,7 +20,7 @@ NAMES = {
 }
 BOOL, F32, F64, CHAR, STRING, BYTES, ENUM, OPTIONAL, LIST, RECORD = 1, 10, 11, 12, 13, 14, 15, 16, 17, 18
 CALL = "kieker.common.record.controlflow.OperationExecutionRecord"
-TICKS, SIMPLE, REFERENCE = 0x80, {0, 1, 2, 5, 6, 7}, 8
+TICKS, SIMPLE, REFERENCE, STEPPED = 0x80, {0, 1, 2, 5, 6, 7}, 8, 11
 
 
 class Refused(Exception):
@@ -464,6 +464,13 @@ class Body:
             lanes = self.earlier[src.varint()]
             check(lanes is not None, "reference to a field that is no integer")
             lanes = [wrap(lane) for lane in lanes]
+        elif code == STEPPED:
+            step, rest, inner = src.varint(), src.varint(), src.number("B")
+            check(step >= 2 and rest < step, "step")
+            check(inner != STEPPED, "a step of a step")
+            multiples = Cursor(src.take(src.varint()))
+            multiples = self.lanes(multiples, inner, count, signed, False, False)
+            lanes = [wrap(rest + step * lane) for lane in multiples]
         else:
             raise Refused(f"encoding {code}")
         src.end("a column")

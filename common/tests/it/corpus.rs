@@ -82,6 +82,7 @@ fn the_corpus_of_columns_has_every_encoding() {
         "reference",
         "patched",
         "delta patched",
+        "stepped",
         "ticks",
         "plain",
     ] {

@@ -27,6 +27,20 @@ pub(crate) struct Call {
     pub(crate) logged: i64,
 }
 
+impl Call {
+    /// The call by a clock that moves by so many nanoseconds where this one moves by one.
+    pub(crate) fn by_clock(self, step: i64) -> Self {
+        let start = 1_700_000_000_000_000_000;
+        let time = |time: i64| start + (time - start) * step;
+        Self {
+            tin: time(self.tin),
+            tout: time(self.tout),
+            logged: time(self.logged),
+            ..self
+        }
+    }
+}
+
 pub(crate) fn record(call: &Call) -> DynamicRecord {
     let values = [
         Value::from(format!("public void shop.Catalog.find{}()", call.eoi % 7)),
@@ -115,6 +129,22 @@ fn what_follows_from_nesting_takes_few_bits() {
     }
     for chunk in calls.chunks(37) {
         survives(chunk);
+    }
+}
+
+#[test]
+fn a_clock_s_step_takes_a_few_bytes_a_chunk() {
+    let calls = nested(4, 60, 4);
+    let calls = calls.get(..1_024).unwrap();
+    let chunk = |step| {
+        let calls: Vec<_> = calls.iter().map(|call| call.by_clock(step)).collect();
+        survives(&calls);
+        encode(&batch(&calls), &header(1, 0), Compression::None).len()
+    };
+    let fine = chunk(1);
+    for step in [10, 100, 1_000, 1_000_000] {
+        let coarse = chunk(step);
+        assert!(coarse <= fine + 16, "{step}: {coarse} instead of {fine}");
     }
 }
 

@@ -211,6 +211,46 @@ fn patched() -> Vec<DynamicRecord> {
         .collect()
 }
 
+/// Numbers with a step: of a clock, of sizes, of floats without a fraction, and a large one.
+fn stepped() -> Vec<DynamicRecord> {
+    let kinds = [
+        ("time", FieldType::I64),
+        ("bytes", FieldType::U32),
+        ("below", FieldType::I16),
+        ("float", FieldType::F64),
+        ("large", FieldType::I64),
+        ("patched", FieldType::U64),
+    ];
+    let fields = kinds.map(|(name, kind)| Field::new(name, kind));
+    let schema = schema("Stepped", fields.into());
+    let mut time = 1_700_000_000_000_000_000;
+    (0..100_u64)
+        .map(|n| {
+            let noise = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+            let small = i64::try_from(noise).unwrap();
+            let large = if n % 29 == 7 { noise << 22 } else { noise };
+            time += 1_000_000 * (1 + small % 20);
+            let values = [
+                Value::Signed(time + 7),
+                Value::Unsigned(4_096 * noise),
+                Value::Signed(5 * (small % 100) - 301),
+                Value::F64(noise as f64 * 3.0),
+                Value::Signed((i64::MIN + 3).wrapping_add((small % 4) << 62)),
+                Value::Unsigned(1_000 * large),
+            ];
+            let logged = time + 100_000 * (small % 7);
+            DynamicRecord::new(Arc::clone(&schema), Some(logged), values).unwrap()
+        })
+        .collect()
+}
+
+/// Calls whose clock moves by microseconds.
+fn stepped_calls() -> Vec<DynamicRecord> {
+    let calls = native_calls::nested(3, 5, 3);
+    let calls = calls.iter().map(|call| call.by_clock(1_000));
+    calls.map(|call| native_calls::record(&call)).collect()
+}
+
 /// Calls of three threads that nest, and one that does not.
 fn nested_calls() -> Vec<DynamicRecord> {
     let mut calls = native_calls::nested(3, 5, 3);
@@ -338,8 +378,14 @@ fn goldens() -> Vec<Golden> {
             Compression::Zstd { level: 3 },
         ),
         earlier("two-types", full_header(), service_records(4, 30), none),
-        golden(
+        earlier(
             "two-types-words",
+            full_header(),
+            service_records(4, 30),
+            none,
+        ),
+        golden(
+            "two-types-stepped",
             full_header(),
             service_records(4, 30),
             none,
@@ -349,6 +395,8 @@ fn goldens() -> Vec<Golden> {
         earlier("nested-calls-packed", header(3, 7), nested_calls(), none),
         earlier("nested-calls-level", header(3, 7), nested_calls(), none),
         golden("nested-calls-short", header(3, 7), nested_calls(), none),
+        golden("stepped", header(2, 9), stepped(), none),
+        golden("stepped-calls", header(3, 8), stepped_calls(), none),
         golden("every-string", header(4, 6), every_string(), none),
         golden("spelled-words", header(4, 7), spelled_words(), none),
     ]
@@ -420,6 +468,32 @@ fn every_encoding_stands_in_a_golden_chunk() {
     for column in layout.columns.iter().take(2) {
         let found = column.encoding.split(", ").next();
         assert_eq!(found, Some(&*column.field.replace('_', " ")));
+    }
+    for (records, fields) in [
+        (
+            stepped(),
+            &[
+                "time",
+                "bytes",
+                "below",
+                "float",
+                "large",
+                "patched",
+                "(timestamp)",
+            ][..],
+        ),
+        (stepped_calls(), &["tout", "tin"]),
+    ] {
+        let chunk = encode(
+            &arbitrary::batch(&records),
+            &header(2, 9),
+            Compression::None,
+        );
+        let (_, layout) = ChunkDecoder::default().decode_with_layout(&chunk).unwrap();
+        let stepped = layout.columns.iter();
+        let stepped = stepped.filter(|column| column.encoding.starts_with("stepped, "));
+        let names: Vec<_> = stepped.map(|column| &*column.field).collect();
+        assert_eq!(names, fields);
     }
 }
 

@@ -115,7 +115,7 @@ impl Encoder {
             None => {
                 let times = table.timestamps();
                 self.ints
-                    .write_values(times, i64::cast_unsigned, Sign::Signed, out);
+                    .write_numbers(times, i64::cast_unsigned, Sign::Signed, out);
             }
         }
     }
@@ -133,10 +133,10 @@ impl Encoder {
                 ints.write_values(values, u64::from, Sign::Unsigned, out);
             }
             Column::F64(values) | Column::Unsigned(values) => {
-                ints.write_values(values, |value| value, Sign::Unsigned, out);
+                ints.write_numbers(values, |value| value, Sign::Unsigned, out);
             }
             Column::Signed(values) => {
-                ints.write_values(values, i64::cast_unsigned, Sign::Signed, out);
+                ints.write_numbers(values, i64::cast_unsigned, Sign::Signed, out);
             }
             Column::Bytes(column) => {
                 ints.write(lengths(&column.ends), Sign::Unsigned, out);

@@ -91,14 +91,14 @@ impl CallEncoder {
         ints.write_short(&self.places, Sign::Unsigned, out);
         ints.write_short(&self.steps, Sign::Signed, out);
         ints.write_short(&self.orders, Sign::Signed, out);
-        ints.write_rising(calls.ends, out);
-        ints.write_level(&self.gaps, out);
+        ints.write_times(calls.ends, out);
+        ints.write_spans(&self.gaps, out);
         if table.timestamps() == calls.ends {
             write_reference(to_u64(field::TOUT), out);
         } else if table.timestamps() == calls.begins {
             write_reference(to_u64(field::TIN), out);
         } else {
-            ints.write_rising(table.timestamps(), out);
+            ints.write_times(table.timestamps(), out);
         }
         true
     }

@@ -3,10 +3,11 @@
 use super::parts::{PartLanes, Parts};
 use super::simple::Simple;
 use super::spare::Spare;
+use super::stepped::Step;
 use super::unpack::Number;
 use super::{
-    DELTA_PATCHED, DICTIONARY, PATCHED, REFERENCE, RUN_LENGTH, Sign, TICKS, dictionary, patched,
-    runs,
+    DELTA_PATCHED, DICTIONARY, PATCHED, REFERENCE, RUN_LENGTH, STEPPED, Sign, TICKS, dictionary,
+    patched, runs,
 };
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -176,7 +177,7 @@ impl<'a> IntDecoder<'a> {
         let scope = Scope::plain(Sign::Unsigned);
         let (code, _, mut payload) = self.open(cursor, scope, reading)?;
         // The sums of these need all 64 bits.
-        let wide = matches!(code, PATCHED | DELTA_PATCHED);
+        let wide = matches!(code, PATCHED | DELTA_PATCHED | STEPPED);
         if !wide {
             let seen = self.payload(code, &start, &mut payload, &mut lanes, scope.sign, reading)?;
             // Or-ed together they are no smaller than the largest.
@@ -232,11 +233,21 @@ impl<'a> IntDecoder<'a> {
             return Ok(0);
         }
         let at = cursor.clone();
-        let (code, mapping, mut payload) = self.open(cursor, scope, reading)?;
+        let (mut code, mapping, mut payload) = self.open(cursor, scope, reading)?;
+        let (mut step, mut code_at) = (None, at.clone());
+        if code == STEPPED {
+            self.note("stepped");
+            step = Some(Step::read(&mut payload, reading)?);
+            code_at = payload.clone();
+            code = payload.u8(reading)?;
+            let multiples = payload.section(reading)?;
+            payload.finish(reading)?;
+            payload = multiples;
+        }
         // Ticks are unsigned, whatever they become.
         let sign = mapping.map_or(scope.sign, |_| Sign::Unsigned);
         let seen = match code {
-            REFERENCE => {
+            REFERENCE if step.is_none() => {
                 self.note("reference");
                 refer(&at, &mut payload, out, scope, reading)?
             }
@@ -246,8 +257,9 @@ impl<'a> IntDecoder<'a> {
                 let parts = &mut self.parts();
                 patched::read(delta, &mut payload, sign, out, parts, reading)?
             }
-            _ => self.payload(code, &at, &mut payload, out, sign, reading)?,
+            _ => self.payload(code, &code_at, &mut payload, out, sign, reading)?,
         };
+        let seen = step.map_or(seen, |step| step.multiply(out));
         match mapping {
             None => Ok(seen),
             Some(mapping) => {

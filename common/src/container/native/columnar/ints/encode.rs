@@ -7,7 +7,9 @@ use super::runs::Runs;
 use super::short::{Short, ShortEncoder};
 use super::simple::write_constant;
 use super::stats::{FEW_LANES, Stats, column_bytes};
-use super::{REFERENCE, Shape, Sign, quick};
+use super::stepped::{Found, Step};
+use super::{REFERENCE, STEPPED, Shape, Sign, quick};
+use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
 use crate::container::serializer::Effort;
 use crate::container::varint;
@@ -17,6 +19,8 @@ use crate::container::varint;
 pub(in crate::container::native) struct IntEncoder {
     lanes: Vec<u64>,
     offsets: Vec<i32>,
+    /// What is left of a column whose step is divided out.
+    multiples: Vec<i64>,
     search: Search,
     short: ShortEncoder,
     effort: Effort,
@@ -61,6 +65,26 @@ impl IntEncoder {
         self.write_shaped(values, lane, sign, Shape::Any, out);
     }
 
+    /// As [`Self::write_values`], of numbers that may be times or the like: their step is divided
+    /// out where that is shorter.
+    pub(in crate::container::native) fn write_numbers<T: Copy>(
+        &mut self,
+        numbers: &[T],
+        lane: impl Fn(T) -> u64 + Copy,
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) {
+        if self.effort == Effort::Fast {
+            return quick::write(numbers, lane, sign, out);
+        }
+        let write = |own: &mut Self, multiples: &[i64], out: &mut Vec<u8>| {
+            own.write_values(multiples, i64::cast_unsigned, sign, out);
+        };
+        self.write_divided(numbers, lane, sign, out, write, |own, out| {
+            own.write_values(numbers, lane, sign, out);
+        });
+    }
+
     /// Appends a column of numbers of things, with full effort.
     pub(in crate::container::native) fn write_ids(&mut self, ids: &[u32], out: &mut Vec<u8>) {
         let is_long = ids.len() >= LEAST_IDS;
@@ -82,18 +106,93 @@ impl IntEncoder {
         }
     }
 
+    /// As [`Self::write_short`], of spans of time.
+    pub(in crate::container::native) fn write_spans(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
+        self.write_signed(lanes, Self::write_level, out);
+    }
+
     /// As [`Self::write_short`], of signed numbers that may be wide.
-    pub(in crate::container::native) fn write_level(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
+    fn write_level(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
         if !self.short.write_near(lanes, out) {
             self.write_shaped(lanes, i64::cast_unsigned, Sign::Signed, Shape::Level, out);
         }
     }
 
-    /// Appends a column of signed numbers that mostly rise by steps that are alike, with full
-    /// effort.
+    /// Appends a column of times that mostly rise by steps that are alike, with full effort.
+    pub(in crate::container::native) fn write_times(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
+        self.write_signed(lanes, Self::write_rising, out);
+    }
+
+    /// As [`Self::write_times`], of numbers that have no clock.
     pub(in crate::container::native) fn write_rising(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
         if !self.short.write_rising(lanes, out) {
             self.write_shaped(lanes, i64::cast_unsigned, Sign::Signed, Shape::Any, out);
+        }
+    }
+
+    /// Appends a column of signed numbers as `write` does, with their step divided out where that
+    /// is shorter.
+    fn write_signed(
+        &mut self,
+        lanes: &[i64],
+        write: impl Fn(&mut Self, &[i64], &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) {
+        let (lane, sign) = (i64::cast_unsigned, Sign::Signed);
+        self.write_divided(lanes, lane, sign, out, &write, |own, out| {
+            write(own, lanes, out);
+        });
+    }
+
+    /// Appends a column as `plain` does; or its step and, as `write` does, the multiples of that,
+    /// where this is shorter.
+    #[inline]
+    fn write_divided<T: Copy>(
+        &mut self,
+        numbers: &[T],
+        lane: impl Fn(T) -> u64 + Copy,
+        sign: Sign,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Self, &[i64], &mut Vec<u8>),
+        plain: impl FnOnce(&mut Self, &mut Vec<u8>),
+    ) {
+        match Step::find(numbers, lane, sign) {
+            None => plain(self, out),
+            Some(found) => {
+                let multiples = &mut self.multiples;
+                found.step.divide(numbers, lane, sign, multiples);
+                self.write_stepped(found, out, write, plain);
+            }
+        }
+    }
+
+    /// As [`Self::write_divided`], where the multiples have been found.
+    #[cold]
+    #[inline(never)]
+    fn write_stepped(
+        &mut self,
+        found: Found,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Self, &[i64], &mut Vec<u8>),
+        plain: impl FnOnce(&mut Self, &mut Vec<u8>),
+    ) {
+        let start = out.len();
+        let multiples = std::mem::take(&mut self.multiples);
+        out.push(STEPPED);
+        prefixed_by_length(out, multiples.len(), |out| {
+            found.step.write(out);
+            write(self, &multiples, out);
+        });
+        self.multiples = multiples;
+        let end = out.len();
+        if found.pays(end - start) {
+            return;
+        }
+        plain(self, out);
+        if out.len() - end <= end - start {
+            drop(out.drain(start..end));
+        } else {
+            out.truncate(end);
         }
     }
 

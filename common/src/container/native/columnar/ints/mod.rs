@@ -8,6 +8,7 @@
 //!   `distinct`: what is counted only where it can matter.
 //! - `simple`: the encodings that are one stream: constant, fixed, packed, varint, and deltas.
 //! - `runs`, `dictionary`, `patched`: the encodings that are made of simple ones.
+//! - `stepped`: the step of a clock, which is divided out before any other encoding.
 //! - `short`: numbers of 32 bits whose shape is known, in fewer looks.
 //! - `quick`: whole bytes, for when there is no time to look for the cheapest.
 //! - `encode`: takes the cheapest; `decode`: reads any, with `unpack` and `parts`, into `spare`
@@ -28,6 +29,7 @@ mod simple;
 mod sizes;
 mod spare;
 mod stats;
+mod stepped;
 mod unpack;
 
 #[cfg(test)]
@@ -43,7 +45,7 @@ use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;
 use crate::container::varint;
 
-/// The numbers of the encodings. 0x0b to 0x3f are free for later ones, 0x40 and above are those of
+/// The numbers of the encodings. 0x0c to 0x3f are free for later ones, 0x40 and above are those of
 /// bytes.
 const CONSTANT: u8 = 0x00;
 const VARINT: u8 = 0x01;
@@ -56,6 +58,7 @@ const FIXED: u8 = 0x07;
 const REFERENCE: u8 = 0x08;
 const PATCHED: u8 = 0x09;
 const DELTA_PATCHED: u8 = 0x0a;
+const STEPPED: u8 = 0x0b;
 
 /// The flag of the encoding byte that says that the values are ticks.
 const TICKS: u8 = 0x80;

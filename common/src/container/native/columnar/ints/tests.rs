@@ -6,14 +6,14 @@ use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
 use crate::record::Column;
 
-const CLOCK: ClockMapping = ClockMapping {
+pub(super) const CLOCK: ClockMapping = ClockMapping {
     anchor_ticks: 1_000,
     anchor_unix_ns: 5_000_000,
     multiplier: 3,
     shift: 1,
 };
 
-fn encode(lanes: &[u64], sign: Sign) -> Vec<u8> {
+pub(super) fn encode(lanes: &[u64], sign: Sign) -> Vec<u8> {
     let mut column = Vec::new();
     IntEncoder::default().write(lanes.iter().copied(), sign, &mut column);
     column
@@ -72,12 +72,12 @@ fn check_narrow(column: &[u8], lanes: &[u64]) {
     }
 }
 
-fn signed(values: impl IntoIterator<Item = i64>) -> Vec<u64> {
+pub(super) fn signed(values: impl IntoIterator<Item = i64>) -> Vec<u64> {
     values.into_iter().map(i64::cast_unsigned).collect()
 }
 
 /// Numbers without a pattern (splitmix64).
-fn noise(count: u64) -> impl Iterator<Item = u64> {
+pub(super) fn noise(count: u64) -> impl Iterator<Item = u64> {
     (1..=count).map(|n| {
         let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,0 +1,291 @@
+//! Steps are found where there are some, divided out, and told back.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::tests::{CLOCK, decode, encode, noise, signed};
+use super::super::{
+    CONSTANT, IntDecoder, IntEncoder, IntScratch, PACKED, REFERENCE, STEPPED, Scope, TICKS, VARINT,
+};
+use super::*;
+use crate::container::limits::Budget;
+use crate::container::serializer::Effort;
+use crate::record::Column;
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        (0_u32..20, 0_u32..20).prop_map(|(twos, fives)| {
+            2_u64
+                .saturating_pow(twos)
+                .saturating_mul(5_u64.saturating_pow(fives))
+        }),
+        (0_u32..64, -1_i64..2).prop_map(|(bits, more)| (1_u64 << bits).wrapping_add_signed(more)),
+        1_u64..1_000,
+        any::<u64>(),
+    ]
+}
+
+#[test]
+fn there_is_no_divisor_below_two() {
+    assert!([0, 1].into_iter().all(|it| Divisor::new(it).is_none()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_divisor_divides_its_multiples_and_nothing_else(
+        number in number().prop_filter("a divisor", |it| *it >= 2),
+        quotient in number(),
+        other in number(),
+    ) {
+        let divisor = Divisor::new(number).unwrap();
+        let quotient = quotient % (u64::MAX / number + 1);
+        let multiple = quotient * number;
+        prop_assert!(divisor.divides(multiple));
+        prop_assert_eq!(divisor.product(multiple) >> divisor.shift, quotient);
+        prop_assert_eq!(divisor.divides(other), other.is_multiple_of(number));
+    }
+
+    #[test]
+    fn the_common_divisor_is_the_largest(a in number(), b in number(), c in number()) {
+        let (a, b) = (a.wrapping_mul(c), b.wrapping_mul(c));
+        let divisor = common_divisor(a, b);
+        if divisor == 0 {
+            prop_assert_eq!((a, b), (0, 0));
+        } else {
+            prop_assert!(a % divisor == 0 && b % divisor == 0);
+            prop_assert_eq!(common_divisor(a / divisor, b / divisor), 1);
+        }
+    }
+}
+
+/// A column of numbers that may have a step.
+fn encode_numbers(lanes: &[u64], sign: Sign, effort: Effort) -> Vec<u8> {
+    let mut column = Vec::new();
+    let mut encoder = IntEncoder::default();
+    encoder.set_effort(effort);
+    encoder.write_numbers(lanes, |lane| lane, sign, &mut column);
+    column
+}
+
+/// A column of times, and one of spans, that may have a step.
+fn encode_signed(lanes: &[u64]) -> [Vec<u8>; 2] {
+    let lanes: Vec<i64> = lanes.iter().map(|lane| lane.cast_signed()).collect();
+    let (mut times, mut spans) = (Vec::new(), Vec::new());
+    let mut encoder = IntEncoder::default();
+    encoder.write_times(&lanes, &mut times);
+    encoder.write_spans(&lanes, &mut spans);
+    [times, spans]
+}
+
+#[test]
+fn the_step_of_a_clock_is_divided_out() {
+    let start = 1_700_000_000_000_000_000;
+    let ticks: Vec<u64> = noise(1_024)
+        .scan(0, |ticks, n| {
+            *ticks += n % 50;
+            Some(*ticks)
+        })
+        .collect();
+    let fine = encode_numbers(&ticks, Sign::Signed, Effort::Full).len();
+    for step in [2, 10, 25, 100, 1_000, 15_625, 1_000_000, 15_625_000] {
+        for rest in [0, 1, 7, 999] {
+            let times: Vec<u64> = ticks.iter().map(|it| start + rest + it * step).collect();
+            let plain = encode(&times, Sign::Signed);
+            let [rising, _] = encode_signed(&times);
+            for column in [encode_numbers(&times, Sign::Signed, Effort::Full), rising] {
+                let scope = Scope::plain(Sign::Signed);
+                let (found, used) = decode(&column, times.len(), scope, 1 << 20).unwrap();
+                assert_eq!(found, times);
+                assert_eq!(used, ["stepped", "delta packed"], "{step}");
+                // Each number takes what it takes with a clock that has no step.
+                assert!(column.len() <= fine + 24, "{} {fine}", column.len());
+                let bits = usize::try_from(step.ilog2()).unwrap();
+                assert!(column.len() + times.len() * bits / 8 < plain.len() + 24);
+            }
+        }
+    }
+}
+
+#[test]
+fn spans_that_are_mostly_0_have_a_step() {
+    let spans: Vec<u64> = noise(1_024)
+        .map(|n| if n % 11 == 0 { n % 4 * 1_000_000 } else { 0 })
+        .collect();
+    let [_, column] = encode_signed(&spans);
+    let scope = Scope::plain(Sign::Signed);
+    let (found, used) = decode(&column, spans.len(), scope, 1 << 20).unwrap();
+    assert_eq!((found, used), (spans, vec!["stepped", "packed"]));
+}
+
+#[test]
+fn no_step_is_looked_for_with_little_effort() {
+    let times: Vec<u64> = noise(100).map(|n| n % 1_000 * 1_000).collect();
+    let column = encode_numbers(&times, Sign::Signed, Effort::Fast);
+    let (found, used) = decode(&column, 100, Scope::plain(Sign::Signed), 1 << 20).unwrap();
+    assert_eq!((found, used), (times, vec!["packed"]));
+}
+
+#[test]
+fn a_step_that_saves_nothing_is_not_told() {
+    // Equal differences take no bit as they are.
+    let steady: Vec<u64> = (0..1_000).map(|n| n * 1_000).collect();
+    // Few numbers of few bits.
+    let few = [0, 2, 4, 6, 0, 4, 6, 2];
+    // One number that is no multiple.
+    let mut odd: Vec<u64> = noise(1_000).map(|n| n % 5_000 * 1_000).collect();
+    odd[777] += 1;
+    for lanes in [&steady[..], &few, &odd] {
+        let column = encode_numbers(lanes, Sign::Unsigned, Effort::Full);
+        assert_eq!(column, encode(lanes, Sign::Unsigned));
+    }
+}
+
+/// Multiples of a step above a number, of which one may be off.
+fn stepped() -> impl Strategy<Value = Vec<u64>> {
+    let step = prop_oneof![
+        2_u64..=1_000_000_000,
+        prop_oneof![
+            Just(10),
+            Just(100),
+            Just(1_000),
+            Just(1_000_000),
+            Just(15_625)
+        ],
+        any::<u64>(),
+    ];
+    let edges = [
+        0,
+        1,
+        u64::MAX,
+        1 << 63,
+        (1 << 63) - 1,
+        (1 << 63) - 5_000_000,
+    ];
+    let base = prop_oneof![
+        prop::sample::select(edges.to_vec()),
+        any::<u64>(),
+        (-5_000_i64..5_000).prop_map(i64::cast_unsigned),
+    ];
+    let bits = prop_oneof![4 => 1_u32..12, 1 => 12_u32..40, 1 => 40_u32..64];
+    let off = prop::option::weighted(0.3, (any::<prop::sample::Index>(), 1_u64..2_000));
+    let count = prop_oneof![2 => 8_usize..70, 1 => 70_usize..400, 1 => 0_usize..8];
+    (step, base, bits, any::<bool>(), off, count).prop_flat_map(
+        |(step, base, bits, rises, off, count)| {
+            vec(any::<u64>(), count).prop_map(move |noise| {
+                let mut sum = 0_u64;
+                let multiple = |noise: u64| {
+                    let number = noise & ((1 << bits) - 1);
+                    sum = sum.wrapping_add(number);
+                    base.wrapping_add(step.wrapping_mul(if rises { sum } else { number }))
+                };
+                let mut lanes: Vec<u64> = noise.into_iter().map(multiple).collect();
+                if let Some((at, more)) = &off
+                    && !lanes.is_empty()
+                {
+                    let lane = at.get_mut(&mut lanes);
+                    *lane = lane.wrapping_add(*more);
+                }
+                lanes
+            })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn numbers_with_a_step_are_read_and_hardly_ever_longer(lanes in stepped()) {
+        for sign in [Sign::Signed, Sign::Unsigned] {
+            let column = encode_numbers(&lanes, sign, Effort::Full);
+            let (found, _) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
+            prop_assert_eq!(&found, &lanes);
+            prop_assert!(column.len() <= encode(&lanes, sign).len() + 8);
+        }
+        let [times, spans] = encode_signed(&lanes);
+        let mut rising = Vec::new();
+        let numbers: Vec<i64> = lanes.iter().map(|lane| lane.cast_signed()).collect();
+        IntEncoder::default().write_rising(&numbers, &mut rising);
+        prop_assert!(times.len() <= rising.len() + 8);
+        for column in [times, spans] {
+            let scope = Scope::plain(Sign::Signed);
+            let (found, _) = decode(&column, lanes.len(), scope, 1 << 20).unwrap();
+            prop_assert_eq!(&found, &lanes);
+        }
+    }
+}
+
+#[test]
+fn ticks_may_have_a_step() {
+    // 1,000 and 10 times 0, 1, 2: ticks of 1.5 ns after the anchor.
+    let column = [STEPPED | TICKS, 7, 10, 0, PACKED, 3, 100, 2, 0b10_01_00];
+    let scope = Scope {
+        ticks: true,
+        ..Scope::plain(Sign::Signed)
+    };
+    let (lanes, used) = decode(&column, 3, scope, 1 << 20).unwrap();
+    assert_eq!(lanes, [5_000_000, 5_000_015, 5_000_030]);
+    assert_eq!(used, ["stepped", "packed", "ticks"]);
+}
+
+#[test]
+fn multiples_of_a_step_wrap_around() {
+    // Half of all numbers, and 3, times 3.
+    let half = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1];
+    let column = [&[STEPPED, 15, 3, 1, VARINT, 11][..], &half, &[3]].concat();
+    let (lanes, _) = decode(&column, 2, Scope::plain(Sign::Unsigned), 1 << 20).unwrap();
+    assert_eq!(lanes, [1 + (1 << 63), 10]);
+    let column = [STEPPED, 5, 3, 1, CONSTANT, 1, 1];
+    let (lanes, _) = decode(&column, 2, Scope::plain(Sign::Signed), 1 << 20).unwrap();
+    assert_eq!(lanes, signed([-2, -2]));
+}
+
+#[test]
+fn a_step_that_is_none_is_refused_where_it_stands() {
+    let cases: [(&str, usize, &[u8]); 9] = [
+        ("a step of 0", 2, &[STEPPED, 5, 0, 0, CONSTANT, 1, 7]),
+        ("a step of 1", 2, &[STEPPED, 5, 1, 0, CONSTANT, 1, 7]),
+        (
+            "a rest that is none",
+            3,
+            &[STEPPED, 5, 9, 9, CONSTANT, 1, 7],
+        ),
+        ("no multiples", 4, &[STEPPED, 2, 9, 0]),
+        (
+            "steps of steps",
+            4,
+            &[STEPPED, 9, 9, 0, STEPPED, 5, 9, 0, CONSTANT, 1, 7],
+        ),
+        ("a reference", 4, &[STEPPED, 5, 9, 0, REFERENCE, 1, 0]),
+        (
+            "ticks within",
+            4,
+            &[STEPPED, 5, 9, 0, CONSTANT | TICKS, 1, 7],
+        ),
+        ("bytes left", 7, &[STEPPED, 6, 9, 0, CONSTANT, 1, 7, 7]),
+        (
+            "a step of 70 bits",
+            2,
+            &[
+                STEPPED, 11, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1,
+            ],
+        ),
+    ];
+    let earlier = [Column::Unsigned(vec![7; 4])];
+    let scope = Scope {
+        ticks: true,
+        earlier: &earlier,
+        ..Scope::plain(Sign::Unsigned)
+    };
+    for (what, offset, column) in cases {
+        let mut memory = IntScratch::default();
+        let mut decoder = IntDecoder::new(Budget::new(1 << 20), &mut memory, Some(CLOCK), true);
+        let mut cursor = Cursor::in_body(column);
+        let error = decoder.read(&mut cursor, 4, scope, "a test").unwrap_err();
+        assert_eq!(error.offset, offset, "{what}: {error}");
+        let narrow = decoder.narrow(&mut Cursor::in_body(column), 4, 1_000, "a test");
+        assert_eq!(narrow.unwrap_err().offset, offset, "{what}");
+    }
+}
