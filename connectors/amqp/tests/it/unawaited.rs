@@ -72,36 +72,31 @@ fn no_thread_runs_for_a_confirmation_that_nobody_waits_for() {
     let mut source = ChunkSource::new(1);
     let told = at_rest(&mut *writer, &mut source);
     let mut confirmations = Vec::new();
-    let mut load = |writer: &mut dyn ChunkWriter, chunks: u32| {
+    let mut offered = 0;
+    // A machine that does something else meanwhile makes chunks come slowly, and then it is worth
+    // while to look at each: one load in which they do not has to do.
+    within_patience("a load wakes nobody", || {
+        let before = ["baler-amqp-send", "lapin-io-loop"].map(sleeps);
+        told.take();
         let began = Instant::now();
-        for _ in 0..chunks {
-            writer.offer(source.next(0, 100)).unwrap();
+        for _ in 0..200 {
+            // A slow broker may let the window fill.
+            offered += usize::from(writer.offer(source.next(0, 100)).is_ok());
             writer.confirmations(&mut confirmations).unwrap();
             pause();
         }
-        (began.elapsed(), confirmations.len())
-    };
-    // Until it is known that chunks come fast.
-    load(&mut *writer, 120);
-    // The thread may have told of the chunk before only after its confirmation was seen.
-    told.take();
-    let [own, library] = ["baler-amqp-send", "lapin-io-loop"].map(sleeps);
-    let (took, _) = load(&mut *writer, 200);
-    let own = sleeps("baler-amqp-send") - own;
-    let library = sleeps("lapin-io-loop") - library;
-    // It looks after the connection five times a second; sending wakes the client library.
-    let looks = u64::try_from(took.as_millis()).unwrap() / 200;
-    assert!(
-        own <= looks * 2 + 10,
-        "{own} times for 200 chunks in {took:?}"
-    );
-    assert!(library <= 260 + looks * 2, "{library} times for 200 chunks");
-    assert_eq!(told.take(), 0);
+        let after = ["baler-amqp-send", "lapin-io-loop"].map(sleeps);
+        let [own, library] = [0, 1].map(|thread| after[thread] - before[thread]);
+        // It looks after the connection five times a second; sending wakes the client library.
+        let looks = u64::try_from(began.elapsed().as_millis()).unwrap() / 200;
+        let are_asleep = own <= looks * 2 + 10 && library <= 260 + looks * 2;
+        (are_asleep && told.take() == 0).then_some(())
+    });
     // Everything is confirmed once somebody waits for it.
     writer.set_awaited(true);
     within_patience("the rest is confirmed", || {
         writer.confirmations(&mut confirmations).unwrap();
-        (confirmations.len() == 320).then_some(())
+        (confirmations.len() == offered).then_some(())
     });
     assert!(told.take() > 0, "and told");
     let tickets: Vec<_> = confirmations.iter().map(|it| it.ticket).collect();
@@ -121,9 +116,10 @@ fn owner_is_told_of_a_refusal_that_it_does_not_wait_for() {
     node.control(&["set_policy", &queue, &format!("^{queue}$"), definition]);
     let mut confirmations = Vec::new();
     within_patience("a full queue refuses", || {
+        // It may be answered before the offer returns.
+        let answered = writer.counts();
         writer.offer(source.next(0, 100)).unwrap();
         // A policy is not there at once; whether this one was refused is known when it is answered.
-        let answered = writer.counts();
         within_patience("it is answered", || {
             let now = writer.counts();
             let news = (now.confirmed, now.nacked) != (answered.confirmed, answered.nacked);
@@ -165,11 +161,13 @@ fn closing_waits_for_confirmations_although_nobody_did() {
     let mut writer = writer(&node.uri(&format!("?queue={}", fresh_name("unawaited-close"))));
     let mut source = ChunkSource::new(1);
     at_rest(&mut *writer, &mut source);
+    let mut offered = 0;
     for _ in 0..120 {
-        writer.offer(source.next(0, 100)).unwrap();
+        offered += usize::from(writer.offer(source.next(0, 100)).is_ok());
         pause();
     }
     let report = writer.close(Instant::now() + PATIENCE);
     assert!(report.error.is_none() && report.unconfirmed.is_empty());
-    assert_eq!(report.confirmations.len(), 120);
+    assert!(offered >= 32);
+    assert_eq!(report.confirmations.len(), offered);
 }
