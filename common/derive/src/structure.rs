@@ -28,8 +28,9 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
     let checks = fields.iter().map(|field| check(name, field));
     let timestamp = fields
         .iter()
-        .find(|field| field.attributes.role == Some(Role::Timestamp))
-        .map(timestamp);
+        .enumerate()
+        .find(|(_, field)| field.attributes.role == Some(Role::Timestamp))
+        .map(|(number, field)| timestamp(number, field));
     let writes = fields.iter().map(|field| {
         let ident = field.ident;
         quote_spanned! { at(field.field_type) => __record::FieldValue::write(&self.#ident, row); }
@@ -37,7 +38,13 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
     let words = fields.iter().enumerate().map(|(number, field)| {
         let ident = field.ident;
         quote_spanned! { at(field.field_type) =>
-            row.set::<
+            words.set::<{ __record::derived::offset(WIDTHS, #number) }, _>(&self.#ident);
+        }
+    });
+    let texts = fields.iter().enumerate().map(|(number, field)| {
+        let ident = field.ident;
+        quote_spanned! { at(field.field_type) =>
+            texts.set::<
                 { __record::derived::offset(WIDTHS, #number) },
                 { __record::derived::texts(WIDTHS, #number) },
                 _,
@@ -85,12 +92,17 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
                     if !__record::derived::is_flat(WIDTHS) {
                         return ::std::option::Option::None;
                     }
-                    let mut row = __record::derived::WordRow::<
-                        { __record::derived::fixed_words(WIDTHS) },
+                    let mut texts = __record::derived::WordTexts::<
                         { __record::derived::texts(WIDTHS, #field_count) },
                     >::new();
-                    #(#words)*
-                    ::std::option::Option::Some(row.put(sink))
+                    #(#texts)*
+                    let words = || {
+                        const WORDS: usize = __record::derived::fixed_words(WIDTHS);
+                        let mut words = __record::derived::WordFields([0; WORDS]);
+                        #(#words)*
+                        words.0
+                    };
+                    ::std::option::Option::Some(sink.put(texts.0, words))
                 }
 
                 #[allow(unused_variables, reason = "a record without fields reads nothing")]
@@ -226,9 +238,16 @@ fn check(record: &str, field: &RecordField<'_>) -> TokenStream {
     }
 }
 
-fn timestamp(field: &RecordField<'_>) -> TokenStream {
+fn timestamp(number: usize, field: &RecordField<'_>) -> TokenStream {
     let ident = field.ident;
+    let field_type = field.field_type;
     quote! {
+        const TIME_WORD: ::std::option::Option<usize> =
+            __record::derived::time_word::<#field_type>(
+                <Self as __record::Record>::WIDTHS,
+                #number,
+            );
+
         fn timestamp(&self) -> ::std::option::Option<i64> {
             __record::derived::Nanoseconds::nanoseconds(&self.#ident)
         }

@@ -1,11 +1,11 @@
 //! A record of a flat type as 64-bit words: what a thread writes straight into its queue.
 //!
-//! A type is flat when each of its fields has one width. Its rows begin with the fields by
-//! descending width, each aligned to its own, and end with the text of those strings that are not
-//! interned, in the order of the fields, each padded with zeros to whole words:
+//! A type is flat when each of its fields has one width. Its rows are the fields by descending width,
+//! each aligned to its own. Of a string that is not interned they say where its text lies among the
+//! words, padded with zeros to whole ones: behind the row, or where a row before has put the same:
 //!
 //! ```text
-//! u64 a | u32 b, u32 length of s | u16 c, bool d, 0 ... | s s s s s s s s | s s s 0 0 0 0 0
+//! u64 a | u32 b, u16 length of s, u16 place of s | u16 c, bool d, 0 ...     s s s s s s s s | s s s 0 0 0 0 0
 //! ```
 //!
 //! Where a field lies is known to the compiler and takes it a shift at most, so that a record goes
@@ -33,7 +33,7 @@ pub enum Width {
     Four,
     /// Eight bytes.
     Eight,
-    /// The length of text that follows, in four bytes.
+    /// The length of a text and where it lies, in four bytes.
     Text,
     /// The number of an [`Interned`](super::Interned) string, in four bytes.
     Interned,
@@ -147,51 +147,101 @@ pub trait WordSink {
     /// What came of it.
     type Output;
 
-    /// Takes the fields, and the texts among them, in the order of the fields.
+    /// Takes the texts, in the order of their fields, and then all fields: of the texts these say
+    /// nothing before they are [placed](WordText::place).
     fn put<const WORDS: usize, const TEXTS: usize>(
         self,
-        words: [u64; WORDS],
-        texts: [&str; TEXTS],
+        texts: [WordText<'_>; TEXTS],
+        words: impl FnOnce() -> [u64; WORDS],
     ) -> Self::Output;
 }
 
-/// A record on its way to a [`WordSink`].
-#[derive(Debug)]
-pub struct WordRow<'a, const WORDS: usize, const TEXTS: usize> {
-    words: [u64; WORDS],
-    texts: [&'a str; TEXTS],
+/// The text of a field.
+#[derive(Debug, Clone, Copy)]
+pub struct WordText<'a> {
+    text: &'a str,
+    /// At which byte of the row its field lies.
+    offset: usize,
 }
 
-impl<'a, const WORDS: usize, const TEXTS: usize> WordRow<'a, WORDS, TEXTS> {
-    /// All zero.
-    #[expect(clippy::new_without_default, reason = "for generated code alone")]
+impl<'a> WordText<'a> {
+    /// The text itself.
     #[inline(always)]
-    pub const fn new() -> Self {
-        Self {
-            words: [0; WORDS],
-            texts: [""; TEXTS],
-        }
+    pub const fn text(&self) -> &'a str {
+        self.text
     }
 
-    /// Sets the field at this byte, and the text of this number if it is one.
+    /// Says in the fields that the text lies at this word; `false` if that is too far away or the text
+    /// too long for a row of words.
     #[inline(always)]
-    pub fn set<const OFFSET: usize, const TEXT: usize, F: FieldValue>(&mut self, field: &'a F) {
-        if let Some(word) = self.words.get_mut(OFFSET / 8) {
+    pub fn place(&self, words: &mut [u64], at: usize) -> bool {
+        let fits = self.text.len() <= LONGEST_TEXT && at <= FARTHEST_TEXT;
+        let tag = (at << PLACE_FROM) | self.text.len();
+        if let (Some(word), Ok(tag)) = (words.get_mut(self.offset / 8), u64::try_from(tag)) {
+            *word |= tag << (self.offset % 8 * 8);
+        }
+        fits
+    }
+}
+
+/// Where the place of a text begins in its field; its length is below.
+const PLACE_FROM: u32 = 16;
+
+/// How many bytes a text may have that is in a row of words.
+const LONGEST_TEXT: usize = 0xffff;
+
+/// The last word at which a text may begin; the bit above tells interned strings.
+const FARTHEST_TEXT: usize = 0x7fff;
+
+/// Where the text of a field lies that says this, and how many bytes it has.
+#[inline]
+pub(super) fn text_place(tag: u32) -> (usize, u32) {
+    let place = usize::try_from(tag >> PLACE_FROM).unwrap_or(usize::MAX);
+    (place, tag & 0xffff)
+}
+
+/// The fields of a record on their way to a [`WordSink`].
+#[derive(Debug)]
+pub struct WordFields<const WORDS: usize>(pub [u64; WORDS]);
+
+impl<const WORDS: usize> WordFields<WORDS> {
+    /// Sets the field at this byte, unless it is a text.
+    #[inline(always)]
+    pub fn set<const OFFSET: usize, F: FieldValue>(&mut self, field: &F) {
+        if let (false, Some(word)) = (F::WIDTH.is_text(), self.0.get_mut(OFFSET / 8)) {
             // A field that was written by hand must not spoil its neighbours.
             let bits = field.bits() & F::WIDTH.mask();
             *word |= bits << (OFFSET % 8 * 8);
         }
-        if F::WIDTH.is_text()
-            && let Some(text) = self.texts.get_mut(TEXT)
-        {
-            *text = field.text();
-        }
+    }
+}
+
+/// The texts of a record on their way to a [`WordSink`].
+#[derive(Debug)]
+pub struct WordTexts<'a, const TEXTS: usize>(pub [WordText<'a>; TEXTS]);
+
+impl<'a, const TEXTS: usize> WordTexts<'a, TEXTS> {
+    /// All empty.
+    #[expect(clippy::new_without_default, reason = "for generated code alone")]
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self(
+            [WordText {
+                text: "",
+                offset: 0,
+            }; TEXTS],
+        )
     }
 
-    /// Hands the record over.
+    /// Sets the text of this number, if the field at this byte is one.
     #[inline(always)]
-    pub fn put<S: WordSink>(self, sink: S) -> S::Output {
-        sink.put(self.words, self.texts)
+    pub fn set<const OFFSET: usize, const TEXT: usize, F: FieldValue>(&mut self, field: &'a F) {
+        if let (true, Some(text)) = (F::WIDTH.is_text(), self.0.get_mut(TEXT)) {
+            *text = WordText {
+                text: field.text(),
+                offset: OFFSET,
+            };
+        }
     }
 }
 
@@ -231,44 +281,54 @@ fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
 
 /// Words that somebody else owns: a thread's queue.
 pub trait Words {
+    /// A word as it is kept.
+    type Word;
+
+    /// All of them.
+    fn all(&self) -> &[Self::Word];
+
+    /// What a word says.
+    fn value(word: &Self::Word) -> u64;
+
     /// The word there; `None` behind the last one.
-    fn word(&self, at: usize) -> Option<u64>;
+    #[inline(always)]
+    fn word(&self, at: usize) -> Option<u64> {
+        self.all().get(at).map(Self::value)
+    }
 
     /// The words from there on, so many; `None` if there are fewer.
-    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]>;
-
-    /// Whether so many words from these two places on are the same; not if there are fewer.
-    fn are_equal(&self, one: usize, other: usize, count: usize) -> bool;
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
+        let words = self.all().get(at..)?.first_chunk::<N>()?;
+        Some(words.each_ref().map(Self::value))
+    }
 }
 
 impl Words for [u64] {
-    #[inline]
-    fn word(&self, at: usize) -> Option<u64> {
-        self.get(at).copied()
+    type Word = u64;
+
+    #[inline(always)]
+    fn all(&self) -> &[u64] {
+        self
     }
 
-    #[inline]
-    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
-        self.get(at..)?.first_chunk().copied()
-    }
-
-    #[inline]
-    fn are_equal(&self, one: usize, other: usize, count: usize) -> bool {
-        let from = |at: usize| self.get(at..)?.get(..count);
-        from(one).is_some_and(|words| Some(words) == from(other))
+    #[inline(always)]
+    fn value(word: &u64) -> u64 {
+        *word
     }
 }
 
-/// A row among [`Words`].
+/// Rows of one type among [`Words`], in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WordSpan {
-    /// Where its first word is.
-    pub at: usize,
-    /// How many words it has, those of texts included.
-    pub words: usize,
-    /// When it was logged, in nanoseconds since the Unix epoch, or
-    /// [`NO_TIMESTAMP`](super::NO_TIMESTAMP).
-    pub timestamp: i64,
+pub struct WordRows<'a> {
+    /// Where each begins.
+    pub starts: &'a [u32],
+    /// Where the last one ends.
+    pub end: usize,
+    /// How many words of each are before its fields.
+    pub head: usize,
+    /// Which of a row's words says when it was logged.
+    pub time: usize,
 }
 
 /// Where the fields of a flat type lie.
@@ -339,37 +399,36 @@ impl WordLayout {
     }
 
     /// Appends a row as bytes, as a `RowWriter` would have written it; whether it followed the
-    /// layout.
-    pub fn write_row(
-        &self,
-        words: &(impl Words + ?Sized),
-        row: &WordSpan,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let mut text_at = row.at.saturating_add(self.words);
-        let end = row.at.saturating_add(row.words);
+    /// layout. It begins with its fields there.
+    pub fn write_row<W: Words + ?Sized>(&self, words: &W, row: usize, out: &mut Vec<u8>) -> bool {
         for place in &self.fields {
-            let bits = place.bits(words, row.at).to_le_bytes();
-            out.extend(bits.iter().take(place.width.bytes()));
-            let [a, b, c, d, ..] = bits;
-            let length = u32::from_le_bytes([a, b, c, d]);
-            if !place.width.is_text() || length & INTERNED != 0 {
+            let bits = place.bits(words, row);
+            let tag = low_half(bits);
+            if !place.width.is_text() || tag & INTERNED != 0 {
+                out.extend(bits.to_le_bytes().iter().take(place.width.bytes()));
                 continue;
             }
+            let (at, length) = text_place(tag);
+            out.extend(length.to_le_bytes());
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            let behind = text_at.saturating_add(text_words(length));
-            if behind > end {
+            let text = words.all().get(at..);
+            let Some(text) = text.and_then(|text| text.get(..text_words(length))) else {
                 return false;
-            }
+            };
             let whole = out.len().saturating_add(length);
-            for at in text_at..behind {
-                out.extend(words.word(at).unwrap_or(0).to_le_bytes());
+            for word in text {
+                out.extend(W::value(word).to_le_bytes());
             }
             out.truncate(whole);
-            text_at = behind;
         }
-        text_at == end
+        true
     }
+}
+
+/// The lower half of a word.
+#[inline(always)]
+pub(super) fn low_half(word: u64) -> u32 {
+    u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -421,11 +480,16 @@ mod tests {
 
         fn put<const WORDS: usize, const TEXTS: usize>(
             self,
-            words: [u64; WORDS],
-            texts: [&str; TEXTS],
+            texts: [WordText<'_>; TEXTS],
+            words: impl FnOnce() -> [u64; WORDS],
         ) -> Vec<u64> {
-            let texts = texts.into_iter().flat_map(words_of_text);
-            words.into_iter().chain(texts).collect()
+            let mut row = words().to_vec();
+            for text in texts {
+                let at = row.len();
+                assert!(text.place(&mut row, at));
+                row.extend(words_of_text(text.text()));
+            }
+            row
         }
     }
 
@@ -450,14 +514,6 @@ mod tests {
         }
     }
 
-    fn span(words: &[u64]) -> WordSpan {
-        WordSpan {
-            at: 0,
-            words: words.len(),
-            timestamp: 0,
-        }
-    }
-
     proptest! {
         #[test]
         fn words_say_what_bytes_say(
@@ -469,7 +525,7 @@ mod tests {
             let words = record.write_words(Kept).unwrap();
             let layout = WordLayout::of(Flat::schema()).unwrap();
             let mut written = Vec::new();
-            prop_assert!(layout.write_row(words.as_slice(), &span(&words), &mut written));
+            prop_assert!(layout.write_row(words.as_slice(), 0, &mut written));
             prop_assert_eq!(written, bytes);
         }
     }
@@ -506,15 +562,28 @@ mod tests {
     }
 
     #[test]
-    fn row_whose_texts_do_not_end_with_it_is_told() {
+    fn row_whose_texts_are_not_there_is_told() {
         let words = flat("a name".into(), String::new(), 1, 1, 'x')
             .write_words(Kept)
             .unwrap();
         let layout = WordLayout::of(Flat::schema()).unwrap();
-        let longer: Vec<u64> = words.iter().copied().chain([0]).collect();
-        for wrong in [&words[..words.len() - 1], &longer] {
-            assert!(!layout.write_row(wrong, &span(wrong), &mut Vec::new()));
-        }
+        let shorter = &words[..words.len() - 1];
+        assert!(!layout.write_row(shorter, 0, &mut Vec::new()));
+    }
+
+    #[test]
+    fn what_cannot_be_placed_is_told() {
+        let text = |length| "x".repeat(length);
+        let place = |text: &str, at| {
+            let text = WordText { text, offset: 4 };
+            let mut words = [0];
+            let fits = text.place(&mut words, at);
+            fits.then(|| text_place(u32::try_from(words[0] >> 32).unwrap()))
+        };
+        assert_eq!(place(&text(0xffff), 0x7fff), Some((0x7fff, 0xffff)));
+        assert_eq!(place(&text(3), 0), Some((0, 3)));
+        assert_eq!(place(&text(0x1_0000), 0), None);
+        assert_eq!(place("", 0x8000), None);
     }
 
     #[test]

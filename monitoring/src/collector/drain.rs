@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use baler_common::record::{Schema, WordSpan};
+use baler_common::record::{Schema, WordRows};
 
 use super::expand::{Expander, Row};
 #[cfg(feature = "enable")]
@@ -28,6 +28,25 @@ pub(super) struct Drain {
     reader: Option<PieceReader>,
     buffer: ReadBuffer,
     expander: Expander,
+}
+
+/// Makes timestamps of the times of rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowTimes<'a> {
+    expander: &'a Expander,
+    are_ticks: bool,
+}
+
+impl RowTimes<'_> {
+    /// Nanoseconds since the Unix epoch.
+    #[inline(always)]
+    pub(super) fn unix_ns(self, time: u64) -> i64 {
+        if self.are_ticks {
+            self.expander.unix_ns(time)
+        } else {
+            time.cast_signed()
+        }
+    }
 }
 
 /// How far the queues were filled at some time.
@@ -136,12 +155,17 @@ impl Drain {
     pub(super) fn words(
         &mut self,
         most: (usize, usize),
-        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &[WordSpan]) -> usize,
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>, RowTimes<'_>) -> usize,
     ) {
         if let Some(reader) = &mut self.reader {
             let expander = &self.expander;
-            let unix_ns = |ticks| expander.unix_ns(ticks);
-            reader.words(&mut self.buffer, most, unix_ns, take);
+            reader.words(&mut self.buffer, most, |schema, words, rows, are_ticks| {
+                let times = RowTimes {
+                    expander,
+                    are_ticks,
+                };
+                take(schema, words, rows, times)
+            });
         }
     }
 

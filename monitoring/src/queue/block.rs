@@ -6,19 +6,23 @@
 //! The second one says whether somebody else has ended the block, and where.
 //!
 //! ```text
-//! committed      sealed   row                        row                      row
-//! rows | words   at       header, time, bytes...     header, time, words...   header, trace, tin, tout, eoi and ess   ...
+//! committed      sealed   row                        row                             row
+//! rows | words   at       header, time, bytes...     header, time, words, texts...   header, trace, tin, tout, eoi and ess   ...
 //! ```
+//!
+//! A row of words has no time of its own where one of its fields is its time, and no text that a row
+//! before it has put into the block: it says where that is.
 
 mod read;
 
 use std::sync::{Arc, PoisonError};
 
-use baler_common::record::{Schema, text_words, words_of_text};
+use baler_common::record::{Schema, WordText, text_words, words_of_text};
 
 use super::barrier;
 use super::hot::zeroed;
 use super::sync::{AtomicU64, Mutex, Ordering};
+use super::texts;
 pub(super) use read::BlockReader;
 pub(crate) use read::{BlockWords, ReadBuffer};
 
@@ -77,6 +81,8 @@ const KIND_FIELDS: u64 = 2;
 const KIND_FIELDS_TICKS: u64 = 3;
 const KIND_WORDS: u64 = 4;
 const KIND_WORDS_TICKS: u64 = 6;
+/// The row's time is one of its fields; the third byte says in which word.
+const KIND_WORDS_TIMED: u64 = 8;
 #[cfg(feature = "enable")]
 pub(crate) const KIND_DURATION: u64 = 5;
 #[cfg(feature = "enable")]
@@ -95,6 +101,9 @@ pub(crate) const TOUT_UNIX_NS: u64 = 0x20;
 
 /// Header and time of a row with fields, as bytes or as words.
 const FIELDS_HEADER_WORDS: usize = 2;
+
+/// The header of a row of words whose time is among its fields.
+const TIMED_HEADER_WORDS: usize = 1;
 
 /// Rows of one thread in order.
 #[derive(Debug)]
@@ -119,6 +128,15 @@ pub(crate) enum Stamp {
     UnixNs(i64),
     /// Ticks of the processor's counter, which the collector converts.
     Ticks(u64),
+}
+
+/// When a row of words was logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowTime {
+    /// The row says so by itself.
+    Own(Stamp),
+    /// The word of this number among its fields says so.
+    Field(usize),
 }
 
 /// How many words a compact row with this header has; `None` for a row with fields.
@@ -291,43 +309,70 @@ pub(super) fn append_fields(
 fn write_words<'a, const WORDS: usize, const TEXTS: usize>(
     words: &'a [AtomicU64],
     number: u8,
-    stamp: Stamp,
-    fields: [u64; WORDS],
-    texts: [&str; TEXTS],
+    time: RowTime,
+    texts: [WordText<'_>; TEXTS],
+    fields: impl FnOnce() -> [u64; WORDS],
 ) -> Option<(&'a Head, u64)> {
     let head: &Head = words.first_chunk()?;
     let [committed, _] = head;
     let committed = committed.load(Ordering::Relaxed);
     let at = usize::try_from(committed & WORDS_IN_USE).ok()?;
-    // No text is so long that the sum of so few could overflow.
-    let behind = texts.iter().fold(0, |sum: usize, text| {
-        sum.wrapping_add(text_words(text.len()))
-    });
-    let needed = behind.wrapping_add(FIELDS_HEADER_WORDS + WORDS);
-    let slots = words.get(at..)?.get(..needed)?;
-    let (kind, time) = match stamp {
-        Stamp::UnixNs(time) => (KIND_WORDS, time.cast_unsigned()),
-        Stamp::Ticks(ticks) => (KIND_WORDS_TICKS, ticks),
+    let (kind, time, head_words) = match time {
+        RowTime::Own(Stamp::UnixNs(time)) => {
+            let time = Some(time.cast_unsigned());
+            (KIND_WORDS, time, FIELDS_HEADER_WORDS)
+        }
+        RowTime::Own(Stamp::Ticks(ticks)) => (KIND_WORDS_TICKS, Some(ticks), FIELDS_HEADER_WORDS),
+        RowTime::Field(word) => {
+            let word = u64::try_from(word).ok()?;
+            (KIND_WORDS_TIMED | word << 16, None, TIMED_HEADER_WORDS)
+        }
     };
-    let ([header, stamp], slots) = slots.split_first_chunk()?;
-    let (places, mut slots) = slots.split_first_chunk::<WORDS>()?;
-    let needed = u64::try_from(needed).ok()?;
+    let texts_at = at.wrapping_add(head_words + WORDS);
+    let mut end = texts_at;
+    let mut places = [0; TEXTS];
+    for (text, place) in texts.iter().zip(&mut places) {
+        *place = texts::place(words, at, text.text(), end);
+        if *place == end {
+            // No text is so long that the sum of so few could overflow.
+            end = end.wrapping_add(text_words(text.text().len()));
+        }
+    }
+    let slots = words.get(at..end)?;
+    let needed = u64::try_from(slots.len()).ok()?;
+    let (header, mut slots) = slots.split_first()?;
+    let mut fields = fields();
+    for (text, place) in texts.iter().zip(places) {
+        if !text.place(&mut fields, place) {
+            return None;
+        }
+    }
     header.store(
         kind | (u64::from(number) << 8) | (needed << 32),
         Ordering::Relaxed,
     );
-    stamp.store(time, Ordering::Relaxed);
-    for (slot, word) in places.iter().zip(fields) {
+    if let Some(time) = time {
+        let (slot, behind) = slots.split_first()?;
+        slot.store(time, Ordering::Relaxed);
+        slots = behind;
+    }
+    for (slot, word) in slots.first_chunk::<WORDS>()?.iter().zip(fields) {
         slot.store(word, Ordering::Relaxed);
     }
-    for text in texts {
-        let (places, rest) = slots.split_at_checked(text_words(text.len()))?;
-        slots = rest;
-        for (slot, word) in places.iter().zip(words_of_text(text)) {
-            slot.store(word, Ordering::Relaxed);
+    for (text, place) in texts.iter().zip(places) {
+        if place >= texts_at {
+            write_text(words.get(place..)?, text.text());
         }
     }
     Some((head, committed.wrapping_add(ROW).wrapping_add(needed)))
+}
+
+/// Writes a text that is not in the block; there is room for it.
+#[inline(never)]
+fn write_text(slots: &[AtomicU64], text: &str) {
+    for (slot, word) in slots.iter().zip(words_of_text(text)) {
+        slot.store(word, Ordering::Relaxed);
+    }
 }
 
 /// Appends a row of words whose type has this number, and says truly whether it came before the
@@ -336,11 +381,11 @@ fn write_words<'a, const WORDS: usize, const TEXTS: usize>(
 pub(super) fn append_row<const WORDS: usize, const TEXTS: usize>(
     words: &[AtomicU64],
     number: u8,
-    stamp: Stamp,
-    fields: [u64; WORDS],
-    texts: [&str; TEXTS],
+    time: RowTime,
+    texts: [WordText<'_>; TEXTS],
+    fields: impl FnOnce() -> [u64; WORDS],
 ) -> Appended {
-    match write_words(words, number, stamp, fields, texts) {
+    match write_words(words, number, time, texts, fields) {
         Some((head, commit)) => commit_truly(head, commit),
         None => Appended::No,
     }

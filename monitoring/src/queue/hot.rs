@@ -37,11 +37,11 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use baler_common::record::{Schema, Width, WordLayout, WordSink};
+use baler_common::record::{Schema, Width, WordLayout, WordSink, WordText};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
-use super::block::{self, Appended, Block, Stamp};
+use super::block::{self, Appended, Block, RowTime, Stamp};
 use super::sync::AtomicU64;
 use crate::clock::short_of;
 
@@ -290,7 +290,7 @@ pub(super) fn append_fields(
 pub(super) struct Row<'a> {
     pub(super) key: u64,
     pub(super) schema: &'a Arc<Schema>,
-    pub(super) stamp: Stamp,
+    pub(super) time: RowTime,
 }
 
 impl WordSink for Row<'_> {
@@ -299,17 +299,30 @@ impl WordSink for Row<'_> {
     #[inline(always)]
     fn put<const WORDS: usize, const TEXTS: usize>(
         self,
-        words: [u64; WORDS],
-        texts: [&str; TEXTS],
+        texts: [WordText<'_>; TEXTS],
+        words: impl FnOnce() -> [u64; WORDS],
     ) -> Appended {
         let address = Arc::as_ptr(self.schema).addr() | OF_WORDS;
-        let appended = inside(self.key, |hot| {
-            let number = hot.number_of(address)?;
-            // SAFETY: as above.
-            let block = unsafe { &*hot.words.get() };
-            Some(block::append_row(block, number, self.stamp, words, texts))
+        let tag = short_of(self.key);
+        // Between two looks at the thread's own rather than within one: what is handed to `with` is
+        // not inlined if it is much, and the record's words would go through memory.
+        let entered = HOT.with(|hot| {
+            if hot.tag.get() != tag {
+                return None;
+            }
+            hot.enter();
+            Some((hot.number_of(address), hot.words.get()))
         });
-        appended.flatten().unwrap_or(Appended::No)
+        let Some((number, block)) = entered else {
+            return Appended::No;
+        };
+        let appended = number.map_or(Appended::No, |number| {
+            // SAFETY: as above, for the thread is inside until it leaves below.
+            let block = unsafe { &*block };
+            block::append_row(block, number, self.time, texts, words)
+        });
+        HOT.with(|hot| hot.leave(tag));
+        appended
     }
 }
 

@@ -8,7 +8,7 @@ use baler_common::record::{Record, RowWriter, Schema};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
-use super::block::{Appended, RowRef, Stamp};
+use super::block::{Appended, RowRef, RowTime, Stamp};
 use super::hot;
 use super::reentrance::{Inside, admit};
 use super::set::QueueSet;
@@ -100,13 +100,30 @@ pub(crate) fn push_record<R: Record, F: FnOnce() -> Option<Arc<QueueSet>>>(
     record: &R,
     stamp: Stamp,
 ) -> bool {
-    let schema = R::schema();
-    match record.write_words(hot::Row { key, schema, stamp }) {
+    match append_words(key, record, stamp) {
         Some(Appended::Yes) => true,
         Some(Appended::Late) => false,
         Some(Appended::No) => push_record_slowly(key, find, record, stamp),
-        None => push(key, find, schema, stamp, |row| record.write_fields(row)),
+        None => push(key, find, R::schema(), stamp, |row| {
+            record.write_fields(row)
+        }),
     }
+}
+
+/// Appends a record to the thread's block as words, if its type is flat.
+///
+/// Not inlined, so that all beneath it is: where the record is known to lie is then known to all, and
+/// what its time is.
+#[inline(never)]
+fn append_words<R: Record>(key: u64, record: &R, stamp: Stamp) -> Option<Appended> {
+    record.write_words(hot::Row {
+        key,
+        schema: R::schema(),
+        time: match R::TIME_WORD {
+            Some(word) => RowTime::Field(word),
+            None => RowTime::Own(stamp),
+        },
+    })
 }
 
 /// Appends a record for which the thread's block will not do, or does not know its type.
@@ -120,7 +137,7 @@ fn push_record_slowly<R: Record>(
 ) -> bool {
     let schema = R::schema();
     if hot::learn_words(key, schema, R::WIDTHS) {
-        match record.write_words(hot::Row { key, schema, stamp }) {
+        match append_words(key, record, stamp) {
             Some(Appended::Yes) => return true,
             Some(Appended::Late) => return false,
             _ => (),

@@ -32,6 +32,7 @@ pub(crate) mod sync;
 #[cfg(test)]
 #[cfg(not(baler_loom))]
 mod tests;
+mod texts;
 mod thread;
 
 pub(crate) use block::{BlockWords, ReadBuffer, RowRef, Stamp, Stored};

@@ -11,7 +11,7 @@ use baler_common::record::{Field, FieldType, Schema};
 use baler_common::transport::Notify;
 use loom::thread;
 
-use super::block::{Appended, Block, append_fields, append_row};
+use super::block::{Appended, Block, RowTime, append_fields, append_row};
 use super::set::QueueSet;
 use super::thread::ThreadQueue;
 use super::{Overflow, ReadBuffer, RowRef, Stamp, Stored};
@@ -77,7 +77,7 @@ impl Owner {
                 append_fields(words, type_number, stamp, &fields)
             } else {
                 let row = [u64::from_le_bytes([number; 8]); FIELD_WORDS];
-                append_row(words, type_number, stamp, row, [])
+                append_row(words, type_number, RowTime::Own(stamp), [], || row)
             };
             match appended {
                 Appended::Yes => return true,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baler_common::record::{Schema, WordSpan};
+use baler_common::record::{Schema, WordRows};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
@@ -122,18 +122,16 @@ impl PieceReader {
     }
 
     /// Hands over rows of words of one type that are next, so many at most and of hardly more bytes
-    /// than these, and says that they are taken but for those behind the number that `take` yields.
-    ///
-    /// Those that are in ticks become nanoseconds since the Unix epoch by `unix_ns`.
+    /// than these, and whether their times are ticks; says that they are taken but for those behind
+    /// the number that `take` yields.
     pub(crate) fn words(
         &mut self,
         buffer: &mut ReadBuffer,
         most: (usize, usize),
-        unix_ns: impl Fn(u64) -> i64,
-        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &[WordSpan]) -> usize,
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>, bool) -> usize,
     ) {
         if let Reader::Block(reader) = &mut self.0 {
-            reader.words(buffer, most, unix_ns, take);
+            reader.words(buffer, most, take);
         }
     }
 

@@ -6,7 +6,7 @@ use super::builder::PushError;
 use super::column::Column;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
-use super::word_rows::WordRows;
+use super::word_rows::WordsOfType;
 use crate::record::intern::Interned;
 use crate::record::row::{INTERNED, RowReader};
 use crate::record::schema::{FieldType, Schema};
@@ -35,7 +35,7 @@ pub(super) struct FlatRows {
     /// What is before each string, and behind the last one.
     gaps: Box<[Gap]>,
     /// How rows of words become columns, if the type has such.
-    pub(super) words: Option<WordRows>,
+    pub(super) words: Option<WordsOfType>,
     /// The first `waiting` bytes are rows.
     rows: Vec<u8>,
     waiting: usize,
@@ -90,7 +90,7 @@ impl FlatRows {
             strings: strings.into(),
             checks: checks.into(),
             gaps: gaps.into(),
-            words: WordRows::new(schema),
+            words: WordsOfType::new(schema),
             rows: vec![0; FIRST_ROWS * (bytes + TIME_BYTES)],
             waiting: 0,
         })

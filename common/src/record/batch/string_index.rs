@@ -153,11 +153,18 @@ impl StringIndex {
         handle: Interned,
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
-        let number = usize::try_from(handle.number()).map_err(|_| PushError::Malformed)?;
-        match self.interned.get(number) {
-            Some((batch, id)) if *batch == self.batch => Ok(*id),
-            _ => self.new_interned_id(handle, number, table),
+        match self.known_interned(handle.number()) {
+            Some(id) => Ok(id),
+            None => self.new_interned_id(handle, table),
         }
+    }
+
+    /// The id of the interned string with this number, if it was seen in this batch.
+    #[inline(always)]
+    pub(super) fn known_interned(&self, number: u32) -> Option<u32> {
+        let number = usize::try_from(number).ok()?;
+        let (batch, id) = self.interned.get(number)?;
+        (*batch == self.batch).then_some(*id)
     }
 
     /// The first time in a batch.
@@ -165,9 +172,9 @@ impl StringIndex {
     fn new_interned_id(
         &mut self,
         handle: Interned,
-        number: usize,
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
+        let number = usize::try_from(handle.number()).map_err(|_| PushError::Malformed)?;
         let known = self.texts.get(number).copied().unwrap_or_default();
         let (text, hash) = match known.text {
             Some(text) => (text, known.hash),

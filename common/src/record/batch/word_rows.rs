@@ -8,49 +8,29 @@ use super::strings::StringTable;
 use crate::record::intern::Interned;
 use crate::record::row::INTERNED;
 use crate::record::schema::{FieldType, Schema};
-use crate::record::words::{Place, WordLayout, WordSpan, Words, text_words};
+use crate::record::words::{Place, WordLayout, WordRows, Words, low_half, text_place};
 
 /// What is known of a type's rows of words.
 #[derive(Debug)]
-pub(super) struct WordRows {
+pub(super) struct WordsOfType {
     layout: WordLayout,
-    /// The fields that are strings, in their order.
-    strings: Box<[Strings]>,
     /// What to check, and where.
     checks: Box<[(Place, Check)]>,
-    /// Where the next text of each row begins.
-    texts_at: Vec<usize>,
-}
-
-/// One field of the rows being added, a string.
-#[derive(Debug)]
-struct Strings {
-    place: Place,
-    /// Of each row.
-    ids: Vec<u32>,
 }
 
 /// Adds rows of words of one type; see [`BatchBuilder::words`](super::BatchBuilder::words).
 #[derive(Debug)]
 pub struct WordRun<'a>(pub(super) Run<'a>);
 
-impl WordRows {
+impl WordsOfType {
     pub(super) fn new(schema: &Schema) -> Option<Self> {
         let layout = WordLayout::of(schema)?;
-        let places = || layout.fields().iter().copied();
-        let fields = || places().zip(schema.fields());
-        let strings = places().filter(|place| place.width.is_text());
+        let places = layout.fields().iter().copied();
+        let fields = places.zip(schema.fields());
         Some(Self {
-            strings: strings
-                .map(|place| Strings {
-                    place,
-                    ids: Vec::new(),
-                })
-                .collect(),
-            checks: fields()
+            checks: fields
                 .filter_map(|(place, field)| Some((place, Check::of(field.field_type())?)))
                 .collect(),
-            texts_at: Vec::new(),
             layout,
         })
     }
@@ -59,199 +39,182 @@ impl WordRows {
 impl WordRun<'_> {
     /// Adds these rows; yields how many were added, and why the one behind them was not.
     ///
-    /// The batch is then as it was before that one, but that it may know strings of those behind.
-    pub fn extend(
+    /// `unix_ns` makes of a row's time what its timestamp is. The batch is then as it was before the
+    /// row that was not added, but that it may know strings of those behind.
+    pub fn extend<W: Words + ?Sized>(
         &mut self,
-        words: &(impl Words + ?Sized),
-        rows: &[WordSpan],
+        words: &W,
+        rows: &WordRows<'_>,
+        unix_ns: impl Fn(u64) -> i64,
     ) -> (usize, Result<(), PushError>) {
         let run = &mut self.0;
         // What was added as bytes comes first.
         run.rows.flush(run.table);
-        let Some(known) = &mut run.rows.words else {
+        let Some(known) = &run.rows.words else {
             return (0, Err(PushError::Malformed));
         };
-        let (rows, result) = known.check(words, rows, run.strings, run.index);
-        let mut strings = known.strings.iter();
-        let fields = run.table.schema.fields().iter();
-        let columns = run.table.columns.iter_mut();
-        for ((column, field), place) in columns.zip(fields).zip(known.layout.fields()) {
-            if let (Column::String(ids), true) = (&mut *column, place.width.is_text()) {
-                let known = strings.next().map(|strings| strings.ids.as_slice());
-                ids.extend_from_slice(known.unwrap_or_default());
-                continue;
+        let Some(mut rows) = Rows::of(words, rows, known.layout.words()) else {
+            return (0, Err(PushError::Malformed));
+        };
+        let mut result = rows.check(&known.checks);
+        let before = run.table.timestamps.len();
+        let places = || known.layout.fields().iter();
+        let mut texts = Texts::default();
+        // Field by field, so that what is known of a field is looked up once.
+        for (column, place) in run.table.columns.iter_mut().zip(places()) {
+            if let Column::String(ids) = column {
+                let added = rows.add_strings(*place, ids, &mut texts, (run.strings, run.index));
+                result = added.and(result);
             }
-            let values = Values {
-                words,
-                rows,
-                place: *place,
-            };
-            values.append_to(column, field.field_type());
         }
-        let times = rows.iter().map(|row| row.timestamp);
-        run.table.timestamps.extend(times);
-        let bytes = rows.iter().map(|row| row.words * 8 + TIME_BYTES);
-        *run.row_bytes = run.row_bytes.saturating_add(bytes.sum());
-        *run.records = run.records.wrapping_add(rows.len());
+        let fields = run.table.schema.fields().iter().zip(places());
+        for (column, (field, place)) in run.table.columns.iter_mut().zip(fields) {
+            match column {
+                Column::String(ids) => ids.truncate(before.saturating_add(rows.count)),
+                _ => rows.add_values(*place, column, field.field_type()),
+            }
+        }
+        rows.extend(&mut run.table.timestamps, rows.rows.time, unix_ns);
+        *run.row_bytes = run.row_bytes.saturating_add(rows.bytes());
+        *run.records = run.records.wrapping_add(rows.count);
         if let Some((number, order)) = &mut run.order {
             order.resize(*run.records, *number);
         }
-        (rows.len(), result)
+        (rows.count, result)
     }
 }
 
-impl WordRows {
-    /// Finds the ids of the rows' strings and yields the rows before the first one that is malformed,
-    /// or for which there is no room, with the reason.
-    ///
-    /// Field by field, so that what is known of a field is looked up once.
-    fn check<'a>(
-        &mut self,
-        words: &(impl Words + ?Sized),
-        rows: &'a [WordSpan],
-        table: &mut StringTable,
-        index: &mut StringIndex,
-    ) -> (&'a [WordSpan], Result<(), PushError>) {
-        let mut good = Good {
-            rows,
-            result: Ok(()),
-        };
-        let fixed = self.layout.words();
-        good.end_at(
-            |row| match words.word(row.at.wrapping_add(row.words.saturating_sub(1))) {
-                Some(_) if row.words >= fixed => Ok(()),
-                // It has no word at all.
-                None if row.words == 0 && fixed == 0 => Ok(()),
-                _ => Err(PushError::Malformed),
-            },
-        );
-        for (place, check) in &self.checks {
-            good.end_at(|row| {
-                let bits = place.bits(words, row.at) & place.width.mask();
-                let allowed = check.allows(low_half(bits));
-                allowed.then_some(()).ok_or(PushError::Malformed)
-            });
-        }
-        self.texts_at.clear();
-        self.texts_at
-            .extend(rows.iter().map(|row| row.at.wrapping_add(fixed)));
-        for strings in &mut self.strings {
-            strings.find(&mut good, words, &mut self.texts_at, (table, index));
-        }
-        let mut ends = self.texts_at.iter();
-        good.end_at(|row| {
-            let end = row.at.wrapping_add(row.words);
-            let is_end = ends.next() == Some(&end);
-            is_end.then_some(()).ok_or(PushError::Malformed)
-        });
-        for strings in &mut self.strings {
-            strings.ids.truncate(good.rows.len());
-        }
-        (good.rows, good.result)
+/// Rows that have the words that their type needs.
+struct Rows<'a, W: Words + ?Sized> {
+    words: &'a W,
+    rows: WordRows<'a>,
+    /// How many of them count.
+    count: usize,
+}
+
+impl<'a, W: Words + ?Sized> Rows<'a, W> {
+    /// These rows, if they are there and have so many words of fields.
+    fn of(words: &'a W, rows: &WordRows<'a>, fields: usize) -> Option<Self> {
+        let last = rows.starts.iter().copied().fold(0, u32::max);
+        let last = usize::try_from(last).ok()?;
+        let least = rows.head.checked_add(fields)?;
+        let least = least.max(rows.time.checked_add(1)?);
+        let is_there = rows.end <= words.all().len() && last.checked_add(least)? <= rows.end;
+        (is_there || rows.starts.is_empty()).then_some(Self {
+            words,
+            rows: *rows,
+            count: rows.starts.len(),
+        })
     }
-}
 
-/// The rows before the first one that is not.
-struct Good<'a> {
-    rows: &'a [WordSpan],
-    result: Result<(), PushError>,
-}
+    /// What they are counted as in a batch: their fields, new texts and timestamps.
+    fn bytes(&self) -> usize {
+        let at = |row: usize| usize::try_from(*self.rows.starts.get(row)?).ok();
+        let end = at(self.count).unwrap_or(self.rows.end);
+        let words = end.saturating_sub(at(0).unwrap_or(end));
+        let heads = self.rows.head.saturating_mul(self.count);
+        let fields = words.saturating_sub(heads).saturating_mul(8);
+        fields.saturating_add(self.count.saturating_mul(TIME_BYTES))
+    }
 
-impl Good<'_> {
-    /// Ends them before the first one that this refuses.
+    /// The word of each row that is there in it.
     #[inline(always)]
-    fn end_at(&mut self, mut refuse: impl FnMut(&WordSpan) -> Result<(), PushError>) {
-        for (at, row) in self.rows.iter().enumerate() {
-            if let Err(error) = refuse(row) {
-                self.rows = self.rows.get(..at).unwrap_or_default();
-                self.result = Err(error);
-                return;
+    fn each(&self, at: usize) -> impl Iterator<Item = u64> + use<'a, W> {
+        let words = self.words.all();
+        let starts = self.rows.starts.iter();
+        starts.map(move |start| {
+            let start = usize::try_from(*start).unwrap_or(usize::MAX);
+            words.get(start.wrapping_add(at)).map_or(0, W::value)
+        })
+    }
+
+    /// The word of each row that holds this field.
+    #[inline(always)]
+    fn field(&self, place: Place) -> usize {
+        self.rows.head.wrapping_add(place.word)
+    }
+
+    /// Ends them before the first one that is malformed.
+    fn check(&mut self, checks: &[(Place, Check)]) -> Result<(), PushError> {
+        let mut result = Ok(());
+        for (place, check) in checks {
+            let bits = |word: u64| low_half((word >> place.shift) & place.width.mask());
+            let mut words = self.each(self.field(*place)).take(self.count);
+            if let Some(row) = words.position(|word| !check.allows(bits(word))) {
+                self.count = row;
+                result = Err(PushError::Malformed);
             }
         }
+        result
     }
-}
 
-impl Strings {
-    /// Finds the ids of this field's strings, and where the texts behind them begin.
-    #[inline]
-    fn find(
+    /// Adds the ids of this field's strings; ends the rows before the first one whose string is
+    /// malformed, or for which there is no room.
+    #[inline(never)]
+    fn add_strings(
         &mut self,
-        good: &mut Good<'_>,
-        words: &(impl Words + ?Sized),
-        texts_at: &mut [usize],
+        place: Place,
+        ids: &mut Vec<u32>,
+        texts: &mut Texts,
         (table, index): (&mut StringTable, &mut StringIndex),
-    ) {
-        let Self { place, ids } = self;
-        ids.clear();
-        ids.reserve(good.rows.len());
-        let mut texts_at = texts_at.iter_mut();
-        // Most often a text is that of the row before: where that begins, its length and id.
-        let mut before = None;
-        good.end_at(|row| {
-            let tag = low_half(place.bits(words, row.at));
-            let text_at = texts_at.next().ok_or(PushError::Malformed)?;
-            let id = if tag & INTERNED != 0 {
-                index.interned_id(Interned::from_number(tag & !INTERNED), table)?
+    ) -> Result<(), PushError> {
+        let before = ids.len();
+        ids.resize(before.saturating_add(self.count), 0);
+        let new = ids.get_mut(before..).unwrap_or_default();
+        let each = self.each(self.field(place));
+        for (row, (id, word)) in new.iter_mut().zip(each).enumerate() {
+            let tag = low_half(word >> place.shift);
+            let known = if tag & INTERNED != 0 {
+                index.known_interned(tag & !INTERNED)
             } else {
-                let count = usize::try_from(tag).map_or(usize::MAX, text_words);
-                let at = *text_at;
-                *text_at = at.wrapping_add(count);
-                if *text_at > row.at.wrapping_add(row.words) {
-                    return Err(PushError::Malformed);
-                }
-                match before {
-                    Some((other, length, id))
-                        if length == tag && words.are_equal(at, other, count) =>
-                    {
-                        id
-                    }
-                    _ => {
-                        let id = index.id_of_words(words, at, tag, table)?;
-                        before = Some((at, tag, id));
-                        id
-                    }
-                }
+                texts.known(tag)
             };
-            ids.push(id);
-            Ok(())
-        });
+            *id = match known {
+                Some(id) => id,
+                None => match texts.find(self.words, tag, (table, index)) {
+                    Ok(id) => id,
+                    Err(error) => {
+                        self.count = row;
+                        return Err(error);
+                    }
+                },
+            };
+        }
+        Ok(())
     }
-}
 
-fn low_half(word: u64) -> u32 {
-    u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0)
-}
-
-/// One field of many rows, no string.
-struct Values<'a, W: ?Sized> {
-    words: &'a W,
-    rows: &'a [WordSpan],
-    place: Place,
-}
-
-impl<W: Words + ?Sized> Values<'_, W> {
-    fn append_to(&self, column: &mut Column, field_type: &FieldType) {
+    /// Adds the values of a field that is no string.
+    #[inline(never)]
+    fn add_values(&self, place: Place, column: &mut Column, field_type: &FieldType) {
+        let at = self.field(place);
+        let bits = |word: u64| word >> place.shift;
         match column {
-            Column::Bool(values) => self.extend(values, |bits| bits & 1 != 0),
-            Column::Char(values) => self.extend(values, |bits| {
-                char::from_u32(low_half(bits)).unwrap_or_default()
+            Column::Bool(values) => self.extend(values, at, |word| bits(word) & 1 != 0),
+            Column::Char(values) => self.extend(values, at, |word| {
+                char::from_u32(low_half(bits(word))).unwrap_or_default()
             }),
-            Column::Enum(values) | Column::F32(values) => self.extend(values, low_half),
-            Column::F64(values) => self.extend_whole(values, |bits| bits),
+            Column::Enum(values) | Column::F32(values) => {
+                self.extend(values, at, |word| low_half(bits(word)));
+            }
+            Column::F64(values) => self.extend(values, at, |word| word),
             Column::Signed(values) => match field_type {
-                FieldType::I64 => self.extend_whole(values, u64::cast_signed),
-                FieldType::I32 => self.extend(values, |bits| low_half(bits).cast_signed().into()),
+                FieldType::I64 => self.extend(values, at, u64::cast_signed),
+                FieldType::I32 => {
+                    self.extend(values, at, |word| low_half(bits(word)).cast_signed().into());
+                }
                 _ => {
                     let unused = 64 - field_type.integer_bits().unwrap_or(64);
-                    self.extend(values, |bits| (bits << unused).cast_signed() >> unused);
+                    self.extend(values, at, |word| {
+                        (bits(word) << unused).cast_signed() >> unused
+                    });
                 }
             },
             Column::Unsigned(values) => match field_type {
-                FieldType::U64 => self.extend_whole(values, |bits| bits),
-                FieldType::U32 => self.extend(values, |bits| low_half(bits).into()),
+                FieldType::U64 => self.extend(values, at, |word| word),
+                FieldType::U32 => self.extend(values, at, |word| low_half(bits(word)).into()),
                 _ => {
                     let unused = 64 - field_type.integer_bits().unwrap_or(64);
-                    self.extend(values, |bits| bits << unused >> unused);
+                    self.extend(values, at, |word| bits(word) << unused >> unused);
                 }
             },
             // Strings were added; types with the others are not flat.
@@ -263,19 +226,57 @@ impl<W: Words + ?Sized> Values<'_, W> {
         }
     }
 
-    /// Appends values of which the lowest bits count.
+    /// Adds what `value` makes of the word of each row that is there in it.
     #[inline(always)]
-    fn extend<T>(&self, to: &mut Vec<T>, value: impl Fn(u64) -> T) {
-        let shift = self.place.shift;
-        self.extend_whole(to, |word| value(word >> shift));
+    fn extend<T: Copy + Default>(&self, to: &mut Vec<T>, at: usize, value: impl Fn(u64) -> T) {
+        let before = to.len();
+        to.resize(before.saturating_add(self.count), T::default());
+        let new = to.get_mut(before..).unwrap_or_default();
+        for (slot, word) in new.iter_mut().zip(self.each(at)) {
+            *slot = value(word);
+        }
+    }
+}
+
+/// How many texts are remembered by their places.
+const PLACES: usize = 64;
+
+/// Texts that were found in some words: most rows name one that a row shortly before has named.
+struct Texts([(u32, u32); PLACES]);
+
+impl Default for Texts {
+    fn default() -> Self {
+        // No text says this of itself.
+        Self([(INTERNED, 0); PLACES])
+    }
+}
+
+impl Texts {
+    /// The id of the text of a field that says this, if it was found before.
+    #[inline(always)]
+    fn known(&self, tag: u32) -> Option<u32> {
+        let (at, _) = text_place(tag);
+        let (known, id) = self.0.get(at % PLACES)?;
+        (*known == tag).then_some(*id)
     }
 
-    /// Appends values made of whole words.
-    #[inline(always)]
-    fn extend_whole<T>(&self, to: &mut Vec<T>, value: impl Fn(u64) -> T) {
-        let Self { words, rows, place } = *self;
-        let word = |row: &WordSpan| words.word(row.at.wrapping_add(place.word)).unwrap_or(0);
-        to.extend(rows.iter().map(|row| value(word(row))));
+    /// The id of the string of a field that says this, interned or not.
+    #[inline(never)]
+    fn find(
+        &mut self,
+        words: &(impl Words + ?Sized),
+        tag: u32,
+        (table, index): (&mut StringTable, &mut StringIndex),
+    ) -> Result<u32, PushError> {
+        if tag & INTERNED != 0 {
+            return index.interned_id(Interned::from_number(tag & !INTERNED), table);
+        }
+        let (at, length) = text_place(tag);
+        let id = index.id_of_words(words, at, length, table)?;
+        if let Some(slot) = self.0.get_mut(at % PLACES) {
+            *slot = (tag, id);
+        }
+        Ok(id)
     }
 }
 
@@ -283,7 +284,7 @@ impl<W: Words + ?Sized> Values<'_, W> {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::record::words::{WordSink, WordSpan, words_of_text};
+    use crate::record::words::{WordRows, WordSink, WordText, words_of_text};
     use crate::record::{BatchBuilder, Interned, PushError, Record, RecordBatch};
 
     #[derive(Debug, Clone, Copy, PartialEq, Record)]
@@ -317,33 +318,48 @@ mod tests {
         count: u32,
     }
 
-    /// Appends the row to those before it.
-    struct Rows<'a>(&'a mut Vec<u64>);
+    /// Appends the row to those before it, behind its timestamp; what texts these have is named.
+    struct Rows<'a>(&'a mut Vec<u64>, i64);
 
     impl WordSink for Rows<'_> {
-        type Output = WordSpan;
+        type Output = u32;
 
         fn put<const WORDS: usize, const TEXTS: usize>(
             self,
-            words: [u64; WORDS],
-            texts: [&str; TEXTS],
-        ) -> WordSpan {
-            let at = self.0.len();
-            self.0.extend(words);
-            self.0.extend(texts.into_iter().flat_map(words_of_text));
-            WordSpan {
-                at,
-                words: self.0.len() - at,
-                timestamp: -1,
+            texts: [WordText<'_>; TEXTS],
+            words: impl FnOnce() -> [u64; WORDS],
+        ) -> u32 {
+            let (Self(all, timestamp), mut row) = (self, words());
+            let at = all.len();
+            all.push(timestamp.cast_unsigned());
+            all.resize(at + 1 + WORDS, 0);
+            for text in texts {
+                let new: Vec<_> = words_of_text(text.text()).collect();
+                let before = all.get(..at).unwrap();
+                let mut windows = before.windows(new.len().max(1));
+                let known = windows.position(|words| words == new);
+                assert!(text.place(&mut row, known.unwrap_or(all.len())));
+                if known.is_none() {
+                    all.extend(new);
+                }
             }
+            all[at + 1..][..WORDS].copy_from_slice(&row);
+            u32::try_from(at).unwrap()
         }
     }
 
-    fn span<R: Record>(record: &R, words: &mut Vec<u64>) -> WordSpan {
-        let span = record.write_words(Rows(words)).unwrap();
-        WordSpan {
-            timestamp: record.timestamp().unwrap_or(-1),
-            ..span
+    /// Where the row begins.
+    fn add<R: Record>(record: &R, words: &mut Vec<u64>) -> u32 {
+        let sink = Rows(words, record.timestamp().unwrap_or(-1));
+        record.write_words(sink).unwrap()
+    }
+
+    fn rows<'a>(words: &[u64], starts: &'a [u32]) -> WordRows<'a> {
+        WordRows {
+            starts,
+            end: words.len(),
+            head: 1,
+            time: 0,
         }
     }
 
@@ -402,10 +418,11 @@ mod tests {
             for runs in batches {
                 for (records, also_other) in runs {
                     let mut words = vec![7; 3];
-                    let spans: Vec<_> =
-                        records.iter().map(|record| span(record, &mut words)).collect();
+                    let starts: Vec<_> =
+                        records.iter().map(|record| add(record, &mut words)).collect();
                     let mut run = by_words.words(Flat::schema()).unwrap();
-                    prop_assert_eq!(run.extend(words.as_slice(), &spans), (spans.len(), Ok(())));
+                    let added = run.extend(words.as_slice(), &rows(&words, &starts), u64::cast_signed);
+                    prop_assert_eq!(added, (records.len(), Ok(())));
                     for record in &records {
                         by_record.push(record).unwrap();
                     }
@@ -426,49 +443,78 @@ mod tests {
         }
     }
 
+    fn added(
+        builder: &mut BatchBuilder,
+        (words, rows): (&[u64], WordRows<'_>),
+    ) -> (usize, Result<(), PushError>) {
+        let mut run = builder.words(Other::schema()).unwrap();
+        run.extend(words, &rows, u64::cast_signed)
+    }
+
     #[test]
-    fn rows_before_one_that_is_refused_are_added_and_it_leaves_nothing() {
+    fn rows_that_are_not_there_are_refused() {
         let good = Other {
             name: "a name".into(),
             count: 4,
         };
         let mut words = Vec::new();
-        let spans: Vec<_> = (0..3).map(|_| span(&good, &mut words)).collect();
+        let mut starts = [(); 3].map(|()| add(&good, &mut words));
+        let there = rows(&words, &starts);
+        let (end, last) = (words.len(), there.starts[2]);
+        let refused = (0, Err(PushError::Malformed));
+        // Without room for fields, time or head, or behind all words.
         for wrong in [
-            // Its text would end behind it, before its end, and is no UTF-8.
-            WordSpan {
-                words: 1,
-                ..spans[1]
+            WordRows {
+                end: end + 1,
+                ..there
             },
-            WordSpan {
-                words: 3,
-                ..spans[1]
+            WordRows {
+                end: end - 2,
+                ..there
             },
-            WordSpan {
-                at: words.len(),
-                ..spans[1]
-            },
+            WordRows { time: 3, ..there },
+            WordRows { head: 3, ..there },
         ] {
             let mut builder = BatchBuilder::new();
-            let mut run = builder.words(Other::schema()).unwrap();
-            let rows = [spans[0], wrong, spans[2]];
-            let result = run.extend(words.as_slice(), &rows);
-            assert_eq!(result, (1, Err(PushError::Malformed)), "{wrong:?}");
-            let result = run.extend(words.as_slice(), &rows[2..]);
-            assert_eq!(result, (1, Ok(())));
-            let read: Vec<_> = builder
-                .batch()
-                .read::<Other>()
-                .map(|record| record.map(|it| (it.name, it.count)).unwrap())
-                .collect();
-            assert_eq!(read, vec![("a name".to_owned(), 4); 2]);
+            assert_eq!(added(&mut builder, (&words, wrong)), refused, "{wrong:?}");
+            assert_eq!(added(&mut builder, (&words, there)), (3, Ok(())));
         }
-        let mut broken = words;
-        *broken.last_mut().unwrap() = u64::MAX;
         let mut builder = BatchBuilder::new();
-        let mut run = builder.words(Other::schema()).unwrap();
-        let result = run.extend(broken.as_slice(), &spans);
-        assert_eq!(result, (2, Err(PushError::Malformed)));
+        assert_eq!(
+            added(&mut builder, (&words, rows(&words, &[]))),
+            (0, Ok(()))
+        );
+        starts[1] = last + 3;
+        assert_eq!(
+            added(&mut builder, (&words, rows(&words, &starts))),
+            refused
+        );
+    }
+
+    #[test]
+    fn rows_before_a_text_that_is_none_are_added_and_it_leaves_nothing() {
+        let records = ["one", "another", "third"].map(|name| Other {
+            name: name.into(),
+            count: 4,
+        });
+        let mut words = Vec::new();
+        let starts = records.each_ref().map(|it| add(it, &mut words));
+        let second = usize::try_from(starts[1]).unwrap();
+        let (fields, text) = (second + 1, second + 2);
+        // No UTF-8, and behind all words.
+        for (at, word) in [(text, u64::MAX), (fields, words[fields] | 0x7fff << 48)] {
+            let mut broken = words.clone();
+            broken[at] = word;
+            let mut builder = BatchBuilder::new();
+            let refused = (1, Err(PushError::Malformed));
+            let rows = rows(&words, &starts);
+            assert_eq!(added(&mut builder, (&broken, rows)), refused);
+            assert_eq!(builder.len(), 1);
+            assert_eq!(builder.estimated_bytes(), 16 + 8 + "one".len());
+            assert_eq!(added(&mut builder, (&words, rows)), (3, Ok(())));
+            let names = builder.batch().read::<Other>().map(|it| it.unwrap().name);
+            assert!(names.eq(["one", "one", "another", "third"]));
+        }
     }
 
     #[test]
@@ -486,16 +532,18 @@ mod tests {
             colour: Colour::Green,
             yes: true,
         };
-        let row = span(&record, &mut words);
+        let starts = [add(&record, &mut words)];
         // A surrogate, a third variant, a bool of two.
-        for (word, bits) in [(0, 0xd800 << 32), (0, 2), (1, 2)] {
+        for (word, bits) in [(1, 0xd800 << 32), (1, 2), (2, 2)] {
             let mut wrong = words.clone();
             wrong[word] = bits;
             let mut builder = BatchBuilder::new();
             let mut run = builder.words(Checked::schema()).unwrap();
             let refused = (0, Err(PushError::Malformed));
-            assert_eq!(run.extend(wrong.as_slice(), &[row]), refused, "{bits:x}");
-            assert_eq!(run.extend(words.as_slice(), &[row]), (1, Ok(())));
+            let mut add =
+                |words: &[u64]| run.extend(words, &rows(words, &starts), u64::cast_signed);
+            assert_eq!(add(&wrong), refused, "{bits:x}");
+            assert_eq!(add(&words), (1, Ok(())));
         }
     }
 }

@@ -8,7 +8,7 @@ use baler_common::container::{Effort, LossReason};
 use baler_common::record::Record as _;
 #[cfg(feature = "enable")]
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
-use baler_common::record::{PushError, Schema, WordLayout};
+use baler_common::record::{PushError, Schema, WordLayout, Words as _};
 #[cfg(feature = "enable")]
 use baler_common::record::{Run, timing::DurationRecord};
 use bytes::Bytes;
@@ -185,26 +185,27 @@ impl Collector {
         let most = self.rule.left(lane.batched, lane.builder.estimated_bytes());
         let mut is_flat = true;
         let mut refused = None;
-        self.drain.words(most, |schema, words, rows| {
+        self.drain.words(most, |schema, words, rows, times| {
             let Some(mut run) = lane.builder.words(schema) else {
                 is_flat = false;
                 return 0;
             };
-            let (added, result) = run.extend(&words, rows);
+            let (added, result) = run.extend(&words, rows, |time| times.unix_ns(time));
             lane.batched = lane.batched.saturating_add(added);
-            let row = rows.get(added);
+            let row = rows.starts.get(added);
             let Some((error, row)) = result.err().zip(row) else {
                 return added;
             };
+            let row = usize::try_from(*row).unwrap_or(usize::MAX);
             let mut fields = Vec::new();
             if let Some(layout) = WordLayout::of(schema)
-                && !layout.write_row(&words, row, &mut fields)
+                && !layout.write_row(&words, row.saturating_add(rows.head), &mut fields)
             {
                 fields.clear();
             }
             refused = Some(RefusedRow {
                 schema: Arc::clone(schema),
-                timestamp: row.timestamp,
+                timestamp: times.unix_ns(words.word(row.saturating_add(rows.time)).unwrap_or(0)),
                 fields,
                 error,
             });

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use baler_common::record::{Schema, WordLayout, WordSpan, Words};
+use baler_common::record::{Schema, WordLayout, WordRows, Words};
 
 use super::super::prefetch::prefetch;
 use super::super::sync::{AtomicU64, Ordering};
 use super::{
-    Block, FIELDS_HEADER_WORDS, KIND, KIND_FIELDS_TICKS, KIND_WORDS, KIND_WORDS_TICKS, Stamp,
-    Stored, words_for,
+    Block, FIELDS_HEADER_WORDS, KIND, KIND_FIELDS_TICKS, KIND_WORDS, KIND_WORDS_TICKS,
+    KIND_WORDS_TIMED, Stamp, Stored, TIMED_HEADER_WORDS, words_for,
 };
 #[cfg(feature = "enable")]
 use super::{CALL_WORDS, KIND_CALL, compact_words};
@@ -28,7 +28,8 @@ pub(in super::super) struct BlockReader {
 pub(crate) struct ReadBuffer {
     types: Vec<Arc<Schema>>,
     fields: Vec<u8>,
-    rows: Vec<WordSpan>,
+    /// Where the rows begin that are handed over.
+    starts: Vec<u32>,
     /// The last type whose words had to become bytes.
     layout: Option<(Arc<Schema>, Option<WordLayout>)>,
 }
@@ -38,37 +39,27 @@ pub(crate) struct ReadBuffer {
 pub(crate) struct BlockWords<'a>(&'a [AtomicU64]);
 
 impl Words for BlockWords<'_> {
+    type Word = AtomicU64;
+
     #[inline(always)]
-    fn word(&self, at: usize) -> Option<u64> {
-        self.0.get(at).map(|word| word.load(Ordering::Relaxed))
+    fn all(&self) -> &[AtomicU64] {
+        self.0
     }
 
     #[inline(always)]
-    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
-        let words = self.0.get(at..)?.first_chunk::<N>()?;
-        Some(words.each_ref().map(|word| word.load(Ordering::Relaxed)))
-    }
-
-    #[inline(always)]
-    fn are_equal(&self, one: usize, other: usize, count: usize) -> bool {
-        let from = |at: usize| self.0.get(at..)?.get(..count);
-        let (Some(one), Some(other)) = (from(one), from(other)) else {
-            return false;
-        };
-        let mut pairs = one.iter().zip(other);
-        pairs.all(|(one, other)| one.load(Ordering::Relaxed) == other.load(Ordering::Relaxed))
+    fn value(word: &AtomicU64) -> u64 {
+        word.load(Ordering::Relaxed)
     }
 }
 
 impl BlockWords<'_> {
-    /// Asks for the words of a row that will be read.
+    /// Asks for words that will be read.
     #[inline(always)]
-    fn ask_for(self, at: usize) {
-        for at in [at, at.wrapping_add(LINE_WORDS)] {
-            if let Some(word) = self.0.get(at) {
-                prefetch(word);
-            }
-        }
+    fn ask_for(self, from: usize, until: usize) {
+        let words = self.0.get(from..).unwrap_or_default();
+        let count = until.saturating_sub(from);
+        let words = words.get(..count).unwrap_or(words);
+        words.iter().step_by(LINE_WORDS).for_each(prefetch);
     }
 
     /// Has so many words brought near, all at once: each row's header says where the next one is, so
@@ -208,54 +199,55 @@ impl BlockReader {
     }
 
     /// Hands over rows of words of one type that are next, so many at most and of hardly more bytes
-    /// than these, and says that they are taken but for those behind the number that `take` yields.
+    /// than these, and whether their times are ticks; says that they are taken but for those behind
+    /// the number that `take` yields.
     pub(in super::super) fn words(
         &mut self,
         buffer: &mut ReadBuffer,
         (most_rows, most_bytes): (usize, usize),
-        unix_ns: impl Fn(u64) -> i64,
-        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &[WordSpan]) -> usize,
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>, bool) -> usize,
     ) {
         let words = BlockWords(self.block.words.get(..self.until).unwrap_or_default());
-        let kind_and_number = |header: u64| header & (KIND | 0xff00);
         let first = words.word(self.at).unwrap_or(0);
+        let Some(shape) = RowShape::of(first) else {
+            return;
+        };
         let most_rows = most_rows.min(ROWS_AT_ONCE);
         // About as many as are handed over now, for the next time.
         let ahead = words_in(first).saturating_mul(most_rows);
         if self.at >= self.asked_for {
             words.fetch(self.at, ahead);
         }
-        buffer.rows.clear();
-        let mut left = most_bytes;
-        while let Some(header) = words.word(self.at)
-            && kind_and_number(header) == kind_and_number(first)
-            && buffer.rows.len() < most_rows
-            && left > 0
+        let end = self.at.saturating_add(most_bytes.div_ceil(8));
+        let mut at = self.at;
+        buffer.starts.clear();
+        while let Some(header) = words.word(at)
+            && is_alike(header, first)
+            && buffer.starts.len() < most_rows
+            && at < end
         {
-            let needed = words_in(header);
-            let stamp = words.word(self.at.wrapping_add(1)).unwrap_or(0);
-            buffer.rows.push(WordSpan {
-                at: self.at.wrapping_add(FIELDS_HEADER_WORDS),
-                words: needed.wrapping_sub(FIELDS_HEADER_WORDS),
-                timestamp: if first & KIND == KIND_WORDS_TICKS {
-                    unix_ns(stamp)
-                } else {
-                    stamp.cast_signed()
-                },
-            });
-            left = left.saturating_sub(needed.saturating_mul(8));
-            words.ask_for(self.at.wrapping_add(ahead));
-            self.at = self.at.saturating_add(needed);
+            // No block has so many words that this fails.
+            buffer.starts.extend(u32::try_from(at));
+            at = at.saturating_add(words_in(header));
         }
+        self.at = at;
+        let behind = self.at.saturating_add(ahead);
+        words.ask_for(self.at.max(self.asked_for), behind);
+        self.asked_for = behind;
         let number = number_in(first);
         buffer.learn_types(number, &self.block);
         let Some(schema) = buffer.types.get(number) else {
             return;
         };
-        self.asked_for = self.at.saturating_add(ahead);
-        let taken = take(schema, words, &buffer.rows);
-        if let Some(next) = buffer.rows.get(taken) {
-            self.at = next.at.saturating_sub(FIELDS_HEADER_WORDS);
+        let rows = WordRows {
+            starts: &buffer.starts,
+            end: at,
+            head: shape.head,
+            time: shape.time,
+        };
+        let taken = take(schema, words, &rows, shape.is_in_ticks);
+        if let Some(next) = buffer.starts.get(taken) {
+            self.at = usize::try_from(*next).unwrap_or(usize::MAX);
         }
     }
 
@@ -268,14 +260,9 @@ impl BlockReader {
     ) -> Option<Stored<'a>> {
         let words = BlockWords(self.block.words.get(..self.until)?);
         let header = words.word(self.at)?;
-        let needed = words_in(header);
-        let stamp = words.word(self.at.saturating_add(1))?;
-        let row = WordSpan {
-            at: self.at.saturating_add(FIELDS_HEADER_WORDS),
-            words: needed.checked_sub(FIELDS_HEADER_WORDS)?,
-            timestamp: stamp.cast_signed(),
-        };
-        self.at = self.at.saturating_add(needed);
+        let shape = RowShape::of(header)?;
+        let row = self.at;
+        self.at = self.at.saturating_add(words_in(header));
         buffer.learn_types(number, &self.block);
         let schema = buffer.types.get(number)?;
         if !matches!(&buffer.layout, Some((known, _)) if Arc::ptr_eq(known, schema)) {
@@ -286,22 +273,58 @@ impl BlockReader {
             .layout
             .as_ref()
             .and_then(|(_, layout)| layout.as_ref());
+        let fields = row.saturating_add(shape.head);
         let follows =
-            layout.is_some_and(|layout| layout.write_row(&words, &row, &mut buffer.fields));
+            layout.is_some_and(|layout| layout.write_row(&words, fields, &mut buffer.fields));
         if !follows {
             // A row that no type has: the batch refuses it, and it is counted.
             buffer.fields.push(0);
         }
+        let time = words.word(row.saturating_add(shape.time))?;
         Some(Stored::Fields {
             schema,
-            stamp: if header & KIND == KIND_WORDS_TICKS {
-                Stamp::Ticks(stamp)
+            stamp: if shape.is_in_ticks {
+                Stamp::Ticks(time)
             } else {
-                Stamp::UnixNs(row.timestamp)
+                Stamp::UnixNs(time.cast_signed())
             },
             fields: &buffer.fields,
         })
     }
+}
+
+/// What the header of a row of words says of it.
+struct RowShape {
+    /// How many words are before its fields.
+    head: usize,
+    /// Which word is its time.
+    time: usize,
+    is_in_ticks: bool,
+}
+
+impl RowShape {
+    /// `None` if the row is another one.
+    fn of(header: u64) -> Option<Self> {
+        let (head, time) = match header & KIND {
+            KIND_WORDS | KIND_WORDS_TICKS => (FIELDS_HEADER_WORDS, 1),
+            KIND_WORDS_TIMED => {
+                let [_, _, word, ..] = header.to_le_bytes();
+                (TIMED_HEADER_WORDS, TIMED_HEADER_WORDS + usize::from(word))
+            }
+            _ => return None,
+        };
+        let is_in_ticks = header & KIND == KIND_WORDS_TICKS;
+        Some(Self {
+            head,
+            time,
+            is_in_ticks,
+        })
+    }
+}
+
+/// Whether rows with these headers are of one kind and type.
+fn is_alike(one: u64, other: u64) -> bool {
+    (one ^ other) & 0xffff_ffff == 0
 }
 
 /// The number of a row's type in its block.
@@ -317,7 +340,10 @@ fn words_in(header: u64) -> usize {
 
 /// Whether a row with this header is one of words.
 fn is_words(header: u64) -> bool {
-    matches!(header & KIND, KIND_WORDS | KIND_WORDS_TICKS)
+    matches!(
+        header & KIND,
+        KIND_WORDS | KIND_WORDS_TICKS | KIND_WORDS_TIMED
+    )
 }
 
 impl ReadBuffer {
