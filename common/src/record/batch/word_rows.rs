@@ -121,8 +121,8 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
     #[inline(always)]
     fn each(&self, at: usize) -> impl Iterator<Item = u64> + use<'a, W> {
         let words = self.words.all();
-        let starts = self.rows.starts.iter();
-        starts.map(move |start| {
+        let starts = self.rows.starts.get(..self.count).unwrap_or_default();
+        starts.iter().map(move |start| {
             let start = usize::try_from(*start).unwrap_or(usize::MAX);
             words.get(start.wrapping_add(at)).map_or(0, W::value)
         })
@@ -139,7 +139,7 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         let mut result = Ok(());
         for (place, check) in checks {
             let bits = |word: u64| low_half((word >> place.shift) & place.width.mask());
-            let mut words = self.each(self.field(*place)).take(self.count);
+            let mut words = self.each(self.field(*place));
             if let Some(row) = words.position(|word| !check.allows(bits(word))) {
                 self.count = row;
                 result = Err(PushError::Malformed);
@@ -228,13 +228,8 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
 
     /// Adds what `value` makes of the word of each row that is there in it.
     #[inline(always)]
-    fn extend<T: Copy + Default>(&self, to: &mut Vec<T>, at: usize, value: impl Fn(u64) -> T) {
-        let before = to.len();
-        to.resize(before.saturating_add(self.count), T::default());
-        let new = to.get_mut(before..).unwrap_or_default();
-        for (slot, word) in new.iter_mut().zip(self.each(at)) {
-            *slot = value(word);
-        }
+    fn extend<T>(&self, to: &mut Vec<T>, at: usize, value: impl Fn(u64) -> T) {
+        to.extend(self.each(at).map(value));
     }
 }
 
