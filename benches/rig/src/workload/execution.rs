@@ -52,14 +52,17 @@ pub struct Spelled {
     ess: i32,
 }
 
-/// Makes the records of a workload's calls, one after the other in the same memory: neither making
-/// nor writing one allocates, but for the first.
+/// Makes the records of a workload's calls, those of a session one after the other in the same memory:
+/// neither making nor writing one allocates, or copies its session, as a service need not that has it
+/// at hand.
 #[derive(Debug, Clone)]
 pub struct Executions {
     operations: Vec<Interned>,
-    sessions: Vec<String>,
     hosts: Vec<Interned>,
-    record: Execution,
+    /// Of each session.
+    records: Vec<Execution>,
+    /// Of calls whose session is unknown.
+    unknown: Execution,
     /// Operations, sessions and hosts as bytes.
     texts: [Vec<Bytes>; 3],
     spelled: Spelled,
@@ -82,20 +85,21 @@ impl Executions {
         hosts: &[impl AsRef<str>],
     ) -> Self {
         let unknown = Interned::new("");
+        let of = |session: &str| Execution {
+            operation_signature: unknown,
+            session_id: session.to_owned(),
+            trace_id: -1,
+            tin: -1,
+            tout: -1,
+            hostname: unknown,
+            eoi: -1,
+            ess: -1,
+        };
         Self {
             operations: interned(operations),
-            sessions: sessions.iter().map(|text| text.as_ref().into()).collect(),
             hosts: interned(hosts),
-            record: Execution {
-                operation_signature: unknown,
-                session_id: String::new(),
-                trace_id: -1,
-                tin: -1,
-                tout: -1,
-                hostname: unknown,
-                eoi: -1,
-                ess: -1,
-            },
+            records: sessions.iter().map(|it| of(it.as_ref())).collect(),
+            unknown: of(""),
             texts: [texts(operations), texts(sessions), texts(hosts)],
             spelled: Spelled {
                 operation_signature: Bytes::new(),
@@ -110,15 +114,13 @@ impl Executions {
         }
     }
 
-    /// The record of a call; an operation, session or host that the lists do not have is left as it
-    /// was in the record before.
+    /// The record of a call; a session that the lists do not have is empty, an operation or host as it
+    /// was in the session's record before.
     pub fn of(&mut self, call: &Call) -> &Execution {
-        let record = &mut self.record;
+        let known = self.records.get_mut(call.session);
+        let record = known.unwrap_or(&mut self.unknown);
         if let Some(operation) = self.operations.get(call.operation) {
             record.operation_signature = *operation;
-        }
-        if let Some(session) = self.sessions.get(call.session) {
-            record.session_id.clone_from(session);
         }
         if let Some(host) = self.hosts.get(call.host) {
             record.hostname = *host;
@@ -131,7 +133,8 @@ impl Executions {
         record
     }
 
-    /// The record of a call that spells its strings; else as [`Executions::of`].
+    /// The record of a call that spells its strings; one that the lists do not have is as it was in the
+    /// record before.
     pub fn spelled(&mut self, call: &Call) -> &Spelled {
         let record = &mut self.spelled;
         let [operations, sessions, hosts] = &self.texts;
