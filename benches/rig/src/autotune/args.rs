@@ -23,7 +23,7 @@ pub struct AutotuneArgs {
     pub(super) rates: Vec<NonZeroU32>,
 
     /// How long each phase is
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.5, value_parser = seconds)]
     pub(super) seconds: f64,
 
     /// How much of each phase is not measured: what came before is worked off
@@ -48,7 +48,7 @@ pub struct AutotuneArgs {
     pub(super) compression: String,
 
     /// How often each setting has a day; each round has all of them, in an order of its own
-    #[arg(long, value_name = "R", default_value = "4")]
+    #[arg(long, value_name = "R", default_value = "6")]
     pub(super) rounds: NonZeroUsize,
 
     /// Which records, and in which order to measure

@@ -10,8 +10,11 @@
 //! what waits anywhere shows in the latency.
 //! All settings of a round meet the same day within some two minutes, and what is compared are
 //! pairs: auto by each fixed size in the same round.
+//! What the load itself costs by waiting is most of the process's CPU time at low rates, is not the
+//! same from run to run, and is told apart.
 
 mod args;
+mod cost;
 mod day;
 mod reading;
 mod row;

@@ -56,9 +56,11 @@ pub(super) struct Written {
     pub(super) sum: u64,
     /// While it was measured: records, ...
     pub(super) records: u64,
-    /// ... CPU time of the process, and of it that of the emitting thread, ...
+    /// ... CPU time of the process, of it that of the emitting thread, and of this what waiting for
+    /// the next record took, ...
     pub(super) cpu_ns: u64,
     pub(super) emitting_ns: u64,
+    pub(super) waiting_ns: u64,
     /// ... chunks that were made and their bytes.
     pub(super) chunks: u64,
     pub(super) bytes: u64,
@@ -89,6 +91,7 @@ struct Snap {
     position: u64,
     cpu_ns: u64,
     emitting_ns: u64,
+    waiting_ns: u64,
     chunks: u64,
     bytes: u64,
 }
@@ -169,22 +172,24 @@ fn run_phase(
     };
     let from_ns = start_ns.saturating_add(whole(task.warm_up_seconds * 1e9));
     let to_ns = start_ns.saturating_add(whole(phase.seconds * 1e9));
-    let snap = |position| {
+    let snap = |position, waiting_ns| {
         let stats = controller.stats();
         Snap {
             position,
             cpu_ns: nanos(process_cpu_time()),
             emitting_ns: nanos(thread_cpu_time()),
+            waiting_ns,
             chunks: stats.chunks_encoded,
             bytes: stats.encoded_bytes,
         }
     };
     let (mut position, mut sum, mut first) = (0_u64, 0_u64, None);
     let mut next_tick = Instant::now();
+    let mut waiting_ns = 0;
     loop {
         let now = now_ns();
         if first.is_none() && now >= from_ns {
-            first = Some(snap(position));
+            first = Some(snap(position, waiting_ns));
         }
         if now >= to_ns {
             break;
@@ -203,11 +208,13 @@ fn run_phase(
         if let Ok(left) = u64::try_from(left)
             && left > 0
         {
+            let before = thread_cpu_time();
             wait_until((Instant::now() + Duration::from_nanos(left)).max(next_tick));
+            waiting_ns += nanos(thread_cpu_time().saturating_sub(before));
             next_tick = Instant::now() + TICK;
         }
     }
-    let last = snap(position);
+    let last = snap(position, waiting_ns);
     let first = first.unwrap_or(last);
     let mut due_in_all = position;
     while due(due_in_all) < to_ns - 1_000_000 {
@@ -221,6 +228,7 @@ fn run_phase(
         records: last.position - first.position,
         cpu_ns: last.cpu_ns - first.cpu_ns,
         emitting_ns: last.emitting_ns - first.emitting_ns,
+        waiting_ns: last.waiting_ns - first.waiting_ns,
         chunks: last.chunks - first.chunks,
         bytes: last.bytes - first.bytes,
         chunk_records: stats.chunk_records,

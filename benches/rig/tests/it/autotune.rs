@@ -35,7 +35,9 @@ fn a_day_is_compared_in_pairs_and_nothing_is_lost() {
     for row in &rows {
         assert_eq!(row["lost"], 0, "{row}");
         assert!(row["records_per_chunk"].as_f64().unwrap() >= 1.0, "{row}");
-        let is_auto = row["setting"] == "auto";
-        assert_eq!(row["auto_by_this"].is_null(), is_auto, "{row}");
+        let least = |of: &str| row[of][1].as_f64().unwrap();
+        let (whole, own) = (least("cpu_ns_per_record"), least("own_ns_per_record"));
+        let behind = row["behind_ns_per_record"].as_f64().unwrap();
+        assert!(behind < own && own < whole, "{row}");
     }
 }
