@@ -98,7 +98,7 @@ struct Snap {
 
 /// The wait time of fixed sizes: the longest of auto, so that the bound can be kept.
 pub(super) fn wait_time(max_latency_ms: u32) -> Duration {
-    Duration::from_millis(u64::from(max_latency_ms)) * 7 / 8
+    Duration::from_millis(u64::from(max_latency_ms)) * 15 / 16
 }
 
 /// Writes a run, and says what it cost.

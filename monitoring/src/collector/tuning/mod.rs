@@ -3,7 +3,7 @@
 //! ```text
 //! records taken ----> rate ------\
 //! chunks encoded ---> bytes ------> Tuner -> records | wait | look
-//! chunks settled ---> reserve ---/
+//! chunks late ------> reserve ---/
 //! ```
 //!
 //! A record costs the less the larger its chunk is, until what it costs alone outweighs its share of
@@ -23,6 +23,7 @@
 mod cost;
 mod rate;
 mod reserve;
+mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 pub use cost::ChunkCost;
 use rate::Rate;
 use reserve::Reserve;
+use samples::Samples;
 
 /// What a tuner must keep to, and goes by.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +90,7 @@ pub(crate) struct Tuner {
     tuning: Tuning,
     rate: Rate,
     reserve: Reserve,
+    samples: Samples,
     /// What a record has in chunks.
     bytes_of_record: f64,
     /// What a record has in queues.
@@ -101,6 +104,7 @@ impl Tuner {
             tuning,
             rate: Rate::new(now),
             reserve: Reserve::new(tuning.max_latency),
+            samples: Samples::new(),
             bytes_of_record: BYTES_OF_RECORD,
             bytes_of_row: BYTES_OF_ROW,
             choice: Choice {
@@ -135,9 +139,27 @@ impl Tuner {
         learn(&mut self.bytes_of_row, row_bytes);
     }
 
+    /// A chunk was made so long after it should have been closed.
+    pub(crate) fn made(&mut self, late: Duration, now: Instant) {
+        self.reserve.made(late, now);
+    }
+
+    /// Whether the fate of a chunk that was just made is to be waited for, and told.
+    pub(crate) fn begin_sample(&mut self, now: Instant) -> bool {
+        self.samples.begin(now)
+    }
+
+    /// A chunk that was made so long ago still had no fate when the next one was made.
+    pub(crate) fn unsettled(&mut self, made_ago: Duration) {
+        if made_ago > self.reserve.time() {
+            self.samples.hurry();
+        }
+    }
+
     /// A record was confirmed, or given up, so long after its chunk should have been closed.
     pub(crate) fn settled(&mut self, late: Duration, now: Instant) {
-        self.reserve.observe(late, now);
+        self.samples.end(late, self.reserve.time());
+        self.reserve.settled(late, now);
     }
 
     /// So many records were taken from the queues so far. Chooses anew; whether something changed

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 /// The most that happened lately: waking late, encoding, the medium, its confirmation.
 #[derive(Debug)]
 pub(super) struct Reserve {
-    time: Duration,
+    /// What is taken for the medium's while little is known of it.
+    guess: Duration,
+    seen: Duration,
     at: Option<Instant>,
     least: Duration,
     most: Duration,
@@ -15,29 +17,36 @@ pub(super) struct Reserve {
 const HALF_LIFE: Duration = Duration::from_secs(15);
 
 impl Reserve {
-    /// Between an eighth and a half of the bound, at first a quarter: a medium that is slower than
+    /// Between a sixteenth and a half of the bound, at first a quarter: a medium that is slower than
     /// the bound is not made faster by chunks that are smaller.
     pub(super) fn new(max_latency: Duration) -> Self {
         Self {
-            time: max_latency / 4,
+            guess: max_latency / 4,
+            seen: Duration::ZERO,
             at: None,
-            least: max_latency / 8,
+            least: max_latency / 16,
             most: max_latency / 2,
         }
     }
 
     pub(super) fn time(&self) -> Duration {
-        self.time
+        self.seen.max(self.guess).clamp(self.least, self.most)
     }
 
-    /// So long after it was due everything was done with a chunk; half as much more is kept, since the
-    /// next may be later.
-    pub(super) fn observe(&mut self, late: Duration, now: Instant) {
-        let wanted = late.saturating_add(late / 2).clamp(self.least, self.most);
+    /// So long after it was due a chunk was made, which is told of every one: what is late is known
+    /// before its medium has confirmed it.
+    pub(super) fn made(&mut self, late: Duration, now: Instant) {
         let since = self.at.replace(now);
         let since = since.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         let left = (-since.as_secs_f64() / HALF_LIFE.as_secs_f64()).exp2();
-        self.time = self.time.mul_f64(left).max(wanted);
+        self.seen = self.seen.mul_f64(left).max(late.min(self.most));
+    }
+
+    /// So long after it was due everything was done with a chunk, which is told of few: half as much
+    /// more is kept, since others may be later. The guess counts the less the more of them there were.
+    pub(super) fn settled(&mut self, late: Duration, now: Instant) {
+        self.made(late.saturating_add(late / 2), now);
+        self.guess /= 2;
     }
 }
 
@@ -52,20 +61,38 @@ mod tests {
         let mut now = Instant::now();
         let mut reserve = Reserve::new(MS * 160);
         assert_eq!(reserve.time(), MS * 40);
-        reserve.observe(MS * 40, now);
+        reserve.settled(MS * 40, now);
         assert_eq!(reserve.time(), MS * 60);
         now += HALF_LIFE;
-        reserve.observe(MS, now);
+        reserve.settled(MS, now);
         assert_eq!(reserve.time(), MS * 30);
         now += HALF_LIFE * 10;
-        reserve.observe(MS, now);
+        reserve.settled(MS, now);
+        assert_eq!(reserve.time(), MS * 10);
+    }
+
+    #[test]
+    fn a_guess_gives_way_to_what_is_known_of_the_medium() {
+        let now = Instant::now();
+        let mut reserve = Reserve::new(MS * 160);
+        // That chunks are made in time says nothing of the medium.
+        reserve.made(MS, now);
+        assert_eq!(reserve.time(), MS * 40);
+        reserve.settled(MS * 2, now);
         assert_eq!(reserve.time(), MS * 20);
+        reserve.settled(MS * 2, now);
+        assert_eq!(reserve.time(), MS * 10);
+        // And what is late is known at once.
+        reserve.made(MS * 12, now);
+        assert_eq!(reserve.time(), MS * 12);
+        reserve.settled(MS * 20, now);
+        assert_eq!(reserve.time(), MS * 30);
     }
 
     #[test]
     fn half_of_the_bound_is_always_left_for_waiting() {
         let mut reserve = Reserve::new(MS * 160);
-        reserve.observe(Duration::from_secs(60), Instant::now());
+        reserve.settled(Duration::from_secs(60), Instant::now());
         assert_eq!(reserve.time(), MS * 80);
     }
 }

@@ -32,6 +32,15 @@ struct Played {
     sizes: Vec<usize>,
     longest: Duration,
     most_queued: usize,
+    /// How long the medium takes for a chunk.
+    medium: Duration,
+    /// When the chunk was made that was made last.
+    made: Option<Instant>,
+    /// When the chunk that is a sample is confirmed, and when it was due.
+    sample: Option<(Instant, Instant)>,
+    samples: u64,
+    /// Of chunks whose first record was confirmed after the bound: when they were made.
+    broken: Vec<Instant>,
 }
 
 /// So many unread records wake the collector.
@@ -52,20 +61,41 @@ impl Played {
             sizes: Vec::new(),
             longest: Duration::ZERO,
             most_queued: 0,
+            medium: Duration::ZERO,
+            made: None,
+            sample: None,
+            samples: 0,
+            broken: Vec::new(),
         }
     }
 
     fn close(&mut self) {
-        self.oldest = None;
+        let oldest = self.oldest.take();
         let records = self.batch.len();
         if records == 0 {
             return;
         }
-        for emitted in self.batch.drain(..) {
-            self.longest = self.longest.max(self.now - emitted);
+        let first = self.batch.iter().min().map(|emitted| self.now - *emitted);
+        self.batch.clear();
+        let waited = first.unwrap_or_default();
+        self.longest = self.longest.max(waited);
+        if waited + self.medium > self.tuner.tuning.max_latency {
+            self.broken.push(self.now);
         }
         self.tuner.encoded(records, records * 64, 200 + records * 6);
         self.sizes.push(records);
+        if let Some(before) = self.made.replace(self.now)
+            && before + self.medium > self.now
+        {
+            self.tuner.unsettled(self.now - before);
+        }
+        let wait = self.tuner.choice().wait;
+        let due = oldest.map_or(self.now, |oldest| self.now.min(oldest + wait));
+        self.tuner.made(self.now - due, self.now);
+        if self.sample.is_none() && self.tuner.begin_sample(self.now) {
+            self.sample = Some((self.now + self.medium, due));
+            self.samples += 1;
+        }
     }
 
     fn look(&mut self) {
@@ -85,14 +115,22 @@ impl Played {
         if self.oldest.is_some_and(|oldest| oldest + wait <= self.now) {
             self.close();
         }
+        if let Some((at, due)) = self.sample
+            && at <= self.now
+        {
+            self.sample = None;
+            self.tuner.settled(self.now - due, self.now);
+        }
         self.tuner.looked(self.taken, self.now);
     }
 
+    /// When the tick is over, the oldest record has to leave, or the sample's fate wakes.
     fn next_look(&self) -> Instant {
         let choice = self.tuner.choice();
         let tick = self.looked + choice.look;
         let due = self.oldest.map(|oldest| oldest + choice.wait);
-        due.map_or(tick, |due| due.min(tick))
+        let told = self.sample.map(|(at, _)| at);
+        [due, told].into_iter().flatten().fold(tick, Instant::min)
     }
 
     /// Lets records come, each so long after the one before.
@@ -129,10 +167,58 @@ fn wait_time_closes_chunks_at_low_rates_with_one_look_each() {
     let wait = played.tuner.choice().wait;
     let chunks = played.sizes.len() as u64;
     assert!(played.longest <= wait);
-    assert!(played.looks <= chunks + 2, "{} {chunks}", played.looks);
-    assert!(played.sizes[2..].iter().all(|size| (7..=8).contains(size)));
-    assert_eq!(played.tuner.choice().expected, 8);
+    let most = chunks + played.samples;
+    assert!(played.looks <= most + 2, "{} {most}", played.looks);
+    // A sixteenth of the bound is kept once the medium is known, and few samples are taken of it.
+    assert_eq!(wait, MS * 100 * 15 / 16);
+    assert!(played.samples <= 15, "{}", played.samples);
+    assert!(played.sizes[8..].iter().all(|size| (9..=10).contains(size)));
+    assert!((9..=10).contains(&played.tuner.choice().expected));
     assert_eq!(played.tuner.choice().look, wait);
+}
+
+#[test]
+fn medium_that_becomes_slow_is_noticed_within_a_second() {
+    let bound = MS * 200;
+    let mut longest = Duration::ZERO;
+    for more in 0..10 {
+        let mut played = Played::new(tuning(bound));
+        played.medium = MS;
+        played.at_rate(1_000, 5_000 + more * 100);
+        assert_eq!(played.tuner.choice().wait, bound * 15 / 16);
+        assert_eq!(played.broken, []);
+        played.medium = MS * 40;
+        let since = played.now;
+        played.at_rate(1_000, 10_000);
+        let wait = played.tuner.choice().wait;
+        assert!((MS * 140..MS * 145).contains(&wait), "{wait:?}");
+        let broken = played.broken.iter().map(|at| *at - since);
+        longest = longest.max(broken.max().unwrap());
+        // As long as it stays so slow, that is no news.
+        assert!(played.samples <= 30, "{}", played.samples);
+        // As it is faster again, what was kept is given back.
+        played.medium = MS;
+        played.at_rate(1_000, 60_000);
+        assert_eq!(played.tuner.choice().wait, bound * 15 / 16);
+    }
+    assert!((MS * 500..MS * 1_100).contains(&longest), "{longest:?}");
+}
+
+#[test]
+fn chunk_without_a_fate_when_the_next_is_made_is_noticed_at_once() {
+    let bound = MS * 100;
+    let mut played = Played::new(tuning(bound));
+    played.at_rate(1_000, 5_000);
+    // The next sample would be due in 0.8 s.
+    let samples = played.samples;
+    while played.samples == samples {
+        played.at_rate(1_000, 10);
+    }
+    assert_eq!(played.tuner.choice().wait, bound * 15 / 16);
+    played.medium = MS * 120;
+    played.at_rate(1_000, 500);
+    assert!(played.samples > samples + 1);
+    assert!(played.tuner.choice().wait < bound * 51 / 100);
 }
 
 #[test]
@@ -160,7 +246,7 @@ fn rate_that_jumps_a_thousandfold_is_followed_within_a_second_both_ways() {
     for _ in 0..3 {
         played.at_rate(1_000, 3_000);
         let slow = played.tuner.choice();
-        assert!((365..=385).contains(&slow.expected), "{slow:?}");
+        assert!((365..=470).contains(&slow.expected), "{slow:?}");
         assert_eq!(slow.look, slow.wait);
         played.at_rate(1_000_000, 1_000);
         let fast = played.tuner.choice();
@@ -263,12 +349,34 @@ proptest! {
             let Choice { records, wait, look, expected } = played.tuner.choice();
             prop_assert!((1..=65_536).contains(&records));
             prop_assert!((1..=records).contains(&expected));
-            prop_assert!(look <= wait && wait <= bound && wait >= bound / 2);
+            prop_assert!(look <= wait && wait <= bound * 15 / 16 + MS / 1_000 && wait >= bound / 2);
         }
         played.pass_to(played.now + bound);
         prop_assert!(played.queued.is_empty() && played.batch.is_empty());
         prop_assert!(played.longest <= bound, "{:?} of {bound:?}", played.longest);
         let most = played.sizes.iter().max().copied().unwrap_or(0);
         prop_assert!(most <= 65_536);
+    }
+
+    #[test]
+    fn what_is_confirmed_keeps_the_bound_once_it_is_known_how_long_that_takes(
+        bound_ms in 20_u32..1_000,
+        medium_share in 0_u32..100,
+        rates in prop::collection::vec(20_u32..10_000, 1..6),
+    ) {
+        let bound = MS * bound_ms;
+        let mut played = Played::new(tuning(bound));
+        played.medium = bound * medium_share / 300;
+        // One chunk and its fate.
+        played.at_rate(100, 3 * bound_ms);
+        let known = played.now;
+        for rate in rates {
+            played.at_rate(rate, 2_000);
+        }
+        let broken = played.broken.iter().find(|at| **at >= known);
+        prop_assert!(broken.is_none(), "{:?} after", broken.map(|at| *at - known));
+        let reserve = (played.medium * 5 / 4).max(bound / 16);
+        let wait = played.tuner.choice().wait;
+        prop_assert!(wait + reserve <= bound + MS / 1_000, "{wait:?} {reserve:?} {bound:?}");
     }
 }

@@ -283,6 +283,7 @@ impl Collector {
             Effort::Full
         });
         let ticket = self.dispatch.next_ticket();
+        let is_only = self.dispatch.has_settled(ticket);
         match self.dispatch.ship(number, lane.builder.batch(), last) {
             Ok(bytes) => {
                 lane.builder.clear();
@@ -294,6 +295,7 @@ impl Collector {
                         bytes,
                         oldest,
                         ticket,
+                        is_only,
                     });
                 }
             }

@@ -13,14 +13,11 @@ pub(super) struct Tuned {
     closed: u64,
     /// The chunk whose fate is waited for, and when it was due.
     sample: Option<(u64, Instant)>,
-    /// When the last one was chosen.
-    sampled_at: Option<Instant>,
+    /// When the last chunk was made.
+    made_at: Option<Instant>,
     /// What is set about the bytes of chunks.
     chunk_bytes: usize,
 }
-
-/// Fates are waited for so often: a writer that is told so wakes the thread for them.
-const SAMPLE_EVERY: Duration = Duration::from_millis(200);
 
 /// A chunk that was just made.
 pub(super) struct Made {
@@ -30,6 +27,8 @@ pub(super) struct Made {
     /// When its oldest record was emitted at the earliest.
     pub(super) oldest: Option<Instant>,
     pub(super) ticket: u64,
+    /// Whether all chunks before it had their fates.
+    pub(super) is_only: bool,
 }
 
 impl Tuned {
@@ -38,7 +37,7 @@ impl Tuned {
             tuner: Tuner::new(tuning, now),
             closed: 0,
             sample: None,
-            sampled_at: None,
+            made_at: None,
             chunk_bytes: tuning.chunk_bytes,
         }
     }
@@ -65,16 +64,20 @@ impl Tuned {
     pub(super) fn made(&mut self, chunk: &Made) {
         self.tuner
             .encoded(chunk.records, chunk.row_bytes, chunk.bytes);
-        // One now and then is enough to know how late chunks are.
         let now = monotonic();
-        let is_time = self
-            .sampled_at
-            .is_none_or(|at| now.saturating_duration_since(at) >= SAMPLE_EVERY);
-        if self.sample.is_none() && is_time {
-            self.sampled_at = Some(now);
-            let wait = self.tuner.choice().wait;
-            let due = chunk.oldest.and_then(|oldest| oldest.checked_add(wait));
-            self.sample = Some((chunk.ticket, due.map_or(now, |due| due.min(now))));
+        if let Some(before) = self.made_at.replace(now)
+            && !chunk.is_only
+        {
+            let ago = now.saturating_duration_since(before);
+            self.tuner.unsettled(ago);
+        }
+        let wait = self.tuner.choice().wait;
+        let due = chunk.oldest.and_then(|oldest| oldest.checked_add(wait));
+        let due = due.map_or(now, |due| due.min(now));
+        self.tuner.made(now.saturating_duration_since(due), now);
+        // One fate is waited for at a time.
+        if self.sample.is_none() && self.tuner.begin_sample(now) {
+            self.sample = Some((chunk.ticket, due));
         }
     }
 }
