@@ -131,19 +131,24 @@ fn each<'a>(batch: &'a RecordBatch, mut see: impl FnMut(PlainCall<'a>)) -> Resul
     let places = numbers(6)?.iter().zip(numbers(7)?);
     let rows = texts.zip(times).zip(places);
     for ((((operation, session), host), ((trace_id, tin), tout)), (eoi, ess)) in rows {
-        let plain = || {
-            Some(PlainCall {
-                operation_signature: string(*operation)?,
-                session_id: string(*session)?,
-                trace_id: *trace_id,
-                tin: *tin,
-                tout: *tout,
-                hostname: string(*host)?,
-                eoi: i32::try_from(*eoi).ok()?,
-                ess: i32::try_from(*ess).ok()?,
-            })
+        // Found first, so that the row is made where it is looked at, and not copied there.
+        let strings = (string(*operation), string(*session), string(*host));
+        let places = (i32::try_from(*eoi), i32::try_from(*ess));
+        let ((Some(operation_signature), Some(session_id), Some(hostname)), (Ok(eoi), Ok(ess))) =
+            (strings, places)
+        else {
+            return Err(Failure::new("a record is of another type"));
         };
-        see(plain().ok_or_else(|| Failure::new("a record is of another type"))?);
+        see(PlainCall {
+            operation_signature,
+            session_id,
+            trace_id: *trace_id,
+            tin: *tin,
+            tout: *tout,
+            hostname,
+            eoi,
+            ess,
+        });
     }
     Ok(())
 }
