@@ -9,21 +9,23 @@
 //! before that leaf.
 //! Both are kept in one number, the *leaf*: how many rows times 32, and that depth.
 
+use std::hint::select_unpredictable as select;
+
 use super::decode::{Rows, Session};
+use crate::container::native::columnar::vectors;
 use crate::container::num::to_usize;
 
 /// The first depth that is not shallow, and what a leaf's rows are counted in.
 const DEPTHS: i64 = 32;
 
-/// A depth that is not remembered is put so far behind, where nobody looks.
-const ROOM: usize = 64;
+/// How many depths are remembered.
+const ROOM: usize = 32;
 
 /// What is known of a place behind its last row.
 #[derive(Debug, Clone)]
 pub(super) struct Shallow {
-    /// How deep the last row was; 0 if no trace is open.
-    depth: i64,
-    /// The leaf of the next row, if that has none beneath it.
+    /// The leaf of the next row, if that has none beneath it; so its depth is that of the last row,
+    /// which is 0 if no trace is open.
     leaf: i64,
     /// When the last row ended.
     last: i64,
@@ -31,6 +33,17 @@ pub(super) struct Shallow {
     session: u32,
     /// By depth the first execution whose caller is still to come: when it began, and its leaf.
     first: [(i64, i64); ROOM],
+}
+
+impl Shallow {
+    /// Without a row.
+    const NEW: Self = Self {
+        leaf: 0,
+        last: 0,
+        trace: 0,
+        session: 0,
+        first: [(0, 0); ROOM],
+    };
 }
 
 /// Takes the traces that begin, and their sessions.
@@ -52,7 +65,8 @@ pub(super) fn follow<S: Session>(
     most: usize,
     mut beginnings: Beginnings<'_>,
 ) -> Option<usize> {
-    let mut places: Vec<Shallow> = Vec::with_capacity(most);
+    let mut places = vec![Shallow::NEW; most];
+    let mut started = 0;
     let Rows {
         places: numbers,
         ends,
@@ -61,49 +75,75 @@ pub(super) fn follow<S: Session>(
         begins,
         traces,
     } = rows;
+    // What is done to all rows alike is done to several of them at a time, here and at the end.
+    if negate(depths, begins) < 0 {
+        return None;
+    }
     let told = numbers.iter().zip(ends.iter());
-    let rows = depths.iter_mut().zip(orders).zip(begins);
+    let rows = depths.iter_mut().zip(orders.iter_mut()).zip(begins);
     let rows = rows.zip(traces).zip(sessions);
-    // Or-ed together, so that one look at the end tells whether any is out of bounds.
-    let (mut all_depths, mut all_orders) = (0, 0);
     for ((number, end), ((((depth, order), begin), trace), session)) in told.zip(rows) {
-        let number = to_usize((*number).into());
         let step = *depth;
-        // All bits, or none.
-        let caller = -i64::from(step == 0);
-        let mut before = caller;
-        if places.get(number).is_none_or(|place| place.depth == 0) {
-            before = -i64::from(start(&mut places, number, *end, &mut beginnings)?);
-        }
+        let number = to_usize((*number).into());
         let place = places.get_mut(number)?;
-        let (first_begin, first_leaf) = *place.first.get(index(place.depth))?;
-        // What could be is computed, and what is, is selected by its bits: which it is cannot be
-        // foretold.
-        let near = either(caller, first_begin, place.last);
-        let mut leaf = either(caller, first_leaf, place.leaf);
-        let gap = (*begin ^ before).wrapping_sub(before);
-        let began = near.wrapping_add(gap);
-        let reached = place.depth.wrapping_add(step).wrapping_sub(1);
+        // The last row's depth is in it; the first row of a trace has a depth before it, and no row.
+        let mut last = place.leaf;
+        let mut leaf = last;
+        if last % DEPTHS == 0 {
+            let is_first = start(place, number, &mut started, *end, &mut beginnings)?;
+            if is_first != (step == 0) {
+                *begin = begin.wrapping_neg();
+            }
+            (last, leaf) = (1, 0);
+        }
+        // What could be is computed, and what is, is selected: which it is cannot be foretold.
+        let calls = step == 0;
+        let (first_begin, first_leaf) = place.first.get(index(last))?;
+        let near = select(calls, *first_begin, place.last);
+        leaf = select(calls, *first_leaf, leaf);
+        let began = near.wrapping_add(*begin);
+        let reached = (last & (DEPTHS - 1)).wrapping_add(step).wrapping_sub(1);
         let mut position = (leaf >> DEPTHS.ilog2()).wrapping_add(reached);
-        let mut next = (place.leaf | (DEPTHS - 1))
-            .wrapping_add(1)
-            .wrapping_add(reached);
+        // One row more, and a depth of `reached`.
+        let mut next = last.wrapping_add(DEPTHS - 1).wrapping_add(step);
         if *order != 0 {
             // Where the beginning of a trace is in the chunk before.
-            (position, leaf, next) = moved(place, position.wrapping_add(*order), leaf, reached);
+            (position, leaf, next) = moved(last, position.wrapping_add(*order), leaf, reached);
         }
+        if !(0..DEPTHS).contains(&reached) {
+            return None;
+        }
+        // What is remembered stays, or is written again: where this writes must be known soon, or all
+        // rows that come next would wait for it.
         let neighbour = reached <= leaf & (DEPTHS - 1);
-        let at = index(reached) + if neighbour { ROOM / 2 } else { 0 };
-        *place.first.get_mut(at)? = (began, leaf);
-        (place.depth, place.leaf, place.last) = (reached, next, *end);
-        all_depths |= reached | step;
-        all_orders |= position;
+        let (first_begin, first_leaf) = place.first.get_mut(index(reached))?;
+        *first_begin = select(neighbour, *first_begin, began);
+        *first_leaf = select(neighbour, *first_leaf, leaf);
+        (place.leaf, place.last) = (next, *end);
         (*depth, *order, *begin) = (reached, position, began);
         *trace = place.trace;
         session.set(place.session);
     }
-    let shallow = (0..DEPTHS).contains(&all_depths) && (0..=i32::MAX.into()).contains(&all_orders);
+    let all_orders = orders.iter().fold(0, |all, order| all | order);
+    let shallow = (0..=i32::MAX.into()).contains(&all_orders);
     shallow.then(|| beginnings.traces.len())
+}
+
+/// Negates the gaps of callers, which are measured backwards; returns all steps, or-ed together.
+fn negate(steps: &[i64], gaps: &mut [i64]) -> i64 {
+    vectors::wide(
+        #[inline(always)]
+        || {
+            let mut all = 0;
+            for (step, gap) in steps.iter().zip(gaps) {
+                // All bits, or none.
+                let caller = -i64::from(*step == 0);
+                *gap = (*gap ^ caller).wrapping_sub(caller);
+                all |= step;
+            }
+            all
+        },
+    )
 }
 
 /// Where a depth is remembered; anywhere, if it is not shallow.
@@ -112,36 +152,25 @@ fn index(depth: i64) -> usize {
     to_usize(depth.cast_unsigned() % DEPTHS.cast_unsigned())
 }
 
-/// One of two numbers: the first one if all bits are set, the second one if none is.
-#[inline(always)]
-fn either(bits: i64, first: i64, second: i64) -> i64 {
-    second ^ ((first ^ second) & bits)
-}
-
 /// Begins a trace in a place whose next row ends then; says whether it is the first one there.
 #[cold]
 #[inline(never)]
 fn start(
-    places: &mut Vec<Shallow>,
+    place: &mut Shallow,
     number: usize,
+    started: &mut usize,
     end: i64,
     beginnings: &mut Beginnings<'_>,
 ) -> Option<bool> {
-    let is_first = number == places.len();
+    let is_first = number == *started;
     if is_first {
-        places.push(Shallow {
-            depth: 0,
-            leaf: 0,
-            last: end,
-            trace: 0,
-            session: 0,
-            first: [(0, 0); ROOM],
-        });
+        *started += 1;
+        place.last = end;
+    } else if number > *started {
+        return None;
     }
-    let place = places.get_mut(number)?;
     place.trace = *beginnings.traces.next()?;
     place.session = beginnings.sessions.next().copied().unwrap_or(0);
-    (place.depth, place.leaf) = (1, 0);
     // Without a row before there is none to call: the end of the trace before takes its place.
     *place.first.get_mut(1)? = (place.last, 0);
     Some(is_first)
@@ -151,10 +180,10 @@ fn start(
 /// expected.
 #[cold]
 #[inline(never)]
-fn moved(place: &Shallow, order: i64, leaf: i64, reached: i64) -> (i64, i64, i64) {
+fn moved(last: i64, order: i64, leaf: i64, reached: i64) -> (i64, i64, i64) {
     // The largest one so far is as much above the depth as rows came before this one, less one.
-    let rows = place.leaf >> DEPTHS.ilog2();
-    let largest = rows.wrapping_add(place.depth.wrapping_sub(1));
+    let (rows, depth) = (last >> DEPTHS.ilog2(), last & (DEPTHS - 1));
+    let largest = rows.wrapping_add(depth.wrapping_sub(1));
     let above = largest.max(order).wrapping_sub(reached).wrapping_add(1);
     let next = above.wrapping_mul(DEPTHS).wrapping_add(reached);
     let rows = order.wrapping_sub(reached).wrapping_mul(DEPTHS);
