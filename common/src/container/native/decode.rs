@@ -16,7 +16,7 @@ use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
 /// How much of its buffers a decoder keeps: one large chunk is not paid for until the end.
-const KEPT_BYTES: usize = 4 << 20;
+pub(super) const KEPT_BYTES: usize = 4 << 20;
 
 /// Memory that a decoder keeps from chunk to chunk.
 #[derive(Debug, Default)]

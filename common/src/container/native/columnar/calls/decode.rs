@@ -7,7 +7,8 @@ use super::{SESSION_OF_ROW, SESSION_OF_TRACE, field};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::native::columnar::columns::{self, ColumnDecoder};
-use crate::container::native::columnar::ints::{Scope, Sign};
+use crate::container::native::columnar::ints::{Scope, Sign, unsigned};
+use crate::container::native::decode::KEPT_BYTES;
 use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
 
@@ -150,6 +151,11 @@ pub(in crate::container::native::columnar) fn read(
         };
         return Err(at.error("the number of traces", kind));
     }
+    // What does not leave is there for the next chunk.
+    let spare = &mut *decoder.ints.spare;
+    spare.add_wide(unsigned(new_traces), KEPT_BYTES);
+    spare.add_narrow(new_sessions, KEPT_BYTES);
+    spare.add_narrow(table.places, KEPT_BYTES);
     Ok(vec![
         Column::String(operations),
         Column::String(sessions),

@@ -13,6 +13,7 @@ use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
+use crate::container::native::columnar::vectors;
 use crate::record::Column;
 
 /// What a column of integers may be.
@@ -49,10 +50,15 @@ impl IntScratch {
     /// Keeps no more than so many bytes of each kind.
     pub(in crate::container::native) fn shrink_to(&mut self, bytes: usize) {
         let lanes = bytes / size_of::<u64>();
-        self.lanes.clear();
-        self.lanes.shrink_to(lanes);
+        shrink_to(&mut self.lanes, lanes);
         self.parts.shrink_to(lanes);
     }
+}
+
+/// Keeps memory for so many lanes; what is in it is overwritten, and need not be wiped before.
+pub(super) fn shrink_to(lanes: &mut Vec<u64>, most: usize) {
+    lanes.truncate(most);
+    lanes.shrink_to(most);
 }
 
 /// Reads columns of integers, and keeps the books of what decoding may cost.
@@ -176,8 +182,8 @@ impl<'a> IntDecoder<'a> {
         let start = cursor.clone();
         let scope = Scope::plain(Sign::Unsigned);
         let (code, _, mut payload) = self.open(cursor, scope, reading)?;
-        // The sums of these need all 64 bits.
-        let wide = matches!(code, PATCHED | DELTA_PATCHED | STEPPED);
+        // The sums and products of these need all 64 bits.
+        let wide = matches!(code, DELTA_PATCHED | STEPPED);
         if !wide {
             let seen = self.payload(code, &start, &mut payload, &mut lanes, scope.sign, reading)?;
             // Or-ed together they are no smaller than the largest.
@@ -251,11 +257,9 @@ impl<'a> IntDecoder<'a> {
                 self.note("reference");
                 refer(&at, &mut payload, out, scope, reading)?
             }
-            PATCHED | DELTA_PATCHED => {
-                let delta = code == DELTA_PATCHED;
-                self.note(if delta { "delta patched" } else { "patched" });
-                let parts = &mut self.parts();
-                patched::read(delta, &mut payload, sign, out, parts, reading)?
+            DELTA_PATCHED => {
+                self.note("delta patched");
+                patched::read_deltas(&mut payload, sign, out, &mut self.parts(), reading)?
             }
             _ => self.payload(code, &code_at, &mut payload, out, sign, reading)?,
         };
@@ -287,6 +291,10 @@ impl<'a> IntDecoder<'a> {
             DICTIONARY => {
                 self.note("dictionary");
                 dictionary::read(payload, sign, out, &mut self.parts(), reading)
+            }
+            PATCHED => {
+                self.note("patched");
+                patched::read(payload, sign, out, &mut self.parts(), reading)
             }
             REFERENCE => {
                 let field = payload.varint(reading)?;
@@ -339,22 +347,35 @@ fn refer(
     let column = usize::try_from(field)
         .ok()
         .and_then(|field| scope.earlier.get(field));
-    match column {
+    let seen = match column {
         Some(Column::Signed(values)) if values.len() == out.len() => {
-            for (to, value) in out.iter_mut().zip(values) {
-                *to = value.cast_unsigned();
-            }
+            copy(values, out, i64::cast_unsigned)
         }
         Some(Column::Unsigned(values)) if values.len() == out.len() => {
-            out.copy_from_slice(values);
+            copy(values, out, |value| value)
         }
         _ => {
             let kind = DecodeErrorKind::Invalid { found: field };
             return Err(at.error(reading, kind));
         }
-    }
+    };
     payload.finish(reading)?;
-    Ok(out.iter().fold(0, |seen, lane| seen | lane))
+    Ok(seen)
+}
+
+/// Fills `out` with as many values; returns them or-ed together.
+fn copy<T: Copy>(values: &[T], out: &mut [u64], lane: impl Fn(T) -> u64) -> u64 {
+    vectors::wide(
+        #[inline(always)]
+        || {
+            let mut seen = 0;
+            for (to, value) in out.iter_mut().zip(values) {
+                *to = lane(*value);
+                seen |= *to;
+            }
+            seen
+        },
+    )
 }
 
 /// Turns ticks into nanoseconds; returns the lanes or-ed together.

@@ -39,7 +39,7 @@ pub(in crate::container::native) use decode::IntScratch;
 pub(super) use decode::{IntDecoder, Scope};
 pub(super) use encode::{IntEncoder, write_reference};
 pub(super) use narrow::low_half;
-pub(super) use spare::Spare;
+pub(super) use spare::{Spare, unsigned};
 
 use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;

@@ -1,6 +1,7 @@
 //! The columns that other encodings are made of: entries, runs, patches.
 
 use super::Sign;
+use super::decode::shrink_to;
 use super::simple::read_part;
 use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;
@@ -17,8 +18,7 @@ impl PartLanes {
     /// Keeps memory for so many lanes a part.
     pub(super) fn shrink_to(&mut self, lanes: usize) {
         for part in [&mut self.first, &mut self.second] {
-            part.clear();
-            part.shrink_to(lanes);
+            shrink_to(part, lanes);
         }
     }
 }

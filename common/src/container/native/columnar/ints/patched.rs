@@ -7,7 +7,7 @@ use super::narrow::Lane;
 use super::parts::Parts;
 use super::simple::take_packed;
 use super::stats::{Stats, column_bytes};
-use super::unpack::{Above, unpack};
+use super::unpack::{Above, Number, unpack};
 use super::{DELTA_PATCHED, PATCHED, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -207,9 +207,23 @@ fn sum_up(numbers: &mut [u64], first: u64) -> u64 {
     seen
 }
 
-/// Fills `lanes` from the payload; returns them or-ed together, and perhaps a bit more.
-pub(super) fn read(
-    delta: bool,
+/// Fills `out` from the payload of [`PATCHED`]; returns its lanes or-ed together, and perhaps a bit
+/// more. Those of more than 32 bits, in `out` or before they were patched, are told by that.
+pub(super) fn read<T: Number>(
+    payload: &mut Cursor<'_>,
+    sign: Sign,
+    out: &mut [T],
+    parts: &mut Parts<'_>,
+    reading: &'static str,
+) -> Result<u64, DecodeError> {
+    let smallest = sign.read(payload, reading)?;
+    let seen = read_numbers(payload, smallest, out, parts, reading)?;
+    payload.finish(reading)?;
+    Ok(seen)
+}
+
+/// As [`read`], of [`DELTA_PATCHED`], whose sums need all bits.
+pub(super) fn read_deltas(
     payload: &mut Cursor<'_>,
     sign: Sign,
     lanes: &mut [u64],
@@ -217,20 +231,26 @@ pub(super) fn read(
     reading: &'static str,
 ) -> Result<u64, DecodeError> {
     let first = sign.read(payload, reading)?;
-    let smallest = if delta {
-        payload.signed(reading)?.cast_unsigned()
-    } else {
-        first
-    };
-    let numbers = if delta {
-        let (start, behind) = lanes.split_first_mut().unzip();
-        if let Some(start) = start {
-            *start = first;
-        }
-        behind.unwrap_or_default()
-    } else {
-        lanes
-    };
+    let smallest = payload.signed(reading)?.cast_unsigned();
+    let (start, behind) = lanes.split_first_mut().unzip();
+    if let Some(start) = start {
+        *start = first;
+    }
+    let deltas = behind.unwrap_or_default();
+    read_numbers(payload, smallest, deltas, parts, reading)?;
+    let seen = first | sum_up(deltas, first);
+    payload.finish(reading)?;
+    Ok(seen)
+}
+
+/// Fills `numbers` with what is packed above the smallest of them, and patches them.
+fn read_numbers<T: Number>(
+    payload: &mut Cursor<'_>,
+    smallest: u64,
+    numbers: &mut [T],
+    parts: &mut Parts<'_>,
+    reading: &'static str,
+) -> Result<u64, DecodeError> {
     let (packed, bits) = take_packed(payload, numbers.len(), reading)?;
     let mut seen = unpack(packed, bits, numbers, Above::new(smallest)).seen();
     let at = payload.clone();
@@ -247,13 +267,11 @@ pub(super) fn read(
             let kind = DecodeErrorKind::Invalid { found: *gap };
             at.error(reading, kind)
         })?;
-        *number = number.wrapping_add(above.checked_shl(bits).unwrap_or(0));
-        seen |= *number;
+        let high = above.checked_shl(bits).unwrap_or(0);
+        let lane = number.lane().wrapping_add(high);
+        *number = T::of(lane);
+        seen |= lane;
         place = place.saturating_add(1);
     }
-    if delta {
-        seen = first | sum_up(numbers, first);
-    }
-    payload.finish(reading)?;
     Ok(seen)
 }

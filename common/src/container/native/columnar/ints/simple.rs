@@ -294,7 +294,7 @@ pub(super) fn read_part<T: Number>(
         trace.push(simple.name());
     }
     let mut payload = cursor.section(reading)?;
-    out.clear();
+    // What was in it is overwritten.
     out.resize(count, T::default());
     simple.read(&mut payload, sign, out, reading)?;
     Ok(())

@@ -81,13 +81,15 @@ impl Spare {
         resized(text, bytes)
     }
 
-    fn add_wide(&mut self, lanes: Vec<u64>, most_bytes: usize) {
+    /// Keeps memory that was taken and not needed for the batch.
+    pub(in crate::container::native) fn add_wide(&mut self, lanes: Vec<u64>, most_bytes: usize) {
         if self.wide.len() < MOST && self.has_room(bytes_of(&lanes), most_bytes) {
             self.wide.push(lanes);
         }
     }
 
-    fn add_narrow(&mut self, lanes: Vec<u32>, most_bytes: usize) {
+    /// As [`Self::add_wide`], of the other width.
+    pub(in crate::container::native) fn add_narrow(&mut self, lanes: Vec<u32>, most_bytes: usize) {
         if self.narrow.len() < MOST && self.has_room(bytes_of(&lanes), most_bytes) {
             self.narrow.push(lanes);
         }
@@ -106,8 +108,15 @@ impl Spare {
 
 /// The memory of one that is large enough, or some of its own.
 fn take<T: Copy + Default>(kept: &mut Vec<Vec<T>>, count: usize, bytes: &mut usize) -> Vec<T> {
-    let fits = kept.iter().rposition(|lanes| lanes.capacity() >= count);
-    match fits.filter(|_| count > 0) {
+    // One of the same length is nearly always there. One that was shorter has to be wiped behind that.
+    let fits = || {
+        let fits = kept.iter().enumerate();
+        let fits = fits.filter(|(_, lanes)| lanes.capacity() >= count);
+        let best = fits.min_by_key(|(_, lanes)| (lanes.capacity(), lanes.len().abs_diff(count)));
+        best.map(|(position, _)| position)
+    };
+    let alike = kept.iter().rposition(|lanes| lanes.len() == count);
+    match alike.or_else(fits).filter(|_| count > 0) {
         None => vec![T::default(); count],
         Some(position) => {
             let lanes = kept.swap_remove(position);
@@ -131,7 +140,7 @@ fn bytes_of<T>(lanes: &Vec<T>) -> usize {
 }
 
 /// The numbers as lanes, in the same memory.
-fn unsigned(numbers: Vec<i64>) -> Vec<u64> {
+pub(in crate::container::native) fn unsigned(numbers: Vec<i64>) -> Vec<u64> {
     numbers.into_iter().map(i64::cast_unsigned).collect()
 }
 
@@ -151,6 +160,23 @@ mod tests {
         let taken = spare.wide(99);
         assert_eq!((taken.as_ptr(), taken.len(), spare.bytes), (memory, 99, 0));
         assert_eq!(spare.wide(99), [0; 99]);
+    }
+
+    /// A short column leaves the memory of long ones to these, and what it wiped to the next short one.
+    #[test]
+    fn memory_of_the_same_length_is_taken_first() {
+        let mut spare = Spare::default();
+        for lanes in [100, 50, 100] {
+            spare.add_wide(vec![7; lanes], 10_000);
+        }
+        let fifty = spare.wide(50);
+        assert_eq!((fifty.capacity(), fifty[49]), (50, 7));
+        let sixty = spare.wide(60);
+        let memory = sixty.as_ptr();
+        spare.add_wide(sixty, 10_000);
+        let taken = spare.wide(61);
+        assert_eq!(taken.as_ptr(), memory);
+        assert_eq!(spare.wide(100), [7; 100]);
     }
 
     #[test]

@@ -7,11 +7,18 @@ use crate::container::num::to_usize;
 pub(super) trait Number: Copy + Default {
     /// As much of a lane as fits.
     fn of(lane: u64) -> Self;
+
+    /// The lane, if all of it did fit.
+    fn lane(self) -> u64;
 }
 
 impl Number for u64 {
     fn of(lane: u64) -> Self {
         lane
+    }
+
+    fn lane(self) -> u64 {
+        self
     }
 }
 
@@ -19,6 +26,10 @@ impl Number for u32 {
     fn of(lane: u64) -> Self {
         let [a, b, c, d, ..] = lane.to_le_bytes();
         Self::from_le_bytes([a, b, c, d])
+    }
+
+    fn lane(self) -> u64 {
+        self.into()
     }
 }
 
