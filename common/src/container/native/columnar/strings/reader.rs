@@ -87,22 +87,26 @@ pub(super) fn read(
     Ok((text.bytes, ends))
 }
 
-/// So many words of a chunk have a number of one byte.
-const SHORT_NUMBERS: usize = 128;
+/// Words with smaller numbers, as these are written, are copied in one go; most chunks have fewer.
+const SHORT_NUMBERS: usize = 512;
+
+/// The first number that is written in two bytes, of which the first one has this much of it.
+const TWO_BYTES: usize = 128;
 
 /// What is said again is copied by so many bytes: most beginnings in one go.
 const BLOCK: usize = 64;
 
-/// Instead of the length of a word that there is not: no text has as many bytes.
-const NO_WORD: u32 = u32::MAX;
+/// Instead of the length of a word that there is not: no word has as many bytes.
+const NO_WORD: u8 = u8::MAX;
 
-/// The words of a chunk by number: where each begins in the text, and its length.
+/// The words of a chunk by number, as it is written.
 struct Words {
-    /// Those whose number, as it is written, has one byte; most are.
-    short: [(u32, u32); SHORT_NUMBERS],
+    /// How long those are that have a small number.
+    short: [u8; SHORT_NUMBERS],
     /// Their bytes, and any behind them: a word that was just written, together with others, cannot
     /// be read back from the text in one go without waiting for all of them.
     spelled: Vec<[u8; MAX_WORD_BYTES]>,
+    /// Where each of the others begins in the text, and its length.
     long: Vec<(u32, u32)>,
     count: usize,
 }
@@ -111,35 +115,40 @@ impl Words {
     /// None; the memory has room for the short ones.
     fn new(spelled: Vec<[u8; MAX_WORD_BYTES]>) -> Self {
         Self {
-            short: [(0, NO_WORD); SHORT_NUMBERS],
+            short: [NO_WORD; SHORT_NUMBERS],
             spelled,
             long: Vec::new(),
             count: 0,
         }
     }
 
-    fn get(&self, number: u64) -> Option<(u32, u32)> {
-        let code = to_usize(number.saturating_add(OF_CHUNK));
-        let word = match code.checked_sub(SHORT_NUMBERS) {
-            None => self.short.get(code),
-            Some(beyond) => self.long.get(beyond),
-        };
-        word.copied().filter(|(_, bytes)| *bytes != NO_WORD)
+    /// Adds the word with this number to the text; `None` if there is none.
+    fn repeat(&self, code: u64, text: &mut Text) -> Option<Result<(), Full>> {
+        let code = to_usize(code);
+        if let Some(beyond) = code.checked_sub(SHORT_NUMBERS) {
+            let (from, bytes) = *self.long.get(beyond)?;
+            return Some(text.repeat(to_usize(from.into()), to_usize(bytes.into())));
+        }
+        let bytes = *self.short.get(code)?;
+        let word = self.spelled.get(code)?.get(..bytes.into())?;
+        Some(text.add(word))
     }
 
     #[inline]
     fn push(&mut self, from: usize, bytes: usize, spelled: &[u8; MAX_WORD_BYTES]) {
-        let word = (short(from), short(bytes));
         let code = to_usize(OF_CHUNK) + self.count;
         match self.short.get_mut(code).zip(self.spelled.get_mut(code)) {
-            Some((place, spelling)) => (*place, *spelling) = (word, *spelled),
-            None => self.long.push(word),
+            Some((length, spelling)) => {
+                *length = u8::try_from(bytes).unwrap_or(NO_WORD);
+                *spelling = *spelled;
+            }
+            None => self.long.push((short(from), short(bytes))),
         }
         self.count += 1;
     }
 
-    /// Takes words as long as they are as most are: those of this chunk by a number of one byte, and
-    /// new ones which get such a number; up to so many. Returns how many it took.
+    /// Takes words as long as they are as most are: those of this chunk by a small number, and new
+    /// ones which get such a number; up to so many. Returns how many it took.
     ///
     /// Words are copied with what is behind them: that is overwritten or cut off.
     #[inline(always)]
@@ -152,11 +161,22 @@ impl Words {
             && let Some((code, behind)) = rest.split_first()
         {
             let room = text.most - at;
-            let known = self.short.get(usize::from(*code));
-            let (_, bytes) = known.copied().unwrap_or((0, NO_WORD));
-            let bytes = to_usize(bytes.into());
-            if bytes <= room {
-                let word = self.spelled.get(usize::from(*code));
+            let (mut number, mut behind) = (usize::from(*code), behind);
+            if number >= TWO_BYTES {
+                let Some((high, rest)) = behind.split_first() else {
+                    break;
+                };
+                // Zeros need not be written, and are refused.
+                if !(1..SHORT_NUMBERS / TWO_BYTES).contains(&usize::from(*high)) {
+                    break;
+                }
+                number = number % TWO_BYTES + usize::from(*high) * TWO_BYTES;
+                behind = rest;
+            }
+            let bytes = self.short.get(number).copied().unwrap_or(NO_WORD);
+            let bytes = usize::from(bytes);
+            if bytes <= room.min(MAX_WORD_BYTES) {
+                let word = self.spelled.get(number);
                 let Some((word, place)) = word.zip(word_at(to, at)) else {
                     break;
                 };
@@ -247,10 +267,9 @@ fn read_word(
     let full = |Full| at.over_limit(reading, to_u64(most) + 1, most);
     let invalid = |found| at.error(reading, DecodeErrorKind::Invalid { found });
     let code = cursor.varint(reading)?;
-    if let Some(number) = code.checked_sub(OF_CHUNK) {
-        let (from, bytes) = words.get(number).ok_or_else(|| invalid(code))?;
-        let (from, bytes) = (to_usize(from.into()), to_usize(bytes.into()));
-        return text.repeat(from, bytes).map_err(full);
+    if code >= OF_CHUNK {
+        let repeated = words.repeat(code, text).ok_or_else(|| invalid(code))?;
+        return repeated.map_err(full);
     }
     let from = text.len;
     if code == TOKEN {
@@ -335,3 +354,6 @@ fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
 fn short(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;
