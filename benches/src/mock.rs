@@ -6,11 +6,12 @@ use std::io::{self, BufRead as _};
 use std::time::{Duration, Instant};
 
 use baler_rig::child::Child;
+use baler_rig::lines::{say, understand};
 use rdkafka::mocking::MockCluster;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::role::{Role, say};
+use crate::role::Role;
 
 /// A cluster of one broker with one topic.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -79,7 +80,7 @@ impl MockBroker {
 
     fn answer(&self) -> Result<String, Failure> {
         let line = self.child.line(Instant::now() + PATIENCE);
-        crate::role::understand(&line.map_err(Failure::cannot("hear of the mock cluster"))?)
+        understand(&line.map_err(Failure::cannot("hear of the mock cluster"))?)
     }
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn serve(mock: &Mock) -> Result<(), Failure> {
     say(&cluster.bootstrap_servers())?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(Failure::cannot("read orders"))?;
-        let done = match crate::role::understand(&line)? {
+        let done = match understand(&line)? {
             Order::Down => cluster.broker_down(BROKER),
             Order::Up => cluster.broker_up(BROKER),
         };

@@ -1,8 +1,8 @@
 //! What a child process of a measuring program is for.
 
-use std::io::{self, Write as _};
-
 use baler_rig::child::Child;
+use baler_rig::lines::{line, say, understand};
+
 use serde::{Deserialize, Serialize};
 
 use crate::brokers::Writing;
@@ -33,7 +33,7 @@ impl Role {
     ///
     /// It cannot be started.
     pub(crate) fn start(&self) -> Result<Child, Failure> {
-        let role = serde_json::to_string(self).map_err(Failure::cannot("write JSON"))?;
+        let role = line(self)?;
         Child::of_this_program(&["child", &role]).map_err(Failure::cannot("start a process"))
     }
 
@@ -55,20 +55,5 @@ pub fn child() -> Option<Result<(), Failure>> {
         return None;
     }
     let role = arguments.next().unwrap_or_default();
-    let role: Result<Role, _> = serde_json::from_str(&role);
-    let role = role.map_err(Failure::cannot("understand its role"));
-    Some(role.and_then(Role::play))
-}
-
-/// Tells the parent process something, as a line of JSON.
-pub(crate) fn say(value: &impl Serialize) -> Result<(), Failure> {
-    let line = serde_json::to_string(value).map_err(Failure::cannot("write JSON"))?;
-    let mut out = io::stdout().lock();
-    let said = writeln!(out, "{line}").and_then(|()| out.flush());
-    said.map_err(Failure::cannot("answer"))
-}
-
-/// What a child process said.
-pub(crate) fn understand<T: for<'a> Deserialize<'a>>(line: &str) -> Result<T, Failure> {
-    serde_json::from_str(line).map_err(Failure::cannot("understand a child process"))
+    Some(understand(&role).and_then(Role::play))
 }

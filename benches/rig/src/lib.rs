@@ -12,7 +12,10 @@
 //! - [`checksum`]: whether what came out is what went in.
 //! - [`statistics`]: what repetitions say together.
 //! - [`regression`]: whether something grows.
-//! - [`child`], [`footprint`]: processes of one's own, what they hold and use.
+//! - [`child`], [`lines`], [`footprint`]: processes of one's own, in what they talk, what they hold and
+//!   use.
+//! - [`lossless`]: the controller that writes.
+//! - [`time`]: when something is due.
 //! - [`machine`]: what a result depends on.
 //! - [`wire`]: what a process sends and receives.
 //! - [`overhead`]: what a probe costs the application.
@@ -28,6 +31,8 @@ pub mod child;
 pub mod cpu;
 pub mod failure;
 pub mod footprint;
+pub mod lines;
+pub mod lossless;
 pub mod machine;
 pub mod output;
 pub mod overhead;
@@ -40,5 +45,6 @@ pub mod report;
 pub mod schedule;
 pub mod statistics;
 pub mod sweep;
+pub mod time;
 pub mod wire;
 pub mod workload;

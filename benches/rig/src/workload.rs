@@ -38,7 +38,7 @@ const EMITTER_STRIDE: u64 = 0xd134_2543_de82_ef95;
 /// One finished call; the strings are given by their position in [`Workload::operations`],
 /// [`Workload::sessions`] and [`Workload::hosts`], or in the lists of a
 /// [`Recording`](crate::recording::Recording).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Call {
     /// Which operation was called.
     pub operation: usize,

@@ -12,9 +12,11 @@ use super::case::{Broker, Way};
 use super::clients::{Amqp, Kafka};
 use super::task::{Writing, Written};
 use super::writing::Calls;
+use baler_rig::lines::understand;
+
 use crate::failure::Failure;
 use crate::mock::MockBroker;
-use crate::role::{Role, understand};
+use crate::role::Role;
 
 /// How long a child process may take.
 const PATIENCE: Duration = Duration::from_secs(180);

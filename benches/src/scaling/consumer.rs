@@ -4,17 +4,18 @@ use std::io::{self, BufRead as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{Received, Verdict};
 use baler_rig::checksum::Checksum;
 use baler_rig::cpu::process_cpu_time;
+use baler_rig::lines::say;
+use baler_rig::time::{nanos, now_ns};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint;
 use crate::failure::Failure;
-use crate::role::say;
 
 /// To read chunks from the moment the parent says anything until it has nothing more to say; says
 /// [`Said`].
@@ -81,7 +82,7 @@ pub(crate) fn consume(task: &Consuming) -> Result<(), Failure> {
         match received {
             Received::Chunk(delivery) => {
                 if done.chunks == 0 {
-                    done.first_ns = now_ns();
+                    done.first_ns = now();
                     cpu_before = process_cpu_time();
                 }
                 let decoded = decoder.decode(&delivery.bytes);
@@ -92,7 +93,7 @@ pub(crate) fn consume(task: &Consuming) -> Result<(), Failure> {
                 if done.chunks - reported >= REPORT_EVERY {
                     reported = done.chunks;
                     say(&Said::Chunks(reported))?;
-                    done.last_ns = now_ns();
+                    done.last_ns = now();
                     done.cpu_seconds = (process_cpu_time() - cpu_before).as_secs_f64();
                 }
             }
@@ -100,7 +101,7 @@ pub(crate) fn consume(task: &Consuming) -> Result<(), Failure> {
                 if done.chunks > reported {
                     reported = done.chunks;
                     say(&Said::Chunks(reported))?;
-                    done.last_ns = now_ns() - nanos(LOOK);
+                    done.last_ns = now() - nanos(LOOK);
                     done.cpu_seconds = (process_cpu_time() - cpu_before).as_secs_f64();
                 }
             }
@@ -123,11 +124,6 @@ pub(crate) fn consume(task: &Consuming) -> Result<(), Failure> {
     say(&Said::Done(done))
 }
 
-fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    nanos(now.unwrap_or_default())
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+fn now() -> u64 {
+    u64::try_from(now_ns()).unwrap_or(0)
 }

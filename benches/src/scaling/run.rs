@@ -15,11 +15,13 @@ use super::args::{Args, Case};
 use super::consumer::{Consumed, Consuming, Said};
 use super::feed::{Chunks, Feed};
 use super::row::{Row, Sample, table};
+use baler_rig::lines::understand;
+
 use crate::failure::Failure;
 use crate::medium::Medium;
 use crate::mock::MockBroker;
 use crate::output::Results;
-use crate::role::{Role, understand};
+use crate::role::Role;
 
 /// How long a repetition may take.
 const PATIENCE: Duration = Duration::from_secs(120);

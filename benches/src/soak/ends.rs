@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_monitoring::{Controller, Overflow};
+use baler_rig::lines::{say, understand};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint;
 use crate::failure::Failure;
 use crate::numbered::{Numbered, Seen, numbers};
-use crate::role::{say, understand};
 
 /// To send numbered records at a steady rate until told to end.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -10,9 +10,11 @@ use baler_rig::footprint::Footprint;
 
 use super::args::Args;
 use super::ends::{Order, Read, Reading, Sending, Sent};
+use baler_rig::lines::understand;
+
 use crate::failure::Failure;
 use crate::medium::{Medium, Running};
-use crate::role::{Role, understand};
+use crate::role::Role;
 
 /// Both ends at one moment.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,5 @@
 //! The records of a day: when each is due, and what it says.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::{Deserialize, Serialize};
 
 use crate::workload::{Call, Execution, Executions, Workload};
@@ -63,7 +61,7 @@ impl Day {
     pub(super) fn call(&self, phase: usize, position: u64, due_ns: i64) -> Call {
         let count = u64::try_from(self.calls.len()).unwrap_or(u64::MAX).max(1);
         let index = usize::try_from(position % count).unwrap_or(0);
-        let mut call = self.calls.get(index).copied().unwrap_or(NO_CALL);
+        let mut call = self.calls.get(index).copied().unwrap_or_default();
         let cycle = i64::try_from(position / count).unwrap_or(0);
         let phase = i64::try_from(phase).unwrap_or(0);
         call.trace_id += (cycle << 20) + (phase << PHASE_BITS) + (i64::from(self.run) << RUN_BITS);
@@ -71,23 +69,6 @@ impl Day {
         call.tout = due_ns;
         call
     }
-}
-
-const NO_CALL: Call = Call {
-    operation: 0,
-    session: 0,
-    host: 0,
-    trace_id: 0,
-    tin: 0,
-    tout: 0,
-    eoi: 0,
-    ess: 0,
-};
-
-/// Nanoseconds since the Unix epoch.
-pub(super) fn now_ns() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! The reading process: it lives for all runs.
 
-use std::io::{self, BufRead as _};
 use std::num::NonZeroU64;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::thread;
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
@@ -13,9 +11,10 @@ use baler_connector_tcp::{TcpConfig, TcpReader};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::day::{now_ns, of_trace};
-use super::writing::say;
+use super::day::of_trace;
 use crate::failure::Failure;
+use crate::lines::{listen, say};
+use crate::time::now_ns;
 
 /// What it is told.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -60,7 +59,7 @@ pub(super) fn read() -> Result<(), Failure> {
         TcpReader::bind(TcpConfig::new("127.0.0.1", 0)).map_err(Failure::cannot("listen"))?;
     reader.set_demand(1_024);
     say(&reader.local_addr().port())?;
-    let told = listen();
+    let told = listen::<Told>();
     let mut run = Run::new(0, 0)?;
     let mut report: Option<(u64, Instant)> = None;
     loop {
@@ -90,22 +89,6 @@ pub(super) fn read() -> Result<(), Failure> {
             Err(error) => return Err(Failure::cannot("receive")(error)),
         }
     }
-}
-
-/// What the parent says, line by line.
-fn listen() -> Receiver<Told> {
-    let (tell, told) = channel();
-    thread::spawn(move || {
-        for line in io::stdin().lock().lines().map_while(Result::ok) {
-            let Ok(line) = serde_json::from_str(&line) else {
-                break;
-            };
-            if tell.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    told
 }
 
 /// What arrived of the present run.

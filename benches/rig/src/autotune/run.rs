@@ -13,6 +13,7 @@ use super::row::{Sample, are_whole, rows, text};
 use super::writing::{self, Writing, Written};
 use crate::child::Child;
 use crate::failure::Failure;
+use crate::lines::{line, understand};
 use crate::machine::Provenance;
 use crate::output::Results;
 use crate::schedule::interleaved;
@@ -37,8 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub fn obey(words: &[String]) -> Option<Result<bool, Failure>> {
     match words {
         [child, order] if child == CHILD => {
-            let order = serde_json::from_str(order).map_err(Failure::cannot("read the order"));
-            let done = order.and_then(|order| match order {
+            let done = understand(order).and_then(|order| match order {
                 Order::Read => reading::read(),
                 Order::Write(writing) => writing::write(&writing),
             });
@@ -49,7 +49,7 @@ pub fn obey(words: &[String]) -> Option<Result<bool, Failure>> {
 }
 
 fn start(order: &Order) -> Result<Child, Failure> {
-    let order = serde_json::to_string(order).map_err(Failure::cannot("write JSON"))?;
+    let order = line(order)?;
     Child::of_this_program(&[CHILD, &order]).map_err(Failure::cannot("start a process"))
 }
 
@@ -57,12 +57,13 @@ fn hear<T: DeserializeOwned>(child: &Child, by: Instant) -> Result<T, Failure> {
     let line = child
         .line(by)
         .map_err(Failure::cannot("hear of a process"))?;
-    serde_json::from_str(&line).map_err(Failure::cannot("understand a process"))
+    understand(&line)
 }
 
 fn tell(child: &mut Child, told: Told) -> Result<(), Failure> {
-    let line = serde_json::to_string(&told).map_err(Failure::cannot("write JSON"))?;
-    child.tell(&line).map_err(Failure::cannot("tell a process"))
+    child
+        .tell(&line(&told)?)
+        .map_err(Failure::cannot("tell a process"))
 }
 
 /// Measures, prints and keeps; whether nothing was lost.

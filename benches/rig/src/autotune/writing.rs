@@ -1,17 +1,18 @@
 //! The writing process: one setting, one day.
 
-use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{Compression, NativeSerializer};
 use baler_connector_tcp::{TcpConfig, TcpWriter};
-use baler_monitoring::{Controller, Overflow};
+use baler_monitoring::Controller;
 use serde::{Deserialize, Serialize};
 
-use super::day::{Day, Phase, now_ns};
+use super::day::{Day, Phase};
 use crate::cpu::{process_cpu_time, thread_cpu_time};
 use crate::failure::Failure;
+use crate::lines::say;
+use crate::lossless;
+use crate::time::{nanos, now_ns, whole};
 
 /// How chunks are closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,14 +109,7 @@ pub(super) fn wait_time(max_latency_ms: u32) -> Duration {
 /// The medium does not take it.
 pub(super) fn write(task: &Writing) -> Result<(), Failure> {
     let config = TcpConfig::new("127.0.0.1", task.port);
-    let compression = task.compression.parse::<Compression>();
-    let compression = compression.map_err(Failure::cannot("compress"))?;
-    let serializer = NativeSerializer::new(compression).map_err(Failure::cannot("compress"))?;
-    let builder = Controller::builder(Box::new(TcpWriter::new(config)))
-        .metadata_record(false)
-        // Nothing may be lost, so the slower end sets the pace.
-        .overflow(Overflow::Block)
-        .serializer(serializer);
+    let builder = lossless::controller(Box::new(TcpWriter::new(config)), &task.compression)?;
     let builder = match task.setting {
         Setting::Auto => builder.auto_chunks(Duration::from_millis(task.max_latency_ms.into())),
         Setting::Fixed(records) => builder
@@ -244,26 +238,4 @@ fn wait_until(by: Instant) {
         }
         thread::park_timeout(left);
     }
-}
-
-/// Tells the other side something, as a line of JSON.
-pub(super) fn say(value: &impl Serialize) -> Result<(), Failure> {
-    let line = serde_json::to_string(value).map_err(Failure::cannot("write JSON"))?;
-    let mut out = std::io::stdout().lock();
-    let said = writeln!(out, "{line}").and_then(|()| out.flush());
-    said.map_err(Failure::cannot("answer"))
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Whole nanoseconds.
-fn whole(nanos: f64) -> i64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a time of some minutes, and clamped by the conversion"
-    )]
-    let whole = nanos as i64;
-    whole
 }

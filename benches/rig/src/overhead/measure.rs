@@ -13,6 +13,7 @@ use super::variant::Variant;
 use crate::cpu::{process_cpu_time, thread_cpu_time};
 use crate::failure::Failure;
 use crate::statistics::to_f64;
+use crate::time::nanos;
 
 /// What one repetition found out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -201,8 +202,4 @@ impl Pace {
         }
         self.due = now.max(self.due) + every;
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

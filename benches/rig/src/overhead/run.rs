@@ -12,6 +12,7 @@ use super::row::{Row, compare};
 use super::variant::{Variant, find};
 use crate::child::Child;
 use crate::failure::Failure;
+use crate::lines::{line, understand};
 use crate::schedule::interleaved;
 use crate::statistics::to_f64;
 
@@ -55,7 +56,7 @@ pub(super) enum Order {
 
 impl Order {
     pub(super) fn to_json(&self) -> Result<String, Failure> {
-        serde_json::to_string(self).map_err(Failure::cannot("write JSON"))
+        line(self)
     }
 }
 
@@ -65,16 +66,14 @@ impl Order {
 ///
 /// It is no order, or it cannot be carried out.
 pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
-    let order: Order =
-        serde_json::from_str(order).map_err(Failure::cannot("understand its order"))?;
-    let measured = match order {
+    let measured = match understand(order)? {
         Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
         Order::Call(case) => {
             call_only(&case, find(variants, &case.variant)?)?;
             Measured::default()
         }
     };
-    serde_json::to_string(&measured).map_err(Failure::cannot("write JSON"))
+    line(&measured)
 }
 
 /// What was found out of one case so far.
@@ -174,10 +173,10 @@ fn in_process(
             line => break line.map_err(Failure::cannot("measure in a process of its own"))?,
         }
     };
-    let measured = serde_json::from_str(&line);
+    let measured = understand(&line);
     let ended = child.end(PATIENCE);
     if !ended.map_err(Failure::cannot("wait for a process"))? {
         return Err(Failure::new("the measuring process failed"));
     }
-    measured.map_err(Failure::cannot("understand the measuring process"))
+    measured
 }

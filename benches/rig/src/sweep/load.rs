@@ -121,7 +121,7 @@ impl Load {
     pub(super) fn call(&self, position: u64) -> Call {
         let signed = i64::try_from(position).unwrap_or(i64::MAX);
         let Some(timed) = self.timed(signed) else {
-            return NO_CALL;
+            return Call::default();
         };
         let mut call = timed.call;
         let cycle = signed / i64::try_from(self.calls.len()).unwrap_or(i64::MAX).max(1);
@@ -170,17 +170,6 @@ impl Load {
         Ok(checksum)
     }
 }
-
-const NO_CALL: Call = Call {
-    operation: 0,
-    session: 0,
-    host: 0,
-    trace_id: 0,
-    tin: 0,
-    tout: 0,
-    eoi: 0,
-    ess: 0,
-};
 
 /// Which run a trace is of.
 pub(super) fn run_of(trace_id: i64) -> i64 {

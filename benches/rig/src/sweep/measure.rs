@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::case::{Case, Way};
 use super::load::Load;
-use super::order::{Order, understand};
+use super::order::Order;
 use super::program::Program;
 use super::readers::Readers;
 use super::reading::{Found, Latency, Told};
@@ -14,6 +14,7 @@ use super::writing::{Said, Second, Started, Writing, per_second};
 use crate::child::Child;
 use crate::failure::Failure;
 use crate::footprint::{Footprint, Scheduling, busy_time_of, cpu_times_of};
+use crate::lines::understand;
 use crate::statistics::to_f64;
 use crate::wire::{Wire, WireCounter};
 

@@ -1,6 +1,6 @@
-//! What a process of its own is to do, and the lines in which both sides talk.
+//! What a process of its own is to do.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,7 @@ use super::reading::{self, Reading};
 use super::writing::{self, Writing};
 use crate::child::Child;
 use crate::failure::Failure;
+use crate::lines::{line, say, understand};
 
 /// What a process of its own is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,7 +25,7 @@ pub(super) enum Order {
 impl Order {
     /// Starts a process for it.
     pub(super) fn start(&self, program: &dyn Program) -> Result<Child, Failure> {
-        let order = serde_json::to_string(self).map_err(Failure::cannot("write JSON"))?;
+        let order = line(self)?;
         let mut words = program.words().to_vec();
         words.push(&order);
         Child::of_this_program(&words).map_err(Failure::cannot("start a process"))
@@ -49,17 +50,4 @@ pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
         Order::Read(reading) => reading::read(&reading, program),
         Order::Write(writing) => writing::write(&writing, program),
     }
-}
-
-/// Tells the other side something, as a line of JSON.
-pub(super) fn say(value: &impl Serialize) -> Result<(), Failure> {
-    let line = serde_json::to_string(value).map_err(Failure::cannot("write JSON"))?;
-    let mut out = io::stdout().lock();
-    let said = writeln!(out, "{line}").and_then(|()| out.flush());
-    said.map_err(Failure::cannot("answer"))
-}
-
-/// What the other side said.
-pub(super) fn understand<T: for<'a> Deserialize<'a>>(line: &str) -> Result<T, Failure> {
-    serde_json::from_str(line).map_err(Failure::cannot("understand another process"))
 }

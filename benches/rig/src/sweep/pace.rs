@@ -6,15 +6,11 @@
 //! Latency counts from when a record's burst was due, whether the load kept up with it or not.
 
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds since the Unix epoch.
-pub(super) fn now_ns() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
-}
+use crate::time;
 
 /// When bursts are due, in nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +47,7 @@ impl Bursts {
         while now < until {
             let left = u64::try_from(until.saturating_sub(now)).unwrap_or(0);
             thread::park_timeout(Duration::from_nanos(left));
-            now = self::now_ns();
+            now = time::now_ns();
         }
     }
 }
@@ -72,8 +68,8 @@ mod tests {
     #[test]
     fn a_burst_is_waited_for_and_not_missed() {
         let bursts = Bursts::new(7, Duration::from_millis(3));
-        let before = now_ns();
+        let before = time::now_ns();
         bursts.wait_behind(before);
-        assert!(now_ns() >= bursts.of(before));
+        assert!(time::now_ns() >= bursts.of(before));
     }
 }

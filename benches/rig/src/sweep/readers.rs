@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::order::{Order, understand};
+use super::order::Order;
 use super::program::Program;
 use super::reading::{Found, Reading, Said, Told};
 use crate::child::Child;
 use crate::failure::Failure;
+use crate::lines::{line, understand};
 
 /// How long a reader may take to open, and a group to share its partitions.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -104,7 +105,7 @@ impl Readers {
     /// Tells all of them; of another run returns when all have begun it, for a message that came
     /// before would be counted in the run before.
     pub(super) fn tell(&mut self, told: Told) -> Result<(), Failure> {
-        let line = serde_json::to_string(&told).map_err(Failure::cannot("write JSON"))?;
+        let line = line(&told)?;
         for child in &mut self.children {
             child
                 .tell(&line)

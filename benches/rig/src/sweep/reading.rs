@@ -1,8 +1,6 @@
 //! The reading process: it lives for many runs, since joining a group takes seconds.
 
-use std::io::{self, BufRead as _};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::thread;
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
@@ -12,12 +10,13 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::load::run_of;
-use super::order::{say, understand};
-use super::pace::{Bursts, now_ns};
+use super::pace::Bursts;
 use super::program::Program;
 use crate::checksum::Checksum;
 use crate::failure::Failure;
+use crate::lines::{listen, say};
 use crate::plain_row;
+use crate::time::now_ns;
 
 /// To read runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -107,7 +106,7 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
     say(&Said::Open {
         listens_on: opened.listens_on.map(|address| address.to_string()),
     })?;
-    let told = listen();
+    let told = listen::<Told>();
     let mut run = Run::new(0, false)?;
     let mut lanes = 0_usize;
     loop {
@@ -157,22 +156,6 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
 
 fn close(reader: Box<dyn ChunkReader>) {
     reader.close(Instant::now() + Duration::from_secs(5));
-}
-
-/// What the parent says, line by line.
-fn listen() -> Receiver<Told> {
-    let (tell, told) = channel();
-    thread::spawn(move || {
-        for line in io::stdin().lock().lines().map_while(Result::ok) {
-            let Ok(line) = understand(&line) else {
-                break;
-            };
-            if tell.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    told
 }
 
 /// What arrived of the present run.

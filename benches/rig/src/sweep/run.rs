@@ -9,12 +9,13 @@ use super::args::{Plan, partitions};
 use super::cell::{Cell, compare};
 use super::keep::{Keeper, Kept};
 use super::measure::Measuring;
-use super::order::{Order, understand};
+use super::order::Order;
 use super::program::Program;
 use super::readers::Readers;
 use super::sample::Sample;
 use crate::child::Child;
 use crate::failure::Failure;
+use crate::lines::{line, understand};
 use crate::schedule::interleaved;
 
 /// How long the embedded cluster may take to start.
@@ -159,7 +160,7 @@ fn fingerprint(plan: &Plan) -> Result<String, Failure> {
     shown.from = plan.from.as_deref().map(without_secrets);
     // A broker that was started anew is another process, and the same sweep.
     shown.broker_pid = plan.broker_pid.map(|_| 0);
-    serde_json::to_string(&shown).map_err(Failure::cannot("write JSON"))
+    line(&shown)
 }
 
 /// A URI as it may be shown.

@@ -2,20 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::container::{Compression, NativeSerializer};
-use baler_monitoring::{Controller, Overflow};
+use baler_monitoring::Controller;
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Way};
 use super::load::{Load, Timing};
-use super::order::say;
-use super::pace::{Bursts, now_ns};
+use super::pace::Bursts;
 use super::program::{PlainWriter, Program};
 use super::sample::ClosedBy;
 use crate::cpu::{process_cpu_time, thread_cpu_time};
 use crate::failure::Failure;
+use crate::lines::say;
+use crate::lossless;
 use crate::plain_row::Rows;
 use crate::statistics::to_f64;
+use crate::time::{nanos, now_ns, whole};
 
 /// How long the medium may take to open, and to confirm everything at the end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -123,7 +124,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     load.set_timing(timing);
     sends.emit(&mut load, 0, 1)?;
     sends.settle()?;
-    timing.start_ns = now_ns().saturating_add(nanos(AHEAD));
+    timing.start_ns = now_ns().saturating_add_unsigned(nanos(AHEAD));
     load.set_timing(timing);
     let from_ns = timing
         .start_ns
@@ -169,9 +170,9 @@ fn run(
         if now >= next_second {
             let mut second = sends.state();
             second.emitted = position;
-            second.cpu_ns = u64::try_from(nanos(process_cpu_time())).unwrap_or(0);
-            second.emitting_cpu_ns = u64::try_from(nanos(thread_cpu_time())).unwrap_or(0);
-            second.elapsed_ns = u64::try_from(nanos(since.elapsed())).unwrap_or(0);
+            second.cpu_ns = nanos(process_cpu_time());
+            second.emitting_cpu_ns = nanos(thread_cpu_time());
+            second.elapsed_ns = nanos(since.elapsed());
             say(&Said::Second(second))?;
             // One that is late is not followed by one that is too short.
             next_second = next_second
@@ -211,14 +212,7 @@ struct Chunks {
 impl Chunks {
     fn open(task: &Writing, program: &dyn Program) -> Result<Self, Failure> {
         let compression = task.case.compression.as_deref().unwrap_or("none");
-        let compression = compression.parse::<Compression>();
-        let compression = compression.map_err(Failure::cannot("compress"))?;
-        let serializer = NativeSerializer::new(compression);
-        let mut builder = Controller::builder(program.writer(&task.uri)?)
-            .metadata_record(false)
-            // Nothing may be lost, so the slower end sets the pace.
-            .overflow(Overflow::Block)
-            .serializer(serializer.map_err(Failure::cannot("compress"))?);
+        let mut builder = lossless::controller(program.writer(&task.uri)?, compression)?;
         if let Some(records) = task.case.chunk_records {
             builder = builder.chunk_records(usize::try_from(records).unwrap_or(usize::MAX));
         }
@@ -336,20 +330,6 @@ impl Sends for Nothing {
     fn settle(&mut self) -> Result<(), Failure> {
         Ok(())
     }
-}
-
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// Whole nanoseconds.
-fn whole(nanos: f64) -> i64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a time of some minutes, and clamped by the conversion"
-    )]
-    let whole = nanos as i64;
-    whole
 }
 
 /// How many records a second were due in so much time.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use baler_monitoring::{Controller, Overflow};
+use baler_monitoring::Controller;
+use baler_rig::lossless;
 use baler_rig::workload::Executions;
 
 use super::super::case::Broker;
@@ -28,10 +29,7 @@ impl<'a> Writer<'a> {
         calls: &'a Calls,
         chunk_records: u32,
     ) -> Result<Self, Failure> {
-        let controller = Controller::builder(endpoint::writer(&uri(task))?)
-            .metadata_record(false)
-            // Nothing may be lost, so the slower end sets the pace.
-            .overflow(Overflow::Block)
+        let controller = lossless::controller(endpoint::writer(&uri(task))?, "none")?
             .chunk_records(usize::try_from(chunk_records).unwrap_or(usize::MAX))
             .start()
             .map_err(Failure::cannot("start a controller"))?;
