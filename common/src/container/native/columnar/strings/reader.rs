@@ -157,6 +157,8 @@ impl Words {
         let mut rest = start;
         let to = text.bytes.as_mut_slice();
         let (mut at, mut taken) = (text.len, 0);
+        // What the next new word is numbered.
+        let mut next = to_usize(OF_CHUNK) + self.count;
         while taken < most
             && let Some((code, behind)) = rest.split_first()
         {
@@ -184,7 +186,6 @@ impl Words {
                 rest = behind;
                 at += bytes;
             } else {
-                let full = to_usize(OF_CHUNK) + self.count >= SHORT_NUMBERS;
                 let (bytes, word, behind) = if u64::from(*code) < TOKEN {
                     // It may not be all behind it that is the word.
                     let bytes = usize::from(*code) + 1;
@@ -201,18 +202,22 @@ impl Words {
                     };
                     (usize::from(*bytes), word, behind)
                 };
-                if full || bytes > room {
+                let numbered = self.short.get_mut(next).zip(self.spelled.get_mut(next));
+                let Some((length, spelling)) = numbered.filter(|_| bytes <= room) else {
                     break;
-                }
+                };
                 let Some(place) = word_at(to, at) else { break };
                 *place = *word;
-                self.push(at, bytes, word);
+                *spelling = *word;
+                *length = u8::try_from(bytes).unwrap_or(NO_WORD);
+                next += 1;
                 rest = behind;
                 at += bytes;
             }
             taken += 1;
         }
         text.len = at;
+        self.count = next - to_usize(OF_CHUNK);
         input.skip(start.len() - rest.len());
         taken
     }
