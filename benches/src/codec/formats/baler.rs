@@ -120,7 +120,8 @@ fn each<'a>(batch: &'a RecordBatch, mut see: impl FnMut(PlainCall<'a>)) -> Resul
     let numbers = |position| numbers(position).ok_or_else(other);
     let ids = |position| ids(position).ok_or_else(other);
     // Each string is cut out of the table once.
-    let strings: Vec<&str> = batch.strings().iter().collect();
+    let mut strings = Vec::with_capacity(batch.strings().len());
+    strings.extend(batch.strings().iter());
     let string = |id: u32| {
         usize::try_from(id)
             .ok()
