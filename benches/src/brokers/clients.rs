@@ -22,7 +22,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Amqp {
     runtime: Runtime,
-    pub(super) channel: Channel,
+    channel: Channel,
     _connection: Connection,
 }
 
@@ -48,7 +48,7 @@ impl Amqp {
         })
     }
 
-    pub(super) fn block_on<F: Future>(&self, future: F) -> F::Output {
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
 

@@ -6,9 +6,8 @@ use baler_monitoring::Controller;
 use baler_rig::lossless;
 use baler_rig::workload::Executions;
 
-use super::super::case::Broker;
 use super::super::task::Writing;
-use super::{Calls, Confirmed, Writes};
+use super::{Calls, Confirmed, Writes, uri};
 use crate::endpoint;
 use crate::failure::Failure;
 
@@ -47,19 +46,6 @@ impl<'a> Writer<'a> {
             return Ok(report.stats.chunks_delivered);
         }
         Err(Failure::new(format!("{report}; {:?}", report.error)))
-    }
-}
-
-fn uri(task: &Writing) -> String {
-    let Writing {
-        address,
-        name,
-        queue_type,
-        ..
-    } = task;
-    match task.broker {
-        Broker::Amqp => format!("amqp://{address}?queue={name}&queue_type={queue_type}"),
-        Broker::Kafka | Broker::KafkaMock => format!("kafka://{address}/{name}"),
     }
 }
 

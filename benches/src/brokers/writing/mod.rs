@@ -85,6 +85,20 @@ pub(crate) fn write(task: &Writing) -> Result<Written, Failure> {
     }
 }
 
+/// Where to write, as Baler names it.
+fn uri(task: &Writing) -> String {
+    let Writing {
+        address,
+        name,
+        queue_type,
+        ..
+    } = task;
+    match task.broker {
+        Broker::Amqp => format!("amqp://{address}?queue={name}&queue_type={queue_type}"),
+        Broker::Kafka | Broker::KafkaMock => format!("kafka://{address}/{name}"),
+    }
+}
+
 fn measure(task: &Writing, writer: &mut dyn Writes) -> Result<Written, Failure> {
     writer.write(task.warm_up)?;
     let before = writer.confirmed();
