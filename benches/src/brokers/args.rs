@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use super::case::Broker;
+use super::case::{Broker, Way};
 use crate::output::Format;
 
 /// Records a second and CPU seconds of writing to a broker, beside the client library alone.
@@ -20,6 +20,10 @@ pub struct Args {
     /// one where the variable `KAFKA_BOOTSTRAP` names it]
     #[arg(long, value_enum, value_name = "NAME")]
     pub only: Vec<Broker>,
+
+    /// Write this way only, as the table names it; may be given several times [default: all]
+    #[arg(long, value_name = "NAME", value_parser = Way::NAMES)]
+    pub way: Vec<String>,
 
     /// What `KAFKA_BOOTSTRAP` names, for the results: product and version
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -122,6 +126,9 @@ mod tests {
         // Awaiting, plain, and two sizes of chunks.
         assert_eq!(Case::all(&args).len(), 4);
         assert_eq!(args.repetitions(), 7);
+        let one = ["brokers", "--only", "amqp", "--way", "baler"];
+        assert_eq!(Case::all(&Args::parse_from(one)).len(), 3);
+        assert!(Args::try_parse_from(["brokers", "--way", "another"]).is_err());
         assert!(Args::try_parse_from(["brokers", "--chunk-records=0"]).is_err());
     }
 }

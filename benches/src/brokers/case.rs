@@ -45,6 +45,9 @@ pub enum Way {
 }
 
 impl Way {
+    /// All names.
+    pub(super) const NAMES: [&str; 4] = ["baler", "plain", "plain-threaded", "plain-awaiting"];
+
     /// Its name in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,6 +87,9 @@ impl Case {
             };
             let baler = args.chunk_records.iter().copied().map(Way::Baler);
             let ways = plain.iter().copied().chain(baler);
+            let wanted =
+                |way: &Way| args.way.is_empty() || args.way.iter().any(|it| it == way.name());
+            let ways = ways.filter(wanted);
             cases.extend(ways.map(|way| Self { broker, way }));
         }
         cases
