@@ -1,47 +1,56 @@
 //! Who a chunk is, as headers of its message: text, so that every tool can show and filter them.
 
+use std::ffi::CStr;
+use std::fmt::{Display, Write as _};
+
 use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
-use rdkafka::message::{Header, Headers, OwnedHeaders};
+use rdkafka::message::Headers;
 
-const CONTAINER: &str = "container";
-const EPOCH: &str = "epoch";
-const LANE: &str = "lane";
-const PRODUCER: &str = "producer";
-const RECORDS: &str = "records";
-const SEQUENCE: &str = "sequence";
+const CONTAINER: &CStr = c"container";
+const EPOCH: &CStr = c"epoch";
+const LANE: &CStr = c"lane";
+const PRODUCER: &CStr = c"producer";
+const RECORDS: &CStr = c"records";
+const SEQUENCE: &CStr = c"sequence";
 
-/// The headers of a chunk.
-pub(crate) fn write(meta: &ChunkMeta) -> OwnedHeaders {
+/// The headers of a chunk; their values are put into `text`, which is cleared.
+pub(crate) fn write<'a>(meta: &ChunkMeta, text: &'a mut String) -> Vec<(&'static CStr, &'a str)> {
     let ChunkIdentity {
         producer,
         epoch,
         lane,
         sequence,
     } = meta.identity;
-    let entries = [
-        (PRODUCER, producer.to_string()),
-        (EPOCH, epoch.to_string()),
-        (LANE, lane.to_string()),
-        (SEQUENCE, sequence.to_string()),
-        (RECORDS, meta.records.to_string()),
-        (CONTAINER, meta.container.name().to_owned()),
+    let entries: [(_, &dyn Display); 6] = [
+        (PRODUCER, &producer),
+        (EPOCH, &epoch),
+        (LANE, &lane),
+        (SEQUENCE, &sequence),
+        (RECORDS, &meta.records),
+        (CONTAINER, &meta.container),
     ];
-    let headers = OwnedHeaders::new_with_capacity(entries.len());
-    entries.iter().fold(headers, |headers, (key, value)| {
-        headers.insert(Header {
-            key,
-            value: Some(value),
-        })
-    })
+    text.clear();
+    let ends = entries.map(|(name, value)| {
+        // Strings take whatever is written to them.
+        write!(text, "{value}").ok();
+        (name, text.len())
+    });
+    let mut start = 0;
+    let values = ends.into_iter().map(|(name, end)| {
+        let value = text.get(start..end).unwrap_or_default();
+        start = end;
+        (name, value)
+    });
+    values.collect()
 }
 
 /// Who the headers say that a chunk is; nothing if one of them is missing or malformed.
 pub(crate) fn read(headers: &impl Headers) -> Option<ChunkMeta> {
     // The last header of a name counts, as in Kafka's `Headers.lastHeader`.
-    let text = |name: &str| {
+    let text = |name: &CStr| {
         let value = headers
             .iter()
-            .filter(|header| header.key == name)
+            .filter(|header| header.key.as_bytes() == name.to_bytes())
             .last()?
             .value?;
         std::str::from_utf8(value).ok()
@@ -70,8 +79,23 @@ pub(crate) fn read(headers: &impl Headers) -> Option<ChunkMeta> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rdkafka::message::{Header, OwnedHeaders};
 
     use super::*;
+
+    fn add(headers: OwnedHeaders, name: &CStr, value: &str) -> OwnedHeaders {
+        let (key, value) = (name.to_str().unwrap(), Some(value));
+        headers.insert(Header { key, value })
+    }
+
+    fn written(meta: &ChunkMeta) -> OwnedHeaders {
+        // What was there before must not show.
+        let mut text = "before".to_owned();
+        let entries = write(meta, &mut text).into_iter();
+        entries.fold(OwnedHeaders::new(), |headers, (name, value)| {
+            add(headers, name, value)
+        })
+    }
 
     proptest! {
         #[test]
@@ -94,14 +118,14 @@ mod tests {
                     sequence,
                 },
             };
-            prop_assert_eq!(read(&write(&meta)), Some(meta));
+            prop_assert_eq!(read(&written(&meta)), Some(meta));
         }
 
         #[test]
         fn foreign_headers_are_no_identity(values in prop::collection::vec(".*", 6)) {
             let names = [PRODUCER, EPOCH, LANE, SEQUENCE, RECORDS, CONTAINER];
-            let headers = names.iter().zip(&values).fold(OwnedHeaders::new(), |headers, (key, value)| {
-                headers.insert(Header { key, value: Some(value) })
+            let headers = names.iter().zip(&values).fold(OwnedHeaders::new(), |headers, (name, value)| {
+                add(headers, name, value)
             });
             // Whatever it yields, it yields; a random text is no container.
             prop_assert_eq!(read(&headers), None);
@@ -123,10 +147,7 @@ mod tests {
                 sequence: 5,
             },
         };
-        let headers = write(&meta).insert(Header {
-            key: LANE,
-            value: Some("9"),
-        });
+        let headers = add(written(&meta), LANE, "9");
         assert_eq!(read(&headers).map(|meta| meta.identity.lane), Some(9));
     }
 }

@@ -29,6 +29,8 @@ const BOTH: &[(&str, &str)] = &[
 const PRODUCER: &[(&str, &str)] = &[
     ("acks", "all"),
     ("enable.idempotence", "true"),
+    // Larger chunks are sent from where they are; the client's default is 65,535.
+    ("message.copy.max.bytes", "4096"),
     // Afterwards the writer is broken and its owner decides; the client's default is 300 s.
     ("message.timeout.ms", "30000"),
     // The partition that Kafka's Java client would choose for the key.

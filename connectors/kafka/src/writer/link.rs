@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{
     Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Window,
 };
+use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
@@ -66,7 +67,11 @@ impl fmt::Debug for State {
 
 /// What travels with a message to its delivery report.
 #[derive(Debug)]
-pub(super) struct Ticket(pub(super) u64);
+pub(super) struct Lent {
+    pub(super) ticket: u64,
+    /// The message's payload, which librdkafka reads until then.
+    pub(super) bytes: Bytes,
+}
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
@@ -110,12 +115,12 @@ impl ClientContext for Callbacks {
 }
 
 impl ProducerContext for Callbacks {
-    type DeliveryOpaque = Box<Ticket>;
+    type DeliveryOpaque = Box<Lent>;
 
-    fn delivery(&self, result: &DeliveryResult<'_>, ticket: Self::DeliveryOpaque) {
+    fn delivery(&self, result: &DeliveryResult<'_>, lent: Self::DeliveryOpaque) {
         match result {
-            Ok(_) => self.link.settle(ticket.0, Outcome::Confirmed),
-            Err((error, _)) => self.link.failed(ticket.0, error),
+            Ok(_) => self.link.settle(lent.ticket, Outcome::Confirmed),
+            Err((error, _)) => self.link.failed(lent.ticket, error),
         }
     }
 }

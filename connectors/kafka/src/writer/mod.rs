@@ -2,8 +2,10 @@
 
 mod limits;
 mod link;
+mod produce;
 mod producer;
 
+use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,23 +15,25 @@ use baler_common::transport::{
     RejectReason, Rejected, TransportError, WriterStats,
 };
 use rdkafka::error::RDKafkaErrorCode;
-use rdkafka::producer::BaseRecord;
 
 use crate::admin::Admin;
 use crate::config::{Headers, KafkaConfig, PartitionBy, chunk_of};
-use crate::error::{Concern, code_of, concern};
+use crate::error::{Concern, concern};
 use crate::{SCHEME, headers};
 use limits::{Limits, TooLarge};
-use link::{Link, Ticket};
+use link::{Lent, Link};
+use produce::{Envelope, produce};
 use producer::{Producer, Topic};
 
 /// Sends chunks to a topic, one chunk a message.
 ///
-/// A thread of its own serves delivery reports; [`offer`](ChunkWriter::offer) copies the chunk into
-/// the client's queue and never blocks. Each [`reopen`](ChunkWriter::reopen) makes a new producer,
+/// A thread of its own serves delivery reports; [`offer`](ChunkWriter::offer) puts the chunk into
+/// the client's queue, which shares its memory, and never blocks. Each [`reopen`](ChunkWriter::reopen) makes a new producer,
 /// since errors that librdkafka calls fatal end one.
 pub struct KafkaWriter {
     config: KafkaConfig,
+    /// The configured topic, once the writer was opened.
+    topic: CString,
     capability: Capability,
     link: Arc<Link>,
     producer: Option<Producer>,
@@ -41,6 +45,8 @@ pub struct KafkaWriter {
     /// How many partitions the topic has, and which one is next in turn.
     partitions: i32,
     turn: i32,
+    /// Where the values of a chunk's headers are put together.
+    header_text: String,
 }
 
 impl fmt::Debug for KafkaWriter {
@@ -72,6 +78,8 @@ impl KafkaWriter {
             created: false,
             partitions: 1,
             turn: 0,
+            header_text: String::new(),
+            topic: CString::default(),
         }
     }
 
@@ -84,6 +92,8 @@ impl KafkaWriter {
     fn open(&mut self, by: Instant, too_large: Option<TooLarge>) -> Result<(), Failure> {
         self.config
             .check_topic()
+            .map_err(|error| Failure::last("open", error.to_string()))?;
+        self.topic = CString::new(&*self.config.topic)
             .map_err(|error| Failure::last("open", error.to_string()))?;
         let producer = Producer::start(&self.config, &self.link, self.alone)?;
         if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
@@ -119,21 +129,23 @@ impl KafkaWriter {
             PartitionBy::Lane => Some(format!("{}/{}", identity.producer, identity.lane)),
             PartitionBy::RoundRobin => None,
         };
-        let mut message =
-            BaseRecord::with_opaque_to(&self.config.topic, Box::new(Ticket(chunk.ticket)))
-                .payload(&*chunk.bytes);
-        match &key {
-            Some(key) => message = message.key(key.as_str()),
-            None => message = message.partition(self.turn % self.partitions.max(1)),
-        }
-        if self.config.headers == Headers::All || !chunk.meta.container.carries_identity() {
-            message = message.headers(headers::write(&chunk.meta));
-        }
-        let Err((error, _)) = client.send(message) else {
+        let has_headers =
+            self.config.headers == Headers::All || !chunk.meta.container.carries_identity();
+        let headers = has_headers.then(|| headers::write(&chunk.meta, &mut self.header_text));
+        let envelope = Envelope {
+            topic: &self.topic,
+            partition: key.is_none().then(|| self.turn % self.partitions.max(1)),
+            key: key.as_deref(),
+            headers: headers.unwrap_or_default(),
+        };
+        let lent = Lent {
+            ticket: chunk.ticket,
+            bytes: chunk.bytes.clone(),
+        };
+        let Err(code) = produce(client, &envelope, Box::new(lent)) else {
             self.turn = self.turn.checked_add(1).unwrap_or(0);
             return Ok(());
         };
-        let code = code_of(&error).unwrap_or(RDKafkaErrorCode::Unknown);
         if code == RDKafkaErrorCode::QueueFull {
             self.link.give_back(chunk.ticket, true);
             return Err(RejectReason::Full);
@@ -145,8 +157,8 @@ impl KafkaWriter {
             });
         }
         let failure = match concern(code) {
-            Concern::Everything => Failure::last("write to", error.to_string()),
-            _ => Failure::retry("write to", error.to_string()),
+            Concern::Everything => Failure::last("write to", code.to_string()),
+            _ => Failure::retry("write to", code.to_string()),
         };
         self.link.fail(failure.clone());
         Err(self.broken(&failure))

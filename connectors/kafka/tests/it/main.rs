@@ -6,6 +6,7 @@ mod brokers;
 mod contract;
 mod failure;
 mod group;
+mod lent;
 mod network;
 mod real;
 mod requests;
