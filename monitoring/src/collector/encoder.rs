@@ -9,6 +9,8 @@ use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
 use bytes::Bytes;
 
+use super::buffers::Buffers;
+
 /// How many ranges of lost chunks a header lists, newest kept: enough for any outage with pauses,
 /// and less than 4 KiB.
 const MAX_RANGES: usize = 200;
@@ -22,6 +24,7 @@ pub(super) struct Encoder {
     next_ticket: u64,
     /// How large the chunk before was: the next one will be alike.
     capacity: usize,
+    buffers: Buffers,
 }
 
 /// What is known of a lane's chunks.
@@ -59,6 +62,7 @@ impl Encoder {
         serializer: Box<dyn ChunkSerializer>,
         identity: ChunkIdentity,
         lanes: usize,
+        buffers: Buffers,
     ) -> Self {
         let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
         let numbers = |lane| Numbers {
@@ -71,6 +75,7 @@ impl Encoder {
             lanes: (0..lanes).map(numbers).collect(),
             next_ticket: 0,
             capacity: 0,
+            buffers,
         }
     }
 
@@ -129,7 +134,10 @@ impl Encoder {
         header.last_of_epoch = last_of_epoch;
         header.losses = losses;
         header.lost_chunks.clone_from(&numbers.lost_chunks);
-        let bytes = serialize(&mut *self.serializer, batch, &header, self.capacity)?;
+        let memory = self
+            .buffers
+            .take(self.capacity.saturating_add(self.capacity / 8));
+        let bytes = serialize(&mut *self.serializer, batch, &header, memory)?;
         if bytes.len() > limit {
             return Err(Problem::TooLarge {
                 bytes: bytes.len(),
@@ -145,7 +153,7 @@ impl Encoder {
                 records: u32::try_from(batch.len()).unwrap_or(u32::MAX),
                 identity: numbers.identity,
             },
-            bytes: bytes.into(),
+            bytes: self.buffers.chunk(bytes),
         };
         numbers.identity.sequence = numbers.identity.sequence.saturating_add(1);
         numbers.has_last |= last_of_epoch;
@@ -160,7 +168,8 @@ impl Encoder {
         };
         let header = ChunkHeader::new(numbers.identity);
         let mut native = NativeSerializer::default();
-        serialize(&mut native, batch, &header, 0).map_or_else(|_| Bytes::new(), Bytes::from)
+        serialize(&mut native, batch, &header, Vec::new())
+            .map_or_else(|_| Bytes::new(), Bytes::from)
     }
 }
 
@@ -194,9 +203,8 @@ fn serialize(
     serializer: &mut dyn ChunkSerializer,
     batch: &RecordBatch,
     header: &ChunkHeader,
-    capacity: usize,
+    mut out: Vec<u8>,
 ) -> Result<Vec<u8>, Problem> {
-    let mut out = Vec::with_capacity(capacity.saturating_add(capacity / 8));
     // A serializer keeps nothing between chunks that a panic could leave half done but memory.
     let result = catch_unwind(AssertUnwindSafe(|| {
         serializer.serialize(batch, header, &mut out)
@@ -233,7 +241,12 @@ mod tests {
             lane: 0,
             sequence: 0,
         };
-        let mut encoder = Encoder::new(Box::new(KiekerSerializer::default()), identity, 1);
+        let mut encoder = Encoder::new(
+            Box::new(KiekerSerializer::default()),
+            identity,
+            1,
+            Buffers::new(0),
+        );
         for sequence in [5, 7, 6, 1, 9] {
             encoder.list_as_lost(&ChunkIdentity {
                 sequence,

@@ -12,6 +12,7 @@
 //! are forwarded with times of long ago or none are batched like any other.
 
 mod batch;
+mod buffers;
 mod dispatch;
 mod drain;
 mod encoder;

@@ -13,6 +13,7 @@ use baler_common::container::ChunkSerializer;
 use baler_common::transport::{ChunkIdentity, Outbox};
 
 use super::batch::{ClosingRule, Filling};
+use super::buffers::{Buffers, KEEP_BYTES};
 use super::dispatch::{Dispatch, count};
 use super::drain::Drain;
 use super::encoder::Encoder;
@@ -60,7 +61,10 @@ pub(crate) struct Plan {
 ///
 /// The operating system's, when it has no thread left.
 pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io::Result<()> {
-    let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes);
+    // A budget says how much memory there is, and does not know of what lies idle.
+    let kept_bytes = if plan.budgeted { 0 } else { KEEP_BYTES };
+    let buffers = Buffers::new(kept_bytes);
+    let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes, buffers);
     let dispatch = Dispatch::new(
         Arc::clone(&shared),
         outbox,
