@@ -6,6 +6,7 @@ mod builder;
 mod column;
 mod flat;
 mod nested;
+mod placed;
 mod string_index;
 mod strings;
 mod type_index;

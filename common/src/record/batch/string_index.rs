@@ -3,9 +3,11 @@
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::builder::PushError;
+use super::placed::PlacedTexts;
 use super::strings::StringTable;
 use crate::record::intern::Interned;
-use crate::record::words::{Words, text_words};
+use crate::record::row::INTERNED;
+use crate::record::words::{Words, text_place, text_words};
 
 /// Finds the ids of strings while a batch is filled.
 ///
@@ -28,6 +30,8 @@ pub(super) struct StringIndex {
     text_bytes: usize,
     /// Short texts that came lately: [`LATELY`] of them, or none before the first.
     lately: Vec<Lately>,
+    /// Texts that came lately, by their places.
+    placed: PlacedTexts,
     /// Where a longer text is put together.
     long: Vec<u8>,
 }
@@ -119,6 +123,7 @@ impl Default for StringIndex {
             batch: 1,
             text_bytes: 0,
             lately: Vec::new(),
+            placed: PlacedTexts::default(),
             long: Vec::new(),
         }
     }
@@ -207,13 +212,46 @@ impl StringIndex {
         Ok(id)
     }
 
-    /// As [`Self::id`], of a text of so many bytes that begins at a word.
+    /// From now on the places of texts are in this source, or in one that is not known: 0.
+    pub(super) fn look_into(&mut self, source: u64) {
+        self.placed.look_into(source);
+    }
+
+    /// The id of the string of which a field of words says this, if it was seen in this batch and
+    /// source, lately.
+    #[inline(always)]
+    pub(super) fn known_tag(&self, tag: u32) -> Option<u32> {
+        if tag & INTERNED != 0 {
+            self.known_interned(tag & !INTERNED)
+        } else {
+            self.placed.known(tag)
+        }
+    }
+
+    /// The id of the string of which a field of words says this.
     ///
     /// # Errors
     ///
     /// See [`PushError`].
+    #[inline(never)]
+    pub(super) fn id_of_tag(
+        &mut self,
+        words: &(impl Words + ?Sized),
+        tag: u32,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        if tag & INTERNED != 0 {
+            return self.interned_id(Interned::from_number(tag & !INTERNED), table);
+        }
+        let (at, length) = text_place(tag);
+        let id = self.id_of_words(words, at, length, table)?;
+        self.placed.found(tag, id);
+        Ok(id)
+    }
+
+    /// As [`Self::id`], of a text of so many bytes that begins at a word.
     #[inline]
-    pub(super) fn id_of_words(
+    fn id_of_words(
         &mut self,
         words: &(impl Words + ?Sized),
         at: usize,
@@ -351,6 +389,7 @@ impl StringIndex {
         self.slots.fill(Slot::default());
         self.used = 0;
         self.text_bytes = 0;
+        self.placed.forget();
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
             // After four billion batches the numbers begin anew.

@@ -5,10 +5,8 @@ use super::column::Column;
 use super::flat::Check;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
-use crate::record::intern::Interned;
-use crate::record::row::INTERNED;
 use crate::record::schema::{FieldType, Schema};
-use crate::record::words::{Place, WordLayout, WordRows, Words, low_half, text_place};
+use crate::record::words::{Place, WordLayout, WordRows, Words, low_half};
 
 /// What is known of a type's rows of words.
 #[derive(Debug)]
@@ -59,11 +57,11 @@ impl WordRun<'_> {
         let mut result = rows.check(&known.checks);
         let before = run.table.timestamps.len();
         let places = || known.layout.fields().iter();
-        let mut texts = Texts::default();
+        run.index.look_into(rows.rows.source);
         // Field by field, so that what is known of a field is looked up once.
         for (column, place) in run.table.columns.iter_mut().zip(places()) {
             if let Column::String(ids) = column {
-                let added = rows.add_strings(*place, ids, &mut texts, (run.strings, run.index));
+                let added = rows.add_strings(*place, ids, (run.strings, run.index));
                 result = added.and(result);
             }
         }
@@ -155,7 +153,6 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         &mut self,
         place: Place,
         ids: &mut Vec<u32>,
-        texts: &mut Texts,
         (table, index): (&mut StringTable, &mut StringIndex),
     ) -> Result<(), PushError> {
         let before = ids.len();
@@ -164,14 +161,9 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         let each = self.each(self.field(place));
         for (row, (id, word)) in new.iter_mut().zip(each).enumerate() {
             let tag = low_half(word >> place.shift);
-            let known = if tag & INTERNED != 0 {
-                index.known_interned(tag & !INTERNED)
-            } else {
-                texts.known(tag)
-            };
-            *id = match known {
+            *id = match index.known_tag(tag) {
                 Some(id) => id,
-                None => match texts.find(self.words, tag, (table, index)) {
+                None => match index.id_of_tag(self.words, tag, table) {
                     Ok(id) => id,
                     Err(error) => {
                         self.count = row;
@@ -230,48 +222,6 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
     #[inline(always)]
     fn extend<T>(&self, to: &mut Vec<T>, at: usize, value: impl Fn(u64) -> T) {
         to.extend(self.each(at).map(value));
-    }
-}
-
-/// How many texts are remembered by their places.
-const PLACES: usize = 64;
-
-/// Texts that were found in some words: most rows name one that a row shortly before has named.
-struct Texts([(u32, u32); PLACES]);
-
-impl Default for Texts {
-    fn default() -> Self {
-        // No text says this of itself.
-        Self([(INTERNED, 0); PLACES])
-    }
-}
-
-impl Texts {
-    /// The id of the text of a field that says this, if it was found before.
-    #[inline(always)]
-    fn known(&self, tag: u32) -> Option<u32> {
-        let (at, _) = text_place(tag);
-        let (known, id) = self.0.get(at % PLACES)?;
-        (*known == tag).then_some(*id)
-    }
-
-    /// The id of the string of a field that says this, interned or not.
-    #[inline(never)]
-    fn find(
-        &mut self,
-        words: &(impl Words + ?Sized),
-        tag: u32,
-        (table, index): (&mut StringTable, &mut StringIndex),
-    ) -> Result<u32, PushError> {
-        if tag & INTERNED != 0 {
-            return index.interned_id(Interned::from_number(tag & !INTERNED), table);
-        }
-        let (at, length) = text_place(tag);
-        let id = index.id_of_words(words, at, length, table)?;
-        if let Some(slot) = self.0.get_mut(at % PLACES) {
-            *slot = (tag, id);
-        }
-        Ok(id)
     }
 }
 
@@ -355,6 +305,7 @@ mod tests {
             end: words.len(),
             head: 1,
             time: 0,
+            source: 0,
         }
     }
 
@@ -410,14 +361,19 @@ mod tests {
             ),
         ) {
             let (mut by_words, mut by_record) = (BatchBuilder::new(), BatchBuilder::new());
+            let mut source = 0;
             for runs in batches {
                 for (records, also_other) in runs {
                     let mut words = vec![7; 3];
                     let starts: Vec<_> =
                         records.iter().map(|record| add(record, &mut words)).collect();
                     let mut run = by_words.words(Flat::schema()).unwrap();
-                    let added = run.extend(words.as_slice(), &rows(&words, &starts), u64::cast_signed);
-                    prop_assert_eq!(added, (records.len(), Ok(())));
+                    source += 1;
+                    for part in starts.chunks(2) {
+                        let rows = WordRows { source, ..rows(&words, part) };
+                        let added = run.extend(words.as_slice(), &rows, u64::cast_signed);
+                        prop_assert_eq!(added, (part.len(), Ok(())));
+                    }
                     for record in &records {
                         by_record.push(record).unwrap();
                     }

@@ -30,6 +30,8 @@ pub(crate) struct ReadBuffer {
     fields: Vec<u8>,
     /// Where the rows begin that are handed over.
     starts: Vec<u32>,
+    /// Counts the blocks that were read, or parts of one.
+    source: u64,
     /// The last type whose words had to become bytes.
     layout: Option<(Arc<Schema>, Option<WordLayout>)>,
 }
@@ -244,6 +246,7 @@ impl BlockReader {
             end: at,
             head: shape.head,
             time: shape.time,
+            source: buffer.source,
         };
         let taken = take(schema, words, &rows, shape.is_in_ticks);
         if let Some(next) = buffer.starts.get(taken) {
@@ -355,8 +358,9 @@ impl ReadBuffer {
         }
     }
 
-    /// Forgets the types of the block before.
+    /// Forgets the types of the block before, since another one is read, or more of it.
     pub(crate) fn forget(&mut self) {
         self.types.clear();
+        self.source = self.source.wrapping_add(1);
     }
 }
