@@ -394,9 +394,16 @@ fn goldens() -> Vec<Golden> {
         earlier("nested-calls", header(3, 7), nested_calls(), none),
         earlier("nested-calls-packed", header(3, 7), nested_calls(), none),
         earlier("nested-calls-level", header(3, 7), nested_calls(), none),
-        golden("nested-calls-short", header(3, 7), nested_calls(), none),
+        earlier("nested-calls-short", header(3, 7), nested_calls(), none),
+        golden("nested-calls-outliers", header(3, 7), nested_calls(), none),
         golden("stepped", header(2, 9), stepped(), none),
-        golden("stepped-calls", header(3, 8), stepped_calls(), none),
+        earlier("stepped-calls", header(3, 8), stepped_calls(), none),
+        golden(
+            "stepped-calls-outliers",
+            header(3, 8),
+            stepped_calls(),
+            none,
+        ),
         golden("every-string", header(4, 6), every_string(), none),
         golden("spelled-words", header(4, 7), spelled_words(), none),
     ]

@@ -274,6 +274,10 @@ impl ShortEncoder {
                 *count = count.wrapping_add(1);
             }
         }
+        // One lane at least is as wide as that, also where no other one was looked at.
+        if let Some(count) = counts.get_mut(to_usize(span.bits().into())) {
+            *count = (*count).max(1);
+        }
         let Some(bits) = cheapest(&counts, span.bits(), lanes.len()) else {
             return false;
         };

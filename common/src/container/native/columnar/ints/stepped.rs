@@ -15,11 +15,12 @@ const FIVEFOLD_LANES: usize = 4;
 /// How many lanes, from all over the column, tell the step of nearly every column.
 const SAMPLE: usize = 8;
 
-/// A column of so many lanes with this step, and so many bits a lane once that is divided out, is
-/// longer as it is.
+/// A column of so many lanes with this step, and of bits between these a lane once that is divided
+/// out, is longer as it is. Of more bits, a few outliers may be what takes them.
 const MANY_LANES: usize = 64;
 const LARGE_STEP: u64 = 8;
 const CLEAR_BITS: usize = 2;
+const MANY_BITS: usize = 12;
 
 /// Lanes that are nearer to the first one are encoded alike with their step and without.
 const NEAR: u64 = 1 << 30;
@@ -46,7 +47,7 @@ impl Found {
         self.is_near
             && self.lanes >= MANY_LANES
             && self.step.step >= LARGE_STEP
-            && bytes * 8 >= self.lanes * CLEAR_BITS
+            && (self.lanes * CLEAR_BITS..=self.lanes * MANY_BITS).contains(&(bytes * 8))
     }
 }
 
