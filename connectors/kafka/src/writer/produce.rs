@@ -1,8 +1,8 @@
 //! Handing chunks to librdkafka without copying them.
 //!
 //! `BaseProducer::send` has librdkafka copy each payload, into memory that one thread asks for and
-//! another one gives back: a tenth of what a chunk of a thousand records costs from its first record
-//! to its confirmation. Here librdkafka is lent the chunk's own memory until the delivery report.
+//! another one gives back. With the collector using chunks' memory again, not doing so takes 7 % off
+//! what records in chunks of 1,024 cost the writing process (the bench `brokers`). Here librdkafka is lent the chunk's own memory until the delivery report.
 //!
 //! # Invariants
 //!
