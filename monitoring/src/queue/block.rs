@@ -21,6 +21,7 @@ use baler_common::record::{Schema, WordText, text_words, words_of_text};
 
 use super::barrier;
 use super::hot::zeroed;
+use super::prefetch::prefetch_to_write;
 use super::sync::{AtomicU64, Mutex, Ordering};
 use super::texts;
 pub(super) use read::BlockReader;
@@ -225,6 +226,7 @@ pub(super) fn append_words<const N: usize>(
     let Some(slots) = slots.and_then(|slots| slots.first_chunk::<N>()) else {
         return false;
     };
+    prefetch_to_write(words, at);
     for (slot, word) in slots.iter().zip(row()) {
         slot.store(word, Ordering::Relaxed);
     }
@@ -338,6 +340,7 @@ fn write_words<'a, const WORDS: usize, const TEXTS: usize>(
             end = end.wrapping_add(text_words(text.text().len()));
         }
     }
+    prefetch_to_write(words, at);
     let slots = words.get(at..end)?;
     let needed = u64::try_from(slots.len()).ok()?;
     let (header, mut slots) = slots.split_first()?;
