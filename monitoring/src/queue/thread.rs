@@ -1,10 +1,11 @@
 //! The queue of one thread, and the shared one for what no thread's queue can take.
 
-use std::collections::VecDeque;
+mod state;
+
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::container::{LossReason, Losses};
+use baler_common::container::LossReason;
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
@@ -15,6 +16,7 @@ use super::piece::{Piece, PieceReader};
 use super::set::{QueueCounts, QueueSet};
 use super::sync::{Mutex, MutexGuard};
 use crate::clock::monotonic;
+use state::{Queued, State};
 
 /// How long a blocked thread waits before it looks again whether anyone will make room.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -32,49 +34,6 @@ pub(crate) struct ThreadQueue {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
-struct State {
-    /// Oldest first.
-    pieces: VecDeque<Queued>,
-    /// Whether the last of them is a block to which its owner goes on appending.
-    is_open: bool,
-    /// Whether the collector has begun to read the first of them: nobody else may take it.
-    is_claimed: bool,
-    /// Whether there is a thread that appends.
-    is_owned: bool,
-    /// How large the next block is.
-    next_words: usize,
-    /// Blocks that were filled.
-    filled: u64,
-    /// Records in pieces that are not open any more, of all time.
-    appended: u64,
-    /// Records that were read or evicted.
-    taken: u64,
-    /// Records that were emitted and not appended.
-    refused: u64,
-    lost: Losses,
-    /// Records whose threads have let go of the lock to make room.
-    waiting: u64,
-    /// Whether the collector was told that there is no room; until there is again.
-    told: bool,
-    /// Nothing is taken or counted any more.
-    closed: bool,
-}
-
-/// A piece of a queue.
-#[derive(Debug)]
-struct Queued {
-    /// Less is older.
-    age: u64,
-    piece: Piece,
-    /// How far it is filled, unless it is open.
-    end: Extent,
-    /// How far the collector has it.
-    read: Extent,
-    /// The bytes that are charged for it.
-    charged: usize,
-}
-
 /// What came of a row for which the owner has taken the lock.
 pub(super) struct Pushed {
     pub(super) appended: bool,
@@ -87,26 +46,6 @@ impl Pushed {
         appended: false,
         open: None,
     };
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            pieces: VecDeque::new(),
-            is_open: false,
-            is_claimed: false,
-            is_owned: true,
-            next_words: LEAST_WORDS,
-            filled: 0,
-            appended: 0,
-            taken: 0,
-            refused: 0,
-            lost: Losses::default(),
-            waiting: 0,
-            told: false,
-            closed: false,
-        }
-    }
 }
 
 impl ThreadQueue {
@@ -422,70 +361,6 @@ impl ThreadQueue {
         counts.queued = counts.queued.saturating_add(queued);
         for (code, lost) in state.lost.iter() {
             counts.lost.add_code(code, lost);
-        }
-    }
-}
-
-impl State {
-    fn open_block(&self) -> Option<&Arc<Block>> {
-        match self.pieces.back() {
-            Some(Queued {
-                piece: Piece::Block(block),
-                ..
-            }) if self.is_open => Some(block),
-            _ => None,
-        }
-    }
-
-    /// Ends the open block, if there is one: its extent does not change any more.
-    fn close_open(&mut self, seal: impl FnOnce(&Block) -> Extent) {
-        let Some(end) = self.open_block().map(|block| seal(block)) else {
-            return;
-        };
-        self.is_open = false;
-        self.appended = self.appended.saturating_add(end.rows);
-        if let Some(queued) = self.pieces.back_mut() {
-            queued.end = end;
-        }
-    }
-
-    /// Counts a block that was filled; whether it is time to look whether the process was forked.
-    fn next_fork_check(&mut self) -> bool {
-        self.filled = self.filled.wrapping_add(1);
-        self.filled.is_multiple_of(8)
-    }
-
-    fn appended(&self) -> u64 {
-        let open = self.open_block().map_or(0, |block| block.committed().rows);
-        self.appended.saturating_add(open)
-    }
-
-    fn refuse(&mut self, reason: LossReason) {
-        self.refused = self.refused.saturating_add(1);
-        self.lost.add(reason, 1);
-    }
-
-    /// The position of the oldest piece that neither the collector reads nor the owner fills.
-    fn evictable(&self) -> Option<usize> {
-        let first = usize::from(self.is_claimed);
-        let end = self.pieces.len().saturating_sub(usize::from(self.is_open));
-        (first < end).then_some(first)
-    }
-
-    /// Takes the oldest piece that may be evicted, and counts its records as lost.
-    fn evict(&mut self) -> Option<Queued> {
-        let queued = self.pieces.remove(self.evictable()?)?;
-        self.taken = self.taken.saturating_add(queued.end.rows);
-        self.lost.add(LossReason::QueueFullOldest, queued.end.rows);
-        Some(queued)
-    }
-}
-
-impl Queued {
-    fn end(&self, is_open: bool) -> Extent {
-        match &self.piece {
-            Piece::Block(block) if is_open => block.committed(),
-            _ => self.end,
         }
     }
 }

@@ -5,9 +5,11 @@
 mod builder;
 mod column;
 mod flat;
+mod lately;
 mod nested;
 mod placed;
 mod string_index;
+mod string_keys;
 mod strings;
 mod type_index;
 mod typed;
@@ -20,7 +22,7 @@ use std::sync::Arc;
 
 pub use builder::{BatchBuilder, PushError, Run};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
-pub(crate) use string_index::StringKeys;
+pub(crate) use string_keys::StringKeys;
 pub use strings::StringTable;
 pub use typed::TypedRecords;
 pub use word_rows::WordRun;

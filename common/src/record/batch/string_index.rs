@@ -1,9 +1,9 @@
 //! Which strings a batch has already.
 
-use std::hash::{BuildHasher as _, RandomState};
-
 use super::builder::PushError;
+use super::lately::{LatelyTexts, ShortText};
 use super::placed::PlacedTexts;
+use super::string_keys::StringKeys;
 use super::strings::StringTable;
 use crate::record::intern::Interned;
 use crate::record::row::INTERNED;
@@ -28,28 +28,12 @@ pub(super) struct StringIndex {
     batch: u32,
     /// How many bytes the strings have together.
     text_bytes: usize,
-    /// Short texts that came lately: [`LATELY`] of them, or none before the first.
-    lately: Vec<Lately>,
+    /// Short texts that came lately.
+    lately: LatelyTexts,
     /// Texts that came lately, by their places.
     placed: PlacedTexts,
     /// Where a longer text is put together.
     long: Vec<u8>,
-}
-
-/// How many texts are remembered as words.
-const LATELY: usize = 128;
-
-/// How long they are at most: a UUID with its dashes is among them.
-const LATELY_WORDS: usize = 5;
-
-/// A text that came lately, as a queue has it: most texts in a row's place came shortly before.
-#[derive(Debug, Clone, Copy, Default)]
-struct Lately {
-    /// The batch that has it, and its length; no batch has number 0.
-    batch: u32,
-    bytes: u32,
-    id: u32,
-    words: [u64; LATELY_WORDS],
 }
 
 /// What is known of an interned string.
@@ -57,47 +41,6 @@ struct Lately {
 struct Known {
     text: Option<&'static str>,
     hash: u64,
-}
-
-/// Makes keys of strings.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StringKeys {
-    /// What no one who chooses strings knows: else some could be made that all have one key.
-    secret: [u64; 2],
-}
-
-impl Default for StringKeys {
-    fn default() -> Self {
-        // The standard library's keys are random for each process.
-        let state = RandomState::new();
-        Self {
-            secret: [0_u8, 1].map(|number| state.hash_one(number)),
-        }
-    }
-}
-
-/// The bit of a key that is not a hash but the number of an interned string.
-const NAMED: u64 = 1 << 63;
-
-impl StringKeys {
-    /// The key of a string.
-    pub(crate) fn of(&self, bytes: &[u8]) -> u64 {
-        hash(bytes, self.secret) & !NAMED
-    }
-
-    /// The key of an interned string.
-    fn of_interned(string: Interned) -> u64 {
-        NAMED | u64::from(string.number())
-    }
-
-    /// The number of the interned string with this key, if it is one: whoever has the same number
-    /// has the same text, for as long as the program runs.
-    pub(crate) fn interned(key: u64) -> Option<u32> {
-        if key & NAMED == 0 {
-            return None;
-        }
-        u32::try_from(key & !NAMED).ok()
-    }
 }
 
 /// A place for a string.
@@ -122,7 +65,7 @@ impl Default for StringIndex {
             texts: Vec::new(),
             batch: 1,
             text_bytes: 0,
-            lately: Vec::new(),
+            lately: LatelyTexts::default(),
             placed: PlacedTexts::default(),
             long: Vec::new(),
         }
@@ -258,58 +201,22 @@ impl StringIndex {
         bytes: u32,
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
-        let count = usize::try_from(bytes).map_or(usize::MAX, text_words);
-        // Behind the last texts there are too few words to look at so many.
-        let (Some(mut text), true) = (words.words::<LATELY_WORDS>(at), count <= LATELY_WORDS)
-        else {
+        let Some(text) = ShortText::read(words, at, bytes) else {
             return self.id_of_long(words, at, bytes, table);
         };
-        let mut mixed = u64::from(bytes);
-        for (number, word) in text.iter_mut().enumerate() {
-            *word = if number < count { *word } else { 0 };
-            mixed = mixed.rotate_left(17) ^ *word;
-        }
-        // What is equal has one place; no more is asked of it, so nobody need be kept from choosing
-        // texts that share one.
-        let place = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = usize::try_from(place >> 57).unwrap_or(0);
-        match self.lately.get(place) {
-            Some(lately)
-                if lately.batch == self.batch
-                    && lately.bytes == bytes
-                    && are_equal(&lately.words, &text) =>
-            {
-                Ok(lately.id)
-            }
-            _ => self.remember(place, text, bytes, table),
+        match self.lately.known(&text, self.batch) {
+            Some(id) => Ok(id),
+            None => self.id_of_short(&text, table),
         }
     }
 
     /// Finds a text that did not come lately.
     #[inline(never)]
-    fn remember(
-        &mut self,
-        place: usize,
-        words: [u64; LATELY_WORDS],
-        bytes: u32,
-        table: &mut StringTable,
-    ) -> Result<u32, PushError> {
-        let mut text = [0; LATELY_WORDS * 8];
-        for (to, word) in text.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *to = word.to_le_bytes();
-        }
-        let length = usize::try_from(bytes).map_err(|_| PushError::Malformed)?;
-        let text = text.get(..length).ok_or(PushError::Malformed)?;
-        let id = self.id(text, table)?;
-        self.lately.resize(LATELY, Lately::default());
-        if let Some(lately) = self.lately.get_mut(place) {
-            *lately = Lately {
-                batch: self.batch,
-                bytes,
-                id,
-                words,
-            };
-        }
+    fn id_of_short(&mut self, text: &ShortText, table: &mut StringTable) -> Result<u32, PushError> {
+        let bytes = text.bytes();
+        let length = usize::try_from(text.length()).map_err(|_| PushError::Malformed)?;
+        let id = self.id(bytes.get(..length).ok_or(PushError::Malformed)?, table)?;
+        self.lately.found(text, self.batch, id);
         Ok(id)
     }
 
@@ -394,7 +301,7 @@ impl StringIndex {
         if self.batch == 0 {
             // After four billion batches the numbers begin anew.
             self.interned.fill((0, 0));
-            self.lately.clear();
+            self.lately.forget();
             self.batch = 1;
         }
     }
@@ -419,45 +326,6 @@ impl StringIndex {
             }
         }
     }
-}
-
-/// Compares without a call: the usual text is equal.
-#[inline(always)]
-fn are_equal(a: &[u64; LATELY_WORDS], b: &[u64; LATELY_WORDS]) -> bool {
-    a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
-}
-
-/// Multiplies to 128 bits and folds the halves, 16 bytes at a time, as wyhash does (Wang Yi).
-fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
-    let fold = |a: u64, b: u64| {
-        let product = u128::from(a ^ first).wrapping_mul(u128::from(b ^ second));
-        let [low, high] = [product, product >> 64].map(|half| half & u128::from(u64::MAX));
-        u64::try_from(low ^ high).unwrap_or(0)
-    };
-    // With its length, so that zeros at the end count.
-    let mut hash = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let (pairs, rest) = bytes.as_chunks::<16>();
-    for pair in pairs {
-        let [a, b] = words(pair);
-        hash = fold(hash ^ a, b);
-    }
-    let [a, b] = match bytes.last_chunk::<16>() {
-        _ if rest.is_empty() => return hash,
-        // Some of them for a second time, instead of one by one.
-        Some(last) => words(last),
-        None => {
-            let mut last = [0; 16];
-            last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-            words(&last)
-        }
-    };
-    fold(hash ^ a, b)
-}
-
-fn words(bytes: &[u8; 16]) -> [u64; 2] {
-    let (words, _) = bytes.as_chunks::<8>();
-    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
-    [word(0), word(1)]
 }
 
 fn upper_half(hash: u64) -> u32 {
@@ -552,24 +420,5 @@ mod tests {
             );
         }
         assert_eq!((table.len(), index.used), (0, 0));
-    }
-
-    #[test]
-    fn strings_that_differ_in_length_or_one_byte_differ_in_their_hash() {
-        let secret = StringKeys::default().secret;
-        let strings: [&[u8]; 9] = [
-            b"",
-            &[0],
-            &[0, 0],
-            b"12345678",
-            b"12345678\0",
-            b"12345679",
-            &[0; 16],
-            &[0; 17],
-            &[0; 32],
-        ];
-        let hashes: std::collections::HashSet<_> =
-            strings.iter().map(|string| hash(string, secret)).collect();
-        assert_eq!(hashes.len(), strings.len());
     }
 }

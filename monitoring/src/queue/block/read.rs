@@ -6,12 +6,13 @@ use baler_common::record::{Schema, WordLayout, WordRows, Words};
 
 use super::super::prefetch::prefetch;
 use super::super::sync::{AtomicU64, Ordering};
-use super::{
-    Block, FIELDS_HEADER_WORDS, KIND, KIND_FIELDS_TICKS, KIND_WORDS, KIND_WORDS_TICKS,
-    KIND_WORDS_TIMED, Stamp, Stored, TIMED_HEADER_WORDS, words_for,
-};
+use super::Block;
 #[cfg(feature = "enable")]
-use super::{CALL_WORDS, KIND_CALL, compact_words};
+use super::row::{CALL_WORDS, KIND_CALL, compact_words};
+use super::row::{
+    FIELDS_HEADER_WORDS, KIND, KIND_FIELDS_TICKS, KIND_WORDS, KIND_WORDS_TICKS, KIND_WORDS_TIMED,
+    Stamp, Stored, TIMED_HEADER_WORDS, words_for,
+};
 
 /// Reads a part of a block that is committed.
 #[derive(Debug)]

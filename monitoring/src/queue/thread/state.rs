@@ -1,0 +1,138 @@
+//! What a thread's queue holds, under its lock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use baler_common::container::{LossReason, Losses};
+
+use super::super::block::{Block, Extent};
+use super::super::budget::LEAST_WORDS;
+use super::super::piece::Piece;
+
+/// Its pieces, and the account of its records.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Oldest first.
+    pub(super) pieces: VecDeque<Queued>,
+    /// Whether the last of them is a block to which its owner goes on appending.
+    pub(super) is_open: bool,
+    /// Whether the collector has begun to read the first of them: nobody else may take it.
+    pub(super) is_claimed: bool,
+    /// Whether there is a thread that appends.
+    pub(super) is_owned: bool,
+    /// How large the next block is.
+    pub(super) next_words: usize,
+    /// Blocks that were filled.
+    pub(super) filled: u64,
+    /// Records in pieces that are not open any more, of all time.
+    pub(super) appended: u64,
+    /// Records that were read or evicted.
+    pub(super) taken: u64,
+    /// Records that were emitted and not appended.
+    pub(super) refused: u64,
+    pub(super) lost: Losses,
+    /// Records whose threads have let go of the lock to make room.
+    pub(super) waiting: u64,
+    /// Whether the collector was told that there is no room; until there is again.
+    pub(super) told: bool,
+    /// Nothing is taken or counted any more.
+    pub(super) closed: bool,
+}
+
+/// A piece of a queue.
+#[derive(Debug)]
+pub(super) struct Queued {
+    /// Less is older.
+    pub(super) age: u64,
+    pub(super) piece: Piece,
+    /// How far it is filled, unless it is open.
+    pub(super) end: Extent,
+    /// How far the collector has it.
+    pub(super) read: Extent,
+    /// The bytes that are charged for it.
+    pub(super) charged: usize,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            pieces: VecDeque::new(),
+            is_open: false,
+            is_claimed: false,
+            is_owned: true,
+            next_words: LEAST_WORDS,
+            filled: 0,
+            appended: 0,
+            taken: 0,
+            refused: 0,
+            lost: Losses::default(),
+            waiting: 0,
+            told: false,
+            closed: false,
+        }
+    }
+}
+
+impl State {
+    pub(super) fn open_block(&self) -> Option<&Arc<Block>> {
+        match self.pieces.back() {
+            Some(Queued {
+                piece: Piece::Block(block),
+                ..
+            }) if self.is_open => Some(block),
+            _ => None,
+        }
+    }
+
+    /// Ends the open block, if there is one: its extent does not change any more.
+    pub(super) fn close_open(&mut self, seal: impl FnOnce(&Block) -> Extent) {
+        let Some(end) = self.open_block().map(|block| seal(block)) else {
+            return;
+        };
+        self.is_open = false;
+        self.appended = self.appended.saturating_add(end.rows);
+        if let Some(queued) = self.pieces.back_mut() {
+            queued.end = end;
+        }
+    }
+
+    /// Counts a block that was filled; whether it is time to look whether the process was forked.
+    pub(super) fn next_fork_check(&mut self) -> bool {
+        self.filled = self.filled.wrapping_add(1);
+        self.filled.is_multiple_of(8)
+    }
+
+    pub(super) fn appended(&self) -> u64 {
+        let open = self.open_block().map_or(0, |block| block.committed().rows);
+        self.appended.saturating_add(open)
+    }
+
+    pub(super) fn refuse(&mut self, reason: LossReason) {
+        self.refused = self.refused.saturating_add(1);
+        self.lost.add(reason, 1);
+    }
+
+    /// The position of the oldest piece that neither the collector reads nor the owner fills.
+    pub(super) fn evictable(&self) -> Option<usize> {
+        let first = usize::from(self.is_claimed);
+        let end = self.pieces.len().saturating_sub(usize::from(self.is_open));
+        (first < end).then_some(first)
+    }
+
+    /// Takes the oldest piece that may be evicted, and counts its records as lost.
+    pub(super) fn evict(&mut self) -> Option<Queued> {
+        let queued = self.pieces.remove(self.evictable()?)?;
+        self.taken = self.taken.saturating_add(queued.end.rows);
+        self.lost.add(LossReason::QueueFullOldest, queued.end.rows);
+        Some(queued)
+    }
+}
+
+impl Queued {
+    pub(super) fn end(&self, is_open: bool) -> Extent {
+        match &self.piece {
+            Piece::Block(block) if is_open => block.committed(),
+            _ => self.end,
+        }
+    }
+}
