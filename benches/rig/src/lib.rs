@@ -22,12 +22,13 @@
 //! - [`sweep`]: what each chunk size costs.
 //! - [`autotune`]: what one costs that the collector chooses.
 //! - [`plain_row`]: a record as a message of its own, as rivals send it.
-//! - [`report`], [`page`], [`output`], [`failure`]: tables, pages and JSON, printed and kept, or why
-//!   there are none.
+//! - [`report`], [`page`], [`colours`], [`output`], [`failure`]: tables, pages and JSON, printed and
+//!   kept, or why there are none.
 
 pub mod autotune;
 pub mod checksum;
 pub mod child;
+pub mod colours;
 pub mod cpu;
 pub mod failure;
 pub mod footprint;

@@ -1,5 +1,6 @@
 //! Rows as pictures: what is measured over the records a chunk, one line a format.
 
+use baler_rig::colours::COLOURS;
 use baler_rig::machine::Provenance;
 use baler_rig::page;
 use baler_rig::report::short;
@@ -18,20 +19,6 @@ const HEIGHT: u32 = 420;
 const TEXT: (&str, u32) = ("sans-serif", 15);
 
 const CAPTION: (&str, u32) = ("sans-serif", 18);
-
-/// Lines, told apart by those who do not see all colours too (Okabe and Ito); black is ours.
-const COLOURS: [RGBColor; 10] = [
-    RGBColor(0, 0, 0),
-    RGBColor(90, 90, 90),
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(140, 140, 140),
-    RGBColor(160, 120, 60),
-];
 
 /// What a chart shows of a row.
 type Figure = (&'static str, fn(&Row) -> Option<f64>);

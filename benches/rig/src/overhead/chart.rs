@@ -3,6 +3,7 @@
 use plotters::prelude::*;
 
 use super::row::Row;
+use crate::colours::COLOURS;
 use crate::failure::Failure;
 use crate::machine::Provenance;
 use crate::page;
@@ -19,17 +20,6 @@ const TEXT: (&str, u32) = ("sans-serif", 17);
 
 /// Text above the chart.
 const CAPTION: (&str, u32) = ("sans-serif", 21);
-
-/// Lines, told apart by those who do not see all colours too (Okabe and Ito).
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 0, 0),
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-];
 
 /// Bars of these are drawn in another colour: they are what the others stand beside.
 const CONTROLS: &[&str] = &["none", "clock", "instant", "system-clock"];

@@ -6,6 +6,7 @@ use plotters::prelude::*;
 use super::case::Way;
 use super::cell::{Cell, Interval};
 use super::recommend::Recommendation;
+use crate::colours::COLOURS;
 use crate::failure::Failure;
 use crate::report::short;
 
@@ -17,16 +18,6 @@ const TEXT: (&str, u32) = ("sans-serif", 17);
 
 /// Text above the chart.
 const CAPTION: (&str, u32) = ("sans-serif", 21);
-
-/// Lines, told apart by those who do not see all colours too (Okabe and Ito).
-const COLOURS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-];
 
 const RIVAL: RGBColor = RGBColor(110, 110, 110);
 
@@ -162,7 +153,7 @@ fn draw(
         .light_line_style(WHITE)
         .draw()
         .map_err(failed())?;
-    for (line, colour) in lines.iter().zip(COLOURS.iter().cycle().copied()) {
+    for (line, colour) in lines.iter().zip(COLOURS.iter().skip(1).cycle().copied()) {
         // The band may reach beyond the picture, and below 0, where a logarithm has no place.
         let bound = |value: f64| value.clamp(bottom, top);
         let upper = line.points.iter().map(|(size, it)| (*size, bound(it.high)));
