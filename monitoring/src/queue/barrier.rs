@@ -12,7 +12,8 @@
 
 use super::sync::{Ordering, fence};
 
-#[cfg(all(target_os = "linux", not(baler_loom)))]
+// Neither loom nor Miri knows the call.
+#[cfg(all(target_os = "linux", not(baler_loom), not(miri)))]
 mod members {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
@@ -55,7 +56,7 @@ mod members {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(baler_loom))))]
+#[cfg(not(all(target_os = "linux", not(baler_loom), not(miri))))]
 mod members {
     pub(in super::super) fn prepare() {}
 
