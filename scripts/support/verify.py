@@ -124,11 +124,21 @@ def matrix(args):
     return runs
 
 
-def run(binary, name, call):
-    """One run: what was called, how it ended, what it said."""
+def arguments(call):
+    """What the program is called with."""
     uri, seed, records, faults, flags = call
     command = ["verify", "--to", uri, "--seed", str(seed), "--records", str(records)]
-    command += ["--faults", faults, *flags, "--format", "json"]
+    return [*command, "--faults", faults, *flags, "--format", "json"]
+
+
+def told(call):
+    """How a run is named in results."""
+    return "baler " + " ".join(arguments(call))
+
+
+def run(binary, name, call):
+    """One run: what was called, how it ended, what it said."""
+    command = arguments(call)
     started = time.time()
     try:
         done = subprocess.run(
@@ -144,7 +154,7 @@ def run(binary, name, call):
         code, out, err = "timeout", "", ""
     line = {
         "run": name,
-        "command": "baler " + " ".join(command),
+        "command": told(call),
         "code": code,
         "started": round(started, 3),
         "wall_seconds": round(time.time() - started, 3),
@@ -209,11 +219,31 @@ def table(kind, lines, binary):
     for line in bad:
         why = line.get("result", {}).get("violations") or line.get("error", "").strip()
         text.append(f"- `{line['command']}`: code {line['code']}: {why}")
-    seeds = sorted(line["result"]["seed"] for line in judged)
+    seeds = sorted({line["result"]["seed"] for line in judged})
     if seeds:
-        text += ["", f"Seeds: {seeds[0]} to {seeds[-1]}."]
+        text += ["", f"Seeds: {', '.join(ranges(seeds))}."]
     assert all(total[name] >= 0 for name in ZERO)
     return "\n".join(text) + "\n"
+
+
+def ranges(numbers):
+    """`1 to 3`, `7`: numbers in order, those that follow on each other together."""
+    groups = []
+    for number in numbers:
+        if groups and number == groups[-1][1] + 1:
+            groups[-1][1] = number
+        else:
+            groups.append([number, number])
+    return [str(a) if a == b else f"{a} to {b}" for a, b in groups]
+
+
+def kept(raw, runs):
+    """The runs that a folder has from before, but for those that are run again."""
+    if not raw.exists():
+        return []
+    again = {told(call) for _, call in runs}
+    lines = [json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line["command"] not in again]
 
 
 def machine():
@@ -242,11 +272,13 @@ def main() -> int:
     out = pathlib.Path(args.out or f"benches/results/{time.strftime('%F')}-{machine()}")
     out.mkdir(parents=True, exist_ok=True)
     raw = out / f"verify-{args.kind}.jsonl"
-    lines, lock = [], threading.Lock()
+    lines, lock = kept(raw, runs), threading.Lock()
+    before = len(lines)
     with (
         raw.open("w", encoding="utf-8") as file,
         concurrent.futures.ThreadPoolExecutor(args.jobs) as pool,
     ):
+        file.writelines(json.dumps(line) + "\n" for line in lines)
 
         def work(job):
             line = run(args.binary, *job)
@@ -254,7 +286,7 @@ def main() -> int:
                 lines.append(line)
                 file.write(json.dumps(line) + "\n")
                 file.flush()
-                done = f"{len(lines)}/{len(runs)}"
+                done = f"{len(lines) - before}/{len(runs)}"
                 print(done, line["code"], f"{line['wall_seconds']:.1f}s", line["command"], flush=True)
                 if line["code"] != 0:
                     why = line.get("result", {}).get("violations") or line.get("error")
@@ -263,7 +295,7 @@ def main() -> int:
                 (out / f"verify-{args.kind}.md").write_text(report, encoding="utf-8")
 
         list(pool.map(work, runs))
-    return 0 if all(line["code"] == 0 for line in lines) else 1
+    return 0 if all(line["code"] == 0 for line in lines[before:]) else 1
 
 
 if __name__ == "__main__":
