@@ -242,8 +242,15 @@ def kept(raw, runs):
     if not raw.exists():
         return []
     again = {told(call) for _, call in runs}
-    lines = [json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()]
-    return [line for line in lines if line["command"] not in again]
+    lines = []
+    for number, text in enumerate(raw.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except ValueError as error:
+            sys.exit(f"{raw}, line {number}: {error}; take it out, or choose another --out")
+        if line["command"] not in again:
+            lines.append(line)
+    return lines
 
 
 def machine():
@@ -274,11 +281,14 @@ def main() -> int:
     raw = out / f"verify-{args.kind}.jsonl"
     lines, lock = kept(raw, runs), threading.Lock()
     before = len(lines)
+    # Replaced at once: whoever interrupts this finds the one file or the other, whole.
+    new = raw.with_suffix(".new")
+    new.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    new.replace(raw)
     with (
-        raw.open("w", encoding="utf-8") as file,
+        raw.open("a", encoding="utf-8") as file,
         concurrent.futures.ThreadPoolExecutor(args.jobs) as pool,
     ):
-        file.writelines(json.dumps(line) + "\n" for line in lines)
 
         def work(job):
             line = run(args.binary, *job)
