@@ -38,6 +38,8 @@ pub struct Spool {
     /// The owner has to reopen before anything else.
     broken: Option<TransportError>,
     progress: Progress,
+    /// Whether the owner waits for confirmations. The thread always does.
+    awaited: bool,
 }
 
 impl Spool {
@@ -53,6 +55,7 @@ impl Spool {
             early: Vec::new(),
             broken: None,
             progress: Progress::begin(),
+            awaited: true,
         }
     }
 

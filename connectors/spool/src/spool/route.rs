@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Chunk, CloseReport, Confirmation, NotifyCell, Outcome, RejectReason, Rejected, RetryClass,
+    Chunk, ChunkWriter, CloseReport, Confirmation, NotifyCell, Outcome, RejectReason, Rejected, RetryClass,
     TransportError,
 };
 
@@ -45,6 +45,7 @@ impl Spool {
         drop(state);
         // The thread's bell must not ring for chunks that go straight through.
         inner.set_notify(Arc::<NotifyCell>::clone(&self.shared.owner));
+        inner.set_awaited(self.awaited);
         self.capability = inner.capability().clone();
         self.progress = Progress::begin();
         let mut direct = Direct::new(inner, backlog);
@@ -73,7 +74,7 @@ impl Spool {
         drop(known);
         let worked = direct.confirmed > 0;
         let (mut inner, chunks) = direct.into_parts();
-        inner.set_notify(Arc::new(Bell(Arc::downgrade(&self.shared))));
+        self.give_to_thread(inner.as_mut());
         self.shared.order(|state| {
             chunks.into_iter().for_each(|chunk| state.push(chunk));
             state.verdict = Some(Ok(()));
@@ -84,6 +85,12 @@ impl Spool {
                 worked,
             });
         });
+    }
+
+    /// Lets the medium's writer tell the thread, and of everything: the thread goes by that alone.
+    pub(super) fn give_to_thread(&self, inner: &mut dyn ChunkWriter) {
+        inner.set_notify(Arc::new(Bell(Arc::downgrade(&self.shared))));
+        inner.set_awaited(true);
     }
 
     /// Whether the medium has stopped answering; asked now and then.

@@ -10,7 +10,7 @@ use baler_common::transport::{
 };
 
 use super::{DISK_GRACE, Spool};
-use crate::shared::{Bell, Diverted, Stop};
+use crate::shared::{Diverted, Stop};
 use crate::watch::SpoolRoute;
 
 impl ChunkWriter for Spool {
@@ -77,16 +77,23 @@ impl ChunkWriter for Spool {
         }
     }
 
+    fn set_awaited(&mut self, awaited: bool) {
+        self.awaited = awaited;
+        // On the detour the writer is the thread's, which tells of what is on disk as ever.
+        if let Some(direct) = &mut self.direct {
+            direct.inner.set_awaited(awaited);
+        }
+    }
+
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.broken = None;
         self.early.clear();
-        let bell = Arc::new(Bell(Arc::downgrade(&self.shared)));
         let mut inner = match self.direct.take() {
             Some(direct) => Some(direct.into_parts().0),
             None => self.fresh.take(),
         };
         if let Some(inner) = &mut inner {
-            inner.set_notify(bell);
+            self.give_to_thread(inner.as_mut());
         }
         self.shared.order(|state| {
             state.generation = state.generation.wrapping_add(1);

@@ -99,6 +99,8 @@ struct WriterState {
     /// Taken and not told to be confirmed.
     unconfirmed: Window,
     notify: Option<Arc<dyn Notify>>,
+    /// Its owner said that it does not wait for confirmations; it is told of them all the same.
+    unawaited: bool,
 }
 
 impl std::fmt::Debug for WriterState {
@@ -150,6 +152,14 @@ impl MemoryMedium {
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many writers have an owner that waits for confirmations, as each does until it says
+    /// otherwise by [`set_awaited`](baler_common::transport::ChunkWriter::set_awaited).
+    pub fn awaited_writers(&self) -> usize {
+        let state = self.shared.lock();
+        let awaited = state.writers.values().filter(|writer| !writer.unawaited);
+        awaited.count()
     }
 
     /// Lets readers end once everything is settled.

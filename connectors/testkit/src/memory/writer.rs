@@ -77,6 +77,12 @@ impl ChunkWriter for MemoryWriter {
         }
     }
 
+    fn set_awaited(&mut self, awaited: bool) {
+        if let Some(writer) = self.shared.lock().writers.get_mut(&self.id) {
+            writer.unawaited = !awaited;
+        }
+    }
+
     fn reopen(&mut self, _by: Instant) -> Result<(), TransportError> {
         let mut state = self.shared.lock();
         let reachable = !state.unreachable;
