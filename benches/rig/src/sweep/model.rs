@@ -18,19 +18,14 @@
 
 use std::time::Duration;
 
-use baler_common::container::{
-    ChunkHeader, ChunkSerializer as _, Compression, Effort, NativeSerializer,
-};
-use baler_common::record::BatchBuilder;
-use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_monitoring::ChunkCost;
 use serde::Serialize;
 
 use super::case::{Case, Way};
 use super::cell::Cell;
-use super::load::{Load, Timing};
+use super::least_squares::non_negative_least_squares;
+use super::payload::Payloads;
 use crate::failure::Failure;
-use crate::statistics::to_f64;
 
 /// A fitted model of one compression and number of consumers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -105,73 +100,11 @@ struct Point {
     p99: f64,
 }
 
-/// Up to so many records a second the collector makes chunks as small as it can.
-const SLOW_RATE: f64 = 100_000.0;
-
 /// Fewer sizes say nothing about others.
 const LEAST_SIZES: usize = 3;
 
 /// From so many sizes on it can be told what a byte costs.
 const SIZES_FOR_BYTES: usize = 6;
-
-/// Bytes of payload a record, by size.
-pub(super) struct Payloads {
-    compression: Compression,
-    seed: u64,
-}
-
-impl Payloads {
-    pub(super) fn new(compression: &str, seed: u64) -> Result<Self, Failure> {
-        let compression = compression.parse::<Compression>();
-        Ok(Self {
-            compression: compression.map_err(Failure::cannot("compress"))?,
-            seed,
-        })
-    }
-
-    /// Of chunks of this size at this rate: encodes a part of the load.
-    pub(super) fn per_record(&self, records: u32, rate: f64) -> Result<f64, Failure> {
-        let timing = Timing {
-            first_ns: 1_700_000_000_000_000_000,
-            start_ns: 1_700_000_000_000_000_000,
-            interval_ns: 1e9 / rate,
-        };
-        let mut load = Load::new(self.seed, 0, timing);
-        let mut serializer =
-            NativeSerializer::new(self.compression).map_err(Failure::cannot("compress"))?;
-        // As the collector does.
-        if rate <= SLOW_RATE {
-            serializer.set_effort(Effort::Smallest);
-        }
-        let header = ChunkHeader::new(ChunkIdentity {
-            producer: ProducerId::new(1),
-            epoch: Epoch {
-                start_unix_ns: 1,
-                random: 1,
-            },
-            lane: 0,
-            sequence: 1,
-        });
-        // As many chunks as show the mean, of sizes small and large.
-        let records = u64::from(records.max(1));
-        let chunks = (4_096 / records).clamp(2, 256);
-        let (mut builder, mut bytes, mut position) = (BatchBuilder::new(), 0_usize, 1);
-        for _ in 0..chunks {
-            for _ in 0..records {
-                let pushed = builder.push(load.record(position));
-                pushed.map_err(Failure::cannot("make a batch"))?;
-                position += 1;
-            }
-            let mut chunk = Vec::new();
-            serializer
-                .serialize(&builder.take(), &header, &mut chunk)
-                .map_err(Failure::cannot("make a chunk"))?;
-            bytes += chunk.len();
-        }
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        Ok(to_f64(bytes) / to_f64(chunks * records))
-    }
-}
 
 /// How many records a chunk has, where it closes by number or by age.
 pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
@@ -396,101 +329,6 @@ pub(super) fn whole(records: f64) -> u32 {
     whole
 }
 
-/// The factors, none of them negative, with the least sum of squared errors; a row is its columns,
-/// what they should add up to, and what its error is relative to.
-///
-/// There are four columns at most, so that every set of them that could be zero is tried.
-fn non_negative_least_squares(rows: &[(Vec<f64>, f64, f64)], columns: usize) -> Vec<f64> {
-    let mut best = (f64::INFINITY, vec![0.0; columns]);
-    for set in 0_u32..(1 << columns) {
-        let used: Vec<usize> = (0..columns)
-            .filter(|column| set & (1 << column) != 0)
-            .collect();
-        let Some(solved) = least_squares(rows, &used) else {
-            continue;
-        };
-        if solved.iter().any(|factor| *factor < 0.0) {
-            continue;
-        }
-        let mut factors = vec![0.0; columns];
-        for (column, factor) in used.iter().zip(solved) {
-            if let Some(place) = factors.get_mut(*column) {
-                *place = factor;
-            }
-        }
-        let error: f64 = rows
-            .iter()
-            .map(|(row, value, scale)| {
-                let sum: f64 = row.iter().zip(&factors).map(|(x, factor)| x * factor).sum();
-                ((sum - value) / scale).powi(2)
-            })
-            .sum();
-        // Where it is the same, the columns that come first.
-        if error < best.0 - 1e-12 {
-            best = (error, factors);
-        }
-    }
-    best.1
-}
-
-/// Solves the normal equations of these columns by elimination; nothing if they depend on each other.
-fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f64>> {
-    let size = used.len();
-    let column = |row: &[f64], index: usize| -> f64 {
-        let column = used.get(index).and_then(|column| row.get(*column));
-        column.copied().unwrap_or(0.0)
-    };
-    // Columns differ by many orders of magnitude: each is scaled to 1.
-    let scales: Vec<f64> = (0..size)
-        .map(|index| {
-            let squares = rows
-                .iter()
-                .map(|(row, _, scale)| (column(row, index) / scale).powi(2));
-            squares.sum::<f64>().sqrt()
-        })
-        .collect();
-    if scales
-        .iter()
-        .any(|scale| *scale <= 0.0 || !scale.is_finite())
-    {
-        return None;
-    }
-    let mut matrix = vec![vec![0.0; size + 1]; size];
-    for (row, value, scale) in rows {
-        let scaled: Vec<f64> = scales
-            .iter()
-            .enumerate()
-            .map(|(index, by)| column(row, index) / scale / by)
-            .collect();
-        for (line, x) in matrix.iter_mut().zip(&scaled) {
-            for (cell, y) in line.iter_mut().zip(scaled.iter().chain([&(value / scale)])) {
-                *cell += x * y;
-            }
-        }
-    }
-    for pivot in 0..size {
-        let line = matrix.get(pivot)?.clone();
-        let head = *line.get(pivot)?;
-        if head.abs() < 1e-9 {
-            return None;
-        }
-        for (index, other) in matrix.iter_mut().enumerate() {
-            if index == pivot {
-                continue;
-            }
-            let factor = *other.get(pivot)? / head;
-            for (cell, by) in other.iter_mut().zip(&line) {
-                *cell -= factor * by;
-            }
-        }
-    }
-    let mut factors = Vec::with_capacity(size);
-    for (index, (line, scale)) in matrix.iter().zip(&scales).enumerate() {
-        factors.push(line.last()? / line.get(index)? / scale);
-    }
-    Some(factors)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -577,15 +415,5 @@ mod tests {
         assert!((records_of(1_024, 500.0, 10_000.0) - 1_024.0).abs() < 1e-9);
         assert!((records_of(1_024, 10.0, 10_000.0) - 100.0).abs() < 1e-9);
         assert!((records_of(1_024, 1.0, 10.0) - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn larger_chunks_have_fewer_bytes_a_record() {
-        let payloads = Payloads::new("none", 1).unwrap();
-        let bytes = [1, 16, 256].map(|size| payloads.per_record(size, 10_000.0).unwrap());
-        assert!(
-            bytes[0] > 2.0 * bytes[1] && bytes[1] > 1.2 * bytes[2],
-            "{bytes:?}"
-        );
     }
 }

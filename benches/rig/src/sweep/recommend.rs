@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::case::{Case, Way};
 use super::cell::Cell;
-use super::model::{CostModel, Payloads, Prediction, load_cpu, records_of, whole};
+use super::model::{CostModel, Prediction, load_cpu, records_of, whole};
+use super::payload::Payloads;
 use crate::failure::Failure;
 
 /// What a setting must keep to.

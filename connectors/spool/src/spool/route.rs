@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Chunk, ChunkWriter, CloseReport, Confirmation, NotifyCell, Outcome, RejectReason, Rejected, RetryClass,
-    TransportError,
+    Chunk, ChunkWriter, CloseReport, Confirmation, NotifyCell, Outcome, RejectReason, Rejected,
+    RetryClass, TransportError,
 };
 
 use super::{DISK_GRACE, Spool};

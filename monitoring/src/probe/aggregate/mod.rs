@@ -10,6 +10,7 @@
 //! ones with all that is in them ([`cells`]).
 //! What is taken is told by [`AggregatedDurationRecord`](baler_common::record::timing::AggregatedDurationRecord).
 
+mod buckets;
 mod cell;
 mod cells;
 mod guard;
