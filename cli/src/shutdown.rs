@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+/// What is kept of the time for ending, a tenth of it at most: for the figures to be told and the
+/// process to be gone before whoever asked for the end loses patience.
+const KEPT: Duration = Duration::from_millis(250);
+
 /// Whether the program was asked to end, and by when.
 ///
 /// Cloning shares. Waiting on it is how a command waits for time to pass.
@@ -65,7 +69,7 @@ impl Shutdown {
     /// Asks the program to end; the one deadline begins to run.
     pub(crate) fn request(&self) {
         let mut deadline = self.lock();
-        deadline.get_or_insert_with(|| Instant::now() + self.timeout);
+        deadline.get_or_insert_with(|| self.deadline_from_now());
         self.state.requested.store(true, Ordering::Release);
         self.state.changed.notify_all();
     }
@@ -75,10 +79,15 @@ impl Shutdown {
         self.state.requested.load(Ordering::Acquire)
     }
 
-    /// By when everything has to be over: the deadline that began with the request, or, when there
-    /// was none, one that begins now.
+    /// By when everything has to be delivered and settled, or given up: the deadline that began with
+    /// the request, or, when there was none, one that begins now. It is a little before
+    /// [`Self::timeout`] is over, so that the process ends within that.
     pub(crate) fn deadline(&self) -> Instant {
-        self.lock().unwrap_or_else(|| Instant::now() + self.timeout)
+        self.lock().unwrap_or_else(|| self.deadline_from_now())
+    }
+
+    fn deadline_from_now(&self) -> Instant {
+        Instant::now() + self.timeout.saturating_sub(KEPT.min(self.timeout / 10))
     }
 
     /// Waits until `until` or the request; returns whether the program was asked to end.
@@ -123,6 +132,18 @@ mod tests {
         assert!(thread.join().unwrap());
         assert_eq!(shutdown.deadline(), deadline);
         assert!(shutdown.is_requested());
+    }
+
+    #[test]
+    fn what_is_kept_of_the_time_is_a_part_of_it() {
+        for (timeout, left) in [(60_000, 59_750), (1_000, 900), (0, 0)] {
+            let began = Instant::now();
+            let shutdown = Shutdown::new(Duration::from_millis(timeout));
+            shutdown.request();
+            let found = shutdown.deadline() - began;
+            let left = Duration::from_millis(left);
+            assert!(left <= found && found <= left + began.elapsed(), "{found:?}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) struct GlobalArgs {
     /// a flag's name with underscores: `[send]` wait_time = "1s".
     #[arg(long, global = true, value_name = "FILE", env = "BALER_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// How long draining may take after SIGINT, SIGTERM or the last record
+    /// How long the program may take to drain and end after SIGINT, SIGTERM or the last record
     #[arg(
         long,
         global = true,
