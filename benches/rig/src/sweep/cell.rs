@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::case::{Case, Way};
+use super::model::{looks_of, records_of};
 use super::sample::{ClosedBy, Sample, SecondSample};
 use crate::statistics::{Estimate, to_f64};
 
@@ -210,18 +211,20 @@ impl Cell {
         cell
     }
 
-    /// A chunk is confirmed as a whole: what is under way at either end is not missing.
+    /// A chunk is confirmed as a whole, and all that the collector finds at a look at the same time:
+    /// what is under way at either end is not missing.
     fn is_saturated(&self) -> bool {
         let (Some(offered), Some(achieved)) = (self.offered_rate, self.achieved_rate) else {
             return false;
         };
-        let chunk = self.case.chunk_records.map_or(1.0, f64::from);
-        let wait = self
-            .case
-            .wait_time_ms
-            .map_or(f64::MAX, |ms| offered * ms / 1e3);
-        let under_way = chunk.min(wait) / self.seconds.max(1.0);
-        achieved < offered * ACHIEVED - under_way
+        let under_way = match (self.case.chunk_records, self.case.wait_time_ms) {
+            (Some(chunk_records), Some(wait_ms)) => {
+                let records = records_of(chunk_records, wait_ms, offered);
+                records.max(offered / looks_of(records, wait_ms, offered))
+            }
+            _ => 1.0,
+        };
+        achieved < offered * ACHIEVED - under_way / self.seconds.max(1.0)
     }
 
     /// The mean of writer CPU, if it was measured.
@@ -340,6 +343,8 @@ mod tests {
         };
         assert!(!cell(995.0, 1));
         assert!(cell(900.0, 1));
+        // So many come between two looks.
+        assert!(!cell(965.0, 1));
         // Half a chunk of 256 records was under way.
         assert!(!cell(900.0, 256));
         assert!(cell(500.0, 256));

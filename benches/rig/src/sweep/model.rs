@@ -111,6 +111,11 @@ pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f6
     ChunkCost::records_per_chunk(f64::from(chunk_records), wait(wait_time_ms), rate)
 }
 
+/// How often the collector looks whose chunks have so many records.
+pub(super) fn looks_of(records: f64, wait_time_ms: f64, rate: f64) -> f64 {
+    ChunkCost::looks_per_second(records, wait(wait_time_ms), rate)
+}
+
 fn wait(wait_time_ms: f64) -> Duration {
     Duration::try_from_secs_f64(wait_time_ms / 1e3).unwrap_or(Duration::MAX)
 }
@@ -123,7 +128,7 @@ impl Point {
             chunk_records,
             rate,
             messages: rate / records,
-            looks: ChunkCost::looks_per_second(records, wait(wait_ms), rate),
+            looks: looks_of(records, wait_ms, rate),
             fill_ms: records / rate * 1e3,
             wait_ms,
             payload: 0.0,
