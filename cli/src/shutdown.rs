@@ -142,7 +142,10 @@ mod tests {
             shutdown.request();
             let found = shutdown.deadline() - began;
             let left = Duration::from_millis(left);
-            assert!(left <= found && found <= left + began.elapsed(), "{found:?}");
+            assert!(
+                left <= found && found <= left + began.elapsed(),
+                "{found:?}"
+            );
         }
     }
 
