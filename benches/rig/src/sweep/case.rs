@@ -1,5 +1,8 @@
 //! What is measured: one case a row.
 
+use std::time::Duration;
+
+use baler_monitoring::ChunkCost;
 use serde::{Deserialize, Serialize};
 
 /// How records get to the broker.
@@ -75,5 +78,31 @@ impl Case {
     /// Whether both are measured under the same load, so that only the way differs.
     pub fn is_beside(&self, other: &Self) -> bool {
         (self.rate, self.consumers) == (other.rate, other.consumers)
+    }
+}
+
+/// How many records a chunk has, where it closes by number or by age.
+pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
+    ChunkCost::records_per_chunk(f64::from(chunk_records), wait(wait_time_ms), rate)
+}
+
+/// How often the collector looks whose chunks have so many records.
+pub(super) fn looks_of(records: f64, wait_time_ms: f64, rate: f64) -> f64 {
+    ChunkCost::looks_per_second(records, wait(wait_time_ms), rate)
+}
+
+fn wait(wait_time_ms: f64) -> Duration {
+    Duration::try_from_secs_f64(wait_time_ms / 1e3).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_time_bounds_a_chunk() {
+        assert!((records_of(1_024, 500.0, 10_000.0) - 1_024.0).abs() < 1e-9);
+        assert!((records_of(1_024, 10.0, 10_000.0) - 100.0).abs() < 1e-9);
+        assert!((records_of(1_024, 1.0, 10.0) - 1.0).abs() < 1e-9);
     }
 }

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::case::{Case, Way};
-use super::model::{looks_of, records_of};
+use super::case::{Case, Way, looks_of, records_of};
 use super::sample::{ClosedBy, Sample, SecondSample};
 use crate::statistics::{Estimate, to_f64};
 

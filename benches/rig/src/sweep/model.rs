@@ -16,12 +16,10 @@
 //! How many bytes a chunk of any size has is not fitted but found out: the load is encoded. Every
 //! other factor is fitted by least squares of relative errors, and none is negative.
 
-use std::time::Duration;
-
 use baler_monitoring::ChunkCost;
 use serde::Serialize;
 
-use super::case::{Case, Way};
+use super::case::{Case, Way, looks_of, records_of};
 use super::cell::Cell;
 use super::least_squares::non_negative_least_squares;
 use super::payload::Payloads;
@@ -105,20 +103,6 @@ const LEAST_SIZES: usize = 3;
 
 /// From so many sizes on it can be told what a byte costs.
 const SIZES_FOR_BYTES: usize = 6;
-
-/// How many records a chunk has, where it closes by number or by age.
-pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
-    ChunkCost::records_per_chunk(f64::from(chunk_records), wait(wait_time_ms), rate)
-}
-
-/// How often the collector looks whose chunks have so many records.
-pub(super) fn looks_of(records: f64, wait_time_ms: f64, rate: f64) -> f64 {
-    ChunkCost::looks_per_second(records, wait(wait_time_ms), rate)
-}
-
-fn wait(wait_time_ms: f64) -> Duration {
-    Duration::try_from_secs_f64(wait_time_ms / 1e3).unwrap_or(Duration::MAX)
-}
 
 impl Point {
     /// What follows from a setting and a rate.
@@ -413,12 +397,5 @@ mod tests {
         let model = CostModel::of(&points(&[1, 16, 32, 128], cost), "none");
         assert!(model.cpu_seconds_per_message >= 0.0 && model.cpu_seconds_per_look >= 0.0);
         assert!(model.cpu_seconds_per_record > 0.0);
-    }
-
-    #[test]
-    fn the_wait_time_bounds_a_chunk() {
-        assert!((records_of(1_024, 500.0, 10_000.0) - 1_024.0).abs() < 1e-9);
-        assert!((records_of(1_024, 10.0, 10_000.0) - 100.0).abs() < 1e-9);
-        assert!((records_of(1_024, 1.0, 10.0) - 1.0).abs() < 1e-9);
     }
 }

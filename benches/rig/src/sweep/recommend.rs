@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::case::{Case, Way};
+use super::case::{Case, Way, records_of};
 use super::cell::Cell;
-use super::model::{CostModel, Prediction, load_cpu, records_of, whole};
+use super::model::{CostModel, Prediction, load_cpu, whole};
 use super::payload::Payloads;
 use crate::failure::Failure;
 
