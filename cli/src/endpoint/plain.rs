@@ -95,6 +95,10 @@ impl Cluster for Embedded {
     fn address(&self) -> String {
         self.0.bootstrap_servers().to_owned()
     }
+
+    fn retained_bytes(&self) -> u64 {
+        EmbeddedCluster::RETAINED_BYTES
+    }
 }
 
 #[cfg(feature = "amqp")]

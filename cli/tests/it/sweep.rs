@@ -130,6 +130,41 @@ fn a_sweep_needs_no_broker_and_its_table_fits_100_columns() {
     );
 }
 
+/// The mock cluster forgets what nobody has read in time: of a load that does not wait, records are
+/// lost.
+#[test]
+#[cfg(feature = "kafka")]
+fn a_load_without_a_rate_waits_for_the_readers_of_the_mock_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "kafka+mock:full",
+        folder.path(),
+        &["--chunk-sizes=4,256", "--consumers=2", "--format=json"],
+    );
+    let args: Vec<&str> = words(&args)
+        .into_iter()
+        .filter(|arg| !arg.starts_with("--rate") && !arg.starts_with("--repetitions"))
+        .chain(["--rate=max", "--repetitions=1"])
+        .collect();
+    let document = json(&args);
+    let cells = document["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 4);
+    for cell in cells {
+        assert_eq!(cell["failure"], Value::Null, "{cell}");
+        assert_eq!(
+            (cell["lost"].as_u64(), cell["saturated"].as_bool()),
+            (Some(0), Some(false)),
+            "{cell}"
+        );
+        assert!(cell["achieved_rate"].as_f64().unwrap() > 0.0, "{cell}");
+    }
+    // Small messages are written faster than they are read.
+    let held = |cell: &Value| cell["held_back_seconds_per_second"]["mean"].as_f64();
+    assert!(held(&cells[0]).unwrap() > 0.1, "{}", cells[0]);
+    let table = fs::read_to_string(folder.path().join("sweep.txt")).unwrap();
+    assert!(table.contains("waited for the readers"), "{table}");
+}
+
 #[test]
 #[cfg(feature = "amqp")]
 fn a_sweep_over_rabbitmq_loses_nothing_and_shows_no_password() {

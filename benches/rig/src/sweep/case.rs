@@ -62,17 +62,20 @@ impl Case {
     /// The name of a row: the number of records a chunk, or the way.
     pub fn label(&self) -> String {
         match self.chunk_records {
-            Some(records) if self.string_table == Some(false) => format!("{records} spelled"),
+            Some(records) if self.spells() => format!("{records} spelled"),
             Some(records) => records.to_string(),
             None => self.way.name().to_owned(),
         }
     }
 
+    /// Whether each record spells its strings, so that chunks have no table of them.
+    pub(super) fn spells(&self) -> bool {
+        self.string_table == Some(false)
+    }
+
     /// Whether it is Baler as one would use it, with this compression: strings in a table.
     pub(super) fn is_chunked_by(&self, compression: &str) -> bool {
-        self.way == Way::Baler
-            && self.string_table != Some(false)
-            && self.compression.as_deref() == Some(compression)
+        self.way == Way::Baler && !self.spells() && self.compression.as_deref() == Some(compression)
     }
 
     /// Whether both are measured under the same load, so that only the way differs.

@@ -106,11 +106,15 @@ pub struct Cell {
     pub offered_rate: Option<f64>,
     /// Records that were confirmed.
     pub achieved_rate: Option<f64>,
-    /// Whether fewer were confirmed than were due.
+    /// Whether fewer were confirmed than were due; never where nothing is, without a rate.
     pub saturated: bool,
+    /// Seconds in which the load waited for the readers, where the medium forgets what they do not
+    /// read in time; nothing where it never waits.
+    pub held_back_seconds_per_second: Option<Interval>,
     /// Records that did not arrive, or arrived altered, in all runs; by number and by hash.
     pub lost: u64,
-    /// Writer CPU by that of the pipelined way under the same load.
+    /// Writer CPU by that of the pipelined way under the same load; without a rate, where each takes
+    /// as many records as it can, this and the other ratios are of what a record costs.
     pub writer_cpu_by_pipelined: Option<f64>,
     /// Writer CPU by that of the awaiting way under the same load.
     pub writer_cpu_by_awaiting: Option<f64>,
@@ -159,10 +163,10 @@ impl Cell {
             |of: &dyn Fn(&Sample) -> f64| case.rate.and_then(|_| run(of)).filter(|_| !pacing(case));
         let is_measured = |interval: Option<Interval>| interval.filter(|_| !pacing(case));
         let achieved = mean(&|second| second.confirmed).map(|rate| rate.mean);
-        let has_broker = samples
-            .iter()
-            .flat_map(|sample| &sample.seconds)
-            .all(|second| second.broker_cpu.is_some());
+        let all = |has: &dyn Fn(&SecondSample) -> bool| {
+            let mut seconds = samples.iter().flat_map(|sample| &sample.seconds);
+            seconds.all(has)
+        };
         let mut cell = Self {
             case: case.clone(),
             repetitions: samples.len(),
@@ -176,7 +180,7 @@ impl Cell {
             writer_page_faults_per_second: mean(&|second| second.page_faults),
             reader_cpu_seconds_per_second: is_measured(mean(&|second| second.reader_cpu)),
             broker_cpu_seconds_per_second: mean(&|second| second.broker_cpu.unwrap_or(0.0))
-                .filter(|_| has_broker),
+                .filter(|_| all(&|second| second.broker_cpu.is_some())),
             wire_bytes_per_second: wire(|second| {
                 let wire = second.wire;
                 wire.sent_bytes.saturating_add(wire.received_bytes)
@@ -199,6 +203,8 @@ impl Cell {
             offered_rate: case.rate,
             achieved_rate: achieved,
             saturated: false,
+            held_back_seconds_per_second: mean(&|second| second.held_back.unwrap_or(0.0))
+                .filter(|_| all(&|second| second.held_back.is_some())),
             lost: samples.iter().map(Sample::lost).sum(),
             writer_cpu_by_pipelined: None,
             writer_cpu_by_awaiting: None,
@@ -224,6 +230,21 @@ impl Cell {
             _ => 1.0,
         };
         achieved < offered * ACHIEVED - under_way / self.seconds.max(1.0)
+    }
+
+    /// For which share of the time the load waited for the readers.
+    pub(super) fn held_back(&self) -> f64 {
+        let held = self.held_back_seconds_per_second;
+        held.map_or(0.0, |held| held.mean)
+    }
+
+    /// As it is compared with that of another way: of a second where so many records are due, else of
+    /// a record.
+    fn comparable(&self, per_second: Option<f64>) -> Option<f64> {
+        match self.case.rate {
+            Some(_) => per_second,
+            None => Some(per_second? / self.achieved_rate.filter(|rate| *rate > 0.0)?),
+        }
     }
 
     /// The mean of writer CPU, if it was measured.
@@ -256,8 +277,11 @@ pub(super) fn compare(cells: &mut [Cell]) {
             Some(ours? / theirs)
         };
         let (pipelined, awaiting) = (beside(Way::Pipelined), beside(Way::Awaiting));
-        cell.writer_cpu_by_pipelined = ratio(cell.cpu(), pipelined.and_then(Cell::cpu));
-        cell.writer_cpu_by_awaiting = ratio(cell.cpu(), awaiting.and_then(Cell::cpu));
+        let cpu = |cell: &Cell| cell.comparable(cell.cpu());
+        let bytes = |cell: &Cell| cell.comparable(cell.bytes());
+        cell.writer_cpu_by_pipelined = ratio(cpu(cell), pipelined.and_then(cpu));
+        cell.writer_cpu_by_awaiting = ratio(cpu(cell), awaiting.and_then(cpu));
+        cell.wire_bytes_by_pipelined = ratio(bytes(cell), pipelined.and_then(bytes));
         let load = before
             .iter()
             .find(|other| pacing(&other.case) && other.case.rate == cell.case.rate)
@@ -270,7 +294,6 @@ pub(super) fn compare(cells: &mut [Cell]) {
             .zip(load)
             .filter(|_| !pacing(&cell.case))
             .map(|(cpu, load)| cpu.less(load));
-        cell.wire_bytes_by_pipelined = ratio(cell.bytes(), pipelined.and_then(Cell::bytes));
     }
 }
 
@@ -369,5 +392,31 @@ mod tests {
         assert_eq!(cells[2].writer_cpu_by_pipelined, Some(0.25));
         assert_eq!(cells[2].wire_bytes_by_pipelined, Some(1.0));
         assert_eq!(cells[2].writer_cpu_by_awaiting, None);
+    }
+
+    #[test]
+    fn without_a_rate_the_costs_of_a_record_are_compared_and_waiting_is_told() {
+        let cell = |way, cpu, confirmed, held_back| {
+            let mut case = case(way, (way == Way::Baler).then_some(10));
+            case.rate = None;
+            let mut sample = sample(cpu, confirmed);
+            for second in &mut sample.seconds {
+                second.held_back = held_back;
+            }
+            Cell::new(&case, &[sample], None)
+        };
+        let mut cells = [
+            cell(Way::Pipelined, 1.0, 1_000.0, None),
+            cell(Way::Baler, 0.5, 10_000.0, Some(0.25)),
+        ];
+        compare(&mut cells);
+        let (cpu, bytes) = (
+            cells[1].writer_cpu_by_pipelined.unwrap(),
+            cells[1].wire_bytes_by_pipelined.unwrap(),
+        );
+        assert!((cpu - 0.05).abs() < 1e-9 && (bytes - 0.1).abs() < 1e-9);
+        assert!(cells.iter().all(|cell| !cell.saturated));
+        assert_eq!(cells[0].held_back_seconds_per_second, None);
+        assert_eq!((cells[0].held_back(), cells[1].held_back()), (0.0, 0.25));
     }
 }

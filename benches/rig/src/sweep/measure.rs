@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
+use super::backlog::{Arrived, most_on_their_way};
 use super::case::{Case, Way};
 use super::load::Load;
 use super::order::Order;
@@ -14,7 +15,7 @@ use super::writing::{Said, Second, Started, Writing, per_second};
 use crate::child::Child;
 use crate::failure::Failure;
 use crate::footprint::{Footprint, Scheduling, busy_time_of, cpu_times_of};
-use crate::lines::understand;
+use crate::lines::{line, understand};
 use crate::statistics::to_f64;
 use crate::wire::{Wire, WireCounter};
 
@@ -23,6 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How often it is looked at what the processes say.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// The same while the writer waits to hear what arrived.
+const ANSWER: Duration = Duration::from_millis(2);
+
+/// So often readers say how far they are, at most, where the load waits for that, ...
+const SOON: Duration = Duration::from_millis(5);
+
+/// ... and where it does not.
+const LATER: Duration = Duration::from_millis(20);
 
 /// What a run needs.
 pub(super) struct Measuring<'a> {
@@ -33,6 +43,8 @@ pub(super) struct Measuring<'a> {
     pub(super) warm_up_seconds: f64,
     pub(super) seconds: u32,
     pub(super) burst_seconds: f64,
+    /// So many bytes of a partition the medium keeps, read or not; nothing: what was not read.
+    pub(super) retained_bytes: Option<u64>,
 }
 
 /// What is known at the beginning or end of a second.
@@ -61,9 +73,16 @@ impl Measuring<'_> {
         readers: &mut Readers,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Sample, Failure> {
+        let most = self.retained_bytes.filter(|_| case.way != Way::Pacing);
+        let most_on_their_way = most
+            .map(|bytes| most_on_their_way(case, bytes, self.seed))
+            .transpose()?;
+        // A load without a rate goes on as fast as it hears of what arrived.
+        let is_awaited = most_on_their_way.is_some() && case.rate.is_none();
         readers.tell(Told::Begin {
             run,
             plain: case.way.is_plain(),
+            say_every: if is_awaited { SOON } else { LATER },
         })?;
         let order = Order::Write(Writing {
             uri: self.writer_uri.clone(),
@@ -73,8 +92,9 @@ impl Measuring<'_> {
             warm_up_seconds: self.warm_up_seconds,
             seconds: self.seconds,
             burst_seconds: self.burst_seconds,
+            most_on_their_way,
         });
-        let child = order.start(self.program)?;
+        let mut child = order.start(self.program)?;
         let mut wire = WireCounter::of(child.pid()).map_err(Failure::cannot("count bytes"))?;
         let load_seconds = self.warm_up_seconds + f64::from(self.seconds);
         let by = Instant::now()
@@ -82,12 +102,21 @@ impl Measuring<'_> {
             + Duration::try_from_secs_f64(load_seconds).unwrap_or_default();
         let mut started: Option<Started> = None;
         let mut marks = Vec::new();
+        // The writer waits to hear that so many have arrived.
+        let mut asked: Option<u64> = None;
         let emitted = loop {
             readers.listen()?;
+            if asked.is_some_and(|awaited| readers.records() >= awaited) {
+                asked = None;
+                let line = line(&Arrived(readers.records()))?;
+                let told = child.tell(&line);
+                told.map_err(Failure::cannot("tell the writing process"))?;
+            }
             if !go_on() {
                 return Err(Failure::new("stopped before everything was measured"));
             }
-            let said = match child.line((Instant::now() + LOOK).min(by)) {
+            let look = if asked.is_some() { ANSWER } else { LOOK };
+            let said = match child.line((Instant::now() + look).min(by)) {
                 Err(error) if error.kind() == ErrorKind::TimedOut && Instant::now() < by => {
                     continue;
                 }
@@ -106,6 +135,7 @@ impl Measuring<'_> {
                     let mark = self.mark(second, &child, &mut wire, readers)?;
                     marks.push(mark);
                 }
+                Said::Asks { arrived } => asked = Some(arrived),
                 Said::Done { emitted } => break emitted,
             }
         };
@@ -231,6 +261,11 @@ fn between(before: &Mark, after: &Mark) -> SecondSample {
         writer_bytes: after.writer_bytes,
         context_switches: counted(|it| it.context_switches),
         page_faults: counted(|it| it.page_faults),
+        held_back: after
+            .second
+            .held_ns
+            .zip(before.second.held_ns)
+            .map(|(after, before)| per_second(after.saturating_sub(before), nanos) / 1e9),
     }
 }
 

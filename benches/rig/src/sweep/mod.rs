@@ -13,6 +13,7 @@
 //! The client libraries are the program's: it gives them to the rig as a [`Program`].
 
 mod args;
+mod backlog;
 mod case;
 mod cell;
 mod chart;

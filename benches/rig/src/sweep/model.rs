@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::case::{Case, Way, looks_of, records_of};
 use super::cell::Cell;
 use super::least_squares::non_negative_least_squares;
-use super::payload::Payloads;
+use super::payload::{Payloads, whole};
 use crate::failure::Failure;
 
 /// A fitted model of one compression and number of consumers.
@@ -306,16 +306,6 @@ fn point(cell: &Cell, cells: &[Cell], payloads: &Payloads) -> Result<Option<Poin
         p99: p99.max(1e-3),
         ..Point::unmeasured(size, wait, rate)
     }))
-}
-
-pub(super) fn whole(records: f64) -> u32 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at least 1 and at most a u32"
-    )]
-    let whole = records.round().max(1.0) as u32;
-    whole
 }
 
 #[cfg(test)]

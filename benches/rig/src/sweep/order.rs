@@ -14,7 +14,8 @@ use crate::lines::{line, say, understand};
 /// What a process of its own is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// To be a Kafka cluster until there is nothing more to read; says where it is.
+    /// To be a Kafka cluster until there is nothing more to read; says where it is, and how many
+    /// bytes of a partition it keeps.
     Cluster { topic: String, partitions: u16 },
     /// To read and check runs.
     Read(Reading),
@@ -42,7 +43,7 @@ pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
     match understand(order)? {
         Order::Cluster { topic, partitions } => {
             let cluster = program.cluster(&topic, partitions)?;
-            say(&cluster.address())?;
+            say(&(cluster.address(), cluster.retained_bytes()))?;
             io::copy(&mut io::stdin().lock(), &mut io::sink())
                 .map_err(Failure::cannot("wait for the end"))?;
             Ok(())

@@ -8,6 +8,7 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
 use super::load::{Load, Timing};
 use crate::failure::Failure;
+use crate::plain_row::Rows;
 use crate::statistics::to_f64;
 
 /// Up to so many records a second the collector makes chunks as small as it can.
@@ -17,6 +18,7 @@ const SLOW_RATE: f64 = 100_000.0;
 pub(super) struct Payloads {
     compression: Compression,
     seed: u64,
+    spells: bool,
 }
 
 impl Payloads {
@@ -25,17 +27,19 @@ impl Payloads {
         Ok(Self {
             compression: compression.map_err(Failure::cannot("compress"))?,
             seed,
+            spells: false,
         })
+    }
+
+    /// Of records that spell their strings, or not.
+    pub(super) fn spelled(mut self, spells: bool) -> Self {
+        self.spells = spells;
+        self
     }
 
     /// Of chunks of this size at this rate: encodes a part of the load.
     pub(super) fn per_record(&self, records: u32, rate: f64) -> Result<f64, Failure> {
-        let timing = Timing {
-            first_ns: 1_700_000_000_000_000_000,
-            start_ns: 1_700_000_000_000_000_000,
-            interval_ns: 1e9 / rate,
-        };
-        let mut load = Load::new(self.seed, 0, timing);
+        let mut load = load(self.seed, rate);
         let mut serializer =
             NativeSerializer::new(self.compression).map_err(Failure::cannot("compress"))?;
         // As the collector does.
@@ -57,7 +61,10 @@ impl Payloads {
         let (mut builder, mut bytes, mut position) = (BatchBuilder::new(), 0_usize, 1);
         for _ in 0..chunks {
             for _ in 0..records {
-                let pushed = builder.push(load.record(position));
+                let pushed = match self.spells {
+                    false => builder.push(load.record(position)),
+                    true => builder.push(load.spelled(position)),
+                };
                 pushed.map_err(Failure::cannot("make a batch"))?;
                 position += 1;
             }
@@ -70,6 +77,38 @@ impl Payloads {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         Ok(to_f64(bytes) / to_f64(chunks * records))
     }
+}
+
+fn load(seed: u64, rate: f64) -> Load {
+    let timing = Timing {
+        first_ns: 1_700_000_000_000_000_000,
+        start_ns: 1_700_000_000_000_000_000,
+        interval_ns: 1e9 / rate,
+    };
+    Load::new(seed, 0, timing)
+}
+
+/// Of a plain row, on average.
+pub(super) fn bytes_of_row(seed: u64) -> f64 {
+    const ROWS: u64 = 4_096;
+    let load = load(seed, SLOW_RATE);
+    let (mut row, mut bytes) = (Vec::new(), 0_usize);
+    for position in 1..=ROWS {
+        Rows::new(load.workload()).write(&load.call(position), &mut row);
+        bytes += row.len();
+    }
+    to_f64(u64::try_from(bytes).unwrap_or(u64::MAX)) / to_f64(ROWS)
+}
+
+/// A number of records that is not whole, as a size.
+pub(super) fn whole(records: f64) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 1 and at most a u32"
+    )]
+    let whole = records.round().max(1.0) as u32;
+    whole
 }
 
 #[cfg(test)]

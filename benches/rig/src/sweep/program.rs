@@ -91,4 +91,7 @@ pub trait PlainWriter {
 pub trait Cluster {
     /// `host:port`.
     fn address(&self) -> String;
+
+    /// So many bytes of a partition it keeps, and forgets what is older, whether it was read or not.
+    fn retained_bytes(&self) -> u64;
 }

@@ -27,8 +27,14 @@ pub(super) struct Reading {
 /// What it is told.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Told {
-    /// Another run is about to begin; `plain`: its messages are rows.
-    Begin { run: u32, plain: bool },
+    /// Another run is about to begin.
+    Begin {
+        run: u32,
+        /// Whether its messages are rows.
+        plain: bool,
+        /// So often it is to say how far it is, at most.
+        say_every: Duration,
+    },
     /// Records that were due in this time, or before and arrive in it, count for the latency.
     ///
     /// It counts from when their burst was due.
@@ -82,9 +88,6 @@ pub(super) struct Latency {
 /// How long a call of receive may wait; what it is told waits as long.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// So often it says how far it is, at most.
-const SAY_EVERY: Duration = Duration::from_millis(20);
-
 /// How many chunks may be held and not settled.
 const DEMAND: usize = 1_024;
 
@@ -107,12 +110,16 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
         listens_on: opened.listens_on.map(|address| address.to_string()),
     })?;
     let told = listen::<Told>();
-    let mut run = Run::new(0, false)?;
+    let mut run = Run::new(0, false, LOOK)?;
     let mut lanes = 0_usize;
     loop {
         match told.try_recv() {
-            Ok(Told::Begin { run: number, plain }) => {
-                run = Run::new(number, plain)?;
+            Ok(Told::Begin {
+                run: number,
+                plain,
+                say_every,
+            }) => {
+                run = Run::new(number, plain, say_every)?;
                 say(&Said::Begun)?;
             }
             Ok(Told::Window {
@@ -124,7 +131,7 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
             Err(TryRecvError::Disconnected) => break,
             Err(TryRecvError::Empty) => {}
         }
-        let received = match reader.receive(Instant::now() + LOOK) {
+        let received = match reader.receive(Instant::now() + run.say_every.min(LOOK)) {
             Err(error) if error.is_retryable() => continue,
             other => other.map_err(Failure::cannot("receive"))?,
         };
@@ -168,11 +175,12 @@ struct Run {
     checksum: Checksum,
     found: Found,
     latency: Histogram<u64>,
+    say_every: Duration,
     told: (u64, Instant),
 }
 
 impl Run {
-    fn new(number: u32, plain: bool) -> Result<Self, Failure> {
+    fn new(number: u32, plain: bool, say_every: Duration) -> Result<Self, Failure> {
         let latency = Histogram::new_with_bounds(1_000, LONGEST, 3);
         Ok(Self {
             number: i64::from(number),
@@ -183,6 +191,7 @@ impl Run {
             checksum: Checksum::default(),
             found: Found::default(),
             latency: latency.map_err(Failure::cannot("make a histogram"))?,
+            say_every,
             told: (0, Instant::now()),
         })
     }
@@ -268,7 +277,7 @@ impl Run {
 
     fn tell(&mut self) -> Result<(), Failure> {
         let (told, at) = self.told;
-        if self.checksum.records != told && at.elapsed() >= SAY_EVERY {
+        if self.checksum.records != told && at.elapsed() >= self.say_every {
             say(&Said::Records(self.checksum.records))?;
             self.told = (self.checksum.records, Instant::now());
         }

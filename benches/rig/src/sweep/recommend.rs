@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::case::{Case, Way, records_of};
 use super::cell::Cell;
-use super::model::{CostModel, Prediction, load_cpu, whole};
-use super::payload::Payloads;
+use super::model::{CostModel, Prediction, load_cpu};
+use super::payload::{Payloads, whole};
 use crate::failure::Failure;
 
 /// What a setting must keep to.

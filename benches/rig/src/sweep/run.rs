@@ -48,6 +48,9 @@ struct Medium {
     _cluster: Option<Child>,
     broker_pid: Option<u32>,
     partitions: Option<u16>,
+    /// So many bytes of a partition it keeps, whether they were read or not; nothing: it keeps what
+    /// was not read.
+    retained_bytes: Option<u64>,
 }
 
 /// Measures everything that is not kept already; yields the cells in the order of the plan.
@@ -208,6 +211,7 @@ fn once(
         warm_up_seconds: plan.warm_up_seconds,
         seconds: plan.seconds,
         burst_seconds: plan.burst_seconds,
+        retained_bytes: medium.retained_bytes,
     };
     let run = u32::try_from(run & 0xf_ffff).unwrap_or(0);
     measuring.run(case, run, readers, go_on)
@@ -227,6 +231,7 @@ impl Medium {
             _cluster: None,
             broker_pid: plan.broker_pid,
             partitions: None,
+            retained_bytes: None,
         };
         match &*scheme {
             "kafka+mock" => {
@@ -238,12 +243,13 @@ impl Medium {
                 };
                 let cluster = cluster.start(program)?;
                 let line = cluster.line(Instant::now() + PATIENCE);
-                let address: String =
+                let (address, retained_bytes): (String, u64) =
                     understand(&line.map_err(Failure::cannot("start a cluster"))?)?;
                 medium.writer_uri = with(&format!("kafka://{address}/{topic}"), settings);
                 medium.reader_uri = with(&medium.writer_uri, MOCK_FETCH);
                 medium.broker_pid.get_or_insert_with(|| cluster.pid());
                 medium.partitions = Some(most);
+                medium.retained_bytes = Some(retained_bytes);
                 medium._cluster = Some(cluster);
             }
             "kafka" => medium.partitions = Some(1),

@@ -64,6 +64,8 @@ pub(super) struct SecondSample {
     /// Of the writing process.
     pub(super) context_switches: f64,
     pub(super) page_faults: f64,
+    /// For how long the load waited for the readers; nothing where it does not.
+    pub(super) held_back: Option<f64>,
 }
 
 /// What one run of one case told.

@@ -23,6 +23,14 @@ pub(super) fn text(
     out.push_str(&deliveries(cells));
     out.push('\n');
     out.push_str(&reasons(cells));
+    if cells.iter().any(is_held_back) {
+        line(
+            &mut out,
+            "held: for so much of the time the load waited for the readers, since this medium forgets \
+             what they do not read in time: rec/s is what they take, and writer and broker could do \
+             more.",
+        );
+    }
     for cell in cells {
         if let Some(failure) = &cell.failure {
             line(&mut out, &format!("{}: {failure}", cell.case.label()));
@@ -176,7 +184,12 @@ fn deliveries(cells: &[Cell]) -> String {
             cell.achieved_rate.map_or_else(|| "-".to_owned(), short)
         }),
         ("sat", &|cell| {
-            if cell.saturated { "YES" } else { "no" }.to_owned()
+            let shown = match (cell.case.rate, cell.saturated) {
+                (None, _) => "-",
+                (Some(_), true) => "YES",
+                (Some(_), false) => "no",
+            };
+            shown.to_owned()
         }),
         ("p50 ms", &|cell| mean(cell.latency_ms_p50)),
         ("p99", &|cell| mean(cell.latency_ms_p99)),
@@ -185,6 +198,10 @@ fn deliveries(cells: &[Cell]) -> String {
             decimals(cell.reader_cpu_seconds_per_second, 3)
         }),
     ];
+    if cells.iter().any(is_held_back) {
+        // Beside whether the medium kept up.
+        columns.insert(3, ("held", &held_back));
+    }
     if cells
         .iter()
         .any(|cell| cell.broker_cpu_seconds_per_second.is_some())
@@ -207,6 +224,17 @@ fn deliveries(cells: &[Cell]) -> String {
         columns,
         &["MB", "closed by", "p99.9", "broker", "reader"],
     )
+}
+
+/// Whether the load waited for the readers for so long that it shows.
+fn is_held_back(cell: &Cell) -> bool {
+    cell.held_back() >= 0.005
+}
+
+fn held_back(cell: &Cell) -> String {
+    let percent = cell.held_back() * 100.0;
+    cell.held_back_seconds_per_second
+        .map_or_else(|| "-".to_owned(), |_| format!("{percent:.0}%"))
 }
 
 /// Where the writing process's CPU time goes.
@@ -384,6 +412,9 @@ pub(super) fn csv(cells: &[Cell]) -> String {
         ("latency_ms_p99", |it| it.latency_ms_p99),
         ("latency_ms_p999", |it| it.latency_ms_p999),
         ("lag_records", |it| it.lag_records),
+        ("held_back_seconds_per_second", |it| {
+            it.held_back_seconds_per_second
+        }),
         ("writer_memory_bytes", |it| it.writer_memory_bytes),
     ];
     let mut out =
@@ -487,12 +518,20 @@ mod tests {
         other.case.compression = Some("zstd:19".to_owned());
         other.case.wait_time_ms = Some(1.25);
         cells.push(other);
+        cells[3].held_back_seconds_per_second = cells[3].writer_cpu_seconds_per_second;
         cells[1].failure = Some("a long story about what was wrong ".repeat(5));
         let text = text(&cells, &[], Some(&[]));
         for line in text.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
-        for name in ["pipelined", "awaiting", "1024", "max", "No setting"] {
+        for name in [
+            "pipelined",
+            "awaiting",
+            "1024",
+            "max",
+            "No setting",
+            "waited for the readers",
+        ] {
             assert!(text.contains(name), "{text}");
         }
     }

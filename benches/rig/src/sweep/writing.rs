@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use baler_monitoring::Controller;
 use serde::{Deserialize, Serialize};
 
+use super::backlog::Backlog;
 use super::case::{Case, Way};
 use super::load::{Load, Timing};
 use super::pace::Bursts;
@@ -12,7 +13,7 @@ use super::program::{PlainWriter, Program};
 use super::sample::ClosedBy;
 use crate::cpu::{process_cpu_time, thread_cpu_time};
 use crate::failure::Failure;
-use crate::lines::say;
+use crate::lines::{listen, say};
 use crate::lossless;
 use crate::plain_row::Rows;
 use crate::statistics::to_f64;
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const AHEAD: Duration = Duration::from_millis(50);
 
 /// Where there is no rate, records are timed as if there were so many a second.
-const NOMINAL: f64 = 10_000_000.0;
+pub(super) const NOMINAL: f64 = 10_000_000.0;
 
 /// So many records are made between two looks at the clock, ...
 const AT_A_TIME: u64 = 256;
@@ -46,6 +47,8 @@ pub(super) struct Writing {
     pub(super) seconds: u32,
     /// Records that became due are emitted so often.
     pub(super) burst_seconds: f64,
+    /// The load waits while so many records are on their way; nothing: it never does.
+    pub(super) most_on_their_way: Option<u64>,
 }
 
 /// What the writing process says.
@@ -55,6 +58,11 @@ pub(super) enum Said {
     Started(Started),
     /// A second begins, or the last one is over.
     Second(Second),
+    /// It is to be told when so many records have arrived.
+    Asks {
+        /// So many.
+        arrived: u64,
+    },
     /// Everything is confirmed. It ends when it is told to.
     Done {
         /// How many records there were.
@@ -89,6 +97,8 @@ pub(super) struct Second {
     /// Since when, by the monotonic clock.
     pub(super) elapsed_ns: u64,
     pub(super) closed_by: ClosedBy,
+    /// For how long the load has waited for the readers; nothing where it does not.
+    pub(super) held_ns: Option<u64>,
 }
 
 /// Something that records are given to.
@@ -141,12 +151,19 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
         from_ns,
         to_ns,
     }))?;
-    let emitted = run(task, &mut load, &mut *sends, bursts, (from_ns, to_ns))?;
+    let mut backlog = Backlog::new(task.most_on_their_way, listen());
+    let emitted = run(
+        task,
+        &mut load,
+        &mut *sends,
+        &mut backlog,
+        bursts,
+        (from_ns, to_ns),
+    )?;
     sends.settle()?;
     say(&Said::Done { emitted })?;
     // Its sockets and its memory are looked at before it ends.
-    std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())
-        .map_err(Failure::cannot("wait for the end"))?;
+    backlog.wait_for_the_end();
     Ok(())
 }
 
@@ -155,6 +172,7 @@ fn run(
     task: &Writing,
     load: &mut Load,
     sends: &mut dyn Sends,
+    backlog: &mut Backlog,
     bursts: Bursts,
     (from_ns, to_ns): (i64, i64),
 ) -> Result<u64, Failure> {
@@ -173,6 +191,7 @@ fn run(
             second.cpu_ns = nanos(process_cpu_time());
             second.emitting_cpu_ns = nanos(thread_cpu_time());
             second.elapsed_ns = nanos(since.elapsed());
+            second.held_ns = backlog.held().map(nanos);
             say(&Said::Second(second))?;
             // One that is late is not followed by one that is too short.
             next_second = next_second
@@ -181,6 +200,11 @@ fn run(
             if now >= to_ns {
                 return Ok(position);
             }
+        }
+        let patience = u64::try_from(next_second.saturating_sub(now)).unwrap_or(0);
+        let ask = |arrived| say(&Said::Asks { arrived });
+        if !backlog.has_room(position, Duration::from_nanos(patience), ask)? {
+            continue;
         }
         let mut end = position;
         if task.case.rate.is_some() {
@@ -223,7 +247,7 @@ impl Chunks {
         let controller = builder.start();
         Ok(Self {
             controller: controller.map_err(Failure::cannot("start a controller"))?,
-            spells: task.case.string_table == Some(false),
+            spells: task.case.spells(),
         })
     }
 }

@@ -18,8 +18,9 @@ pub use fault::{RequestFault, RequestKind};
 
 /// A cluster inside the process: librdkafka's mock, which other processes of the machine can reach.
 ///
-/// It keeps 5 MiB or 100,000 batches of each partition in memory, then drops the oldest without a
-/// word: it is for trying things out, and for the faults that a real cluster has.
+/// It keeps 5 MiB ([`RETAINED_BYTES`](Self::RETAINED_BYTES)) or 100,000 batches of each partition in
+/// memory, then drops the oldest without a word: it is for trying things out, and for the faults that
+/// a real cluster has.
 /// It lives until this value is dropped.
 ///
 /// Its methods can be called from any thread, and return when the cluster has done what was asked.
@@ -57,6 +58,9 @@ fn failed(error: &dyn fmt::Display) -> KafkaConfigError {
 }
 
 impl EmbeddedCluster {
+    /// How many bytes of a partition it keeps; what is older is dropped, whether it was read or not.
+    pub const RETAINED_BYTES: u64 = 5 << 20;
+
     /// Starts one broker on a port of the loopback, with one topic.
     ///
     /// # Errors

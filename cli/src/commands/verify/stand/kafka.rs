@@ -33,7 +33,8 @@ const PARTITIONS: u16 = 4;
 
 const GROUP: &str = "verify";
 
-/// The mock keeps 5 MiB a partition, and all producers may share one: so many records are far less.
+/// All producers may share one partition, of which the mock keeps
+/// [`EmbeddedCluster::RETAINED_BYTES`]: so many records are far less.
 const WINDOW: u64 = 40_000;
 
 /// What makes a run quick, and the mock keep to Kafka's rules.
