@@ -18,6 +18,8 @@ mod bits;
 mod decode;
 mod dictionary;
 mod distinct;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod eights;
 mod encode;
 mod narrow;
 mod parts;

@@ -7,7 +7,7 @@ use super::narrow::Lane;
 use super::parts::Parts;
 use super::simple::take_packed;
 use super::stats::{Stats, column_bytes};
-use super::unpack::{Above, Number, unpack};
+use super::unpack::{Number, unpack_above};
 use super::{DELTA_PATCHED, PATCHED, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -252,7 +252,7 @@ fn read_numbers<T: Number>(
     reading: &'static str,
 ) -> Result<u64, DecodeError> {
     let (packed, bits) = take_packed(payload, numbers.len(), reading)?;
-    let mut seen = unpack(packed, bits, numbers, Above::new(smallest)).seen();
+    let mut seen = unpack_above(packed, bits, numbers, smallest);
     let at = payload.clone();
     let large = payload.count(numbers.len(), reading)?;
     if large == 0 {

@@ -3,7 +3,7 @@
 use super::bits::{Packer, packed_bytes, width};
 use super::narrow::Lane;
 use super::stats::Stats;
-use super::unpack::{Above, Number, Sums, unpack};
+use super::unpack::{Number, Sums, unpack, unpack_above};
 use super::{CONSTANT, DELTA_PACKED, DELTA_VARINT, FIXED, PACKED, Sign, VARINT};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -163,7 +163,7 @@ impl Simple {
             Self::Packed => {
                 let smallest = sign.read(payload, reading)?;
                 let (packed, bits) = take_packed(payload, out.len(), reading)?;
-                seen = unpack(packed, bits, out, Above::new(smallest)).seen();
+                seen = unpack_above(packed, bits, out, smallest);
             }
             Self::DeltaPacked => {
                 let lane = sign.read(payload, reading)?;

@@ -1,5 +1,10 @@
 //! Numbers of the same number of bits, taken apart again; `bits` packs them.
 
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+use fearless_simd::{prelude::*, u32x8, u64x4, x86::Avx2};
+
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+use super::eights;
 use crate::container::native::columnar::vectors;
 use crate::container::num::to_usize;
 
@@ -10,6 +15,10 @@ pub(super) trait Number: Copy + Default {
 
     /// The lane, if all of it did fit.
     fn lane(self) -> u64;
+
+    /// Eight lanes, by how much they are above the smallest one.
+    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+    fn eight_above(simd: Avx2, numbers: u32x8<Avx2>, smallest: u64) -> [Self; 8];
 }
 
 impl Number for u64 {
@@ -19,6 +28,16 @@ impl Number for u64 {
 
     fn lane(self) -> u64 {
         self
+    }
+
+    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+    #[inline(always)]
+    fn eight_above(simd: Avx2, numbers: u32x8<Avx2>, smallest: u64) -> [Self; 8] {
+        let smallest = u64x4::splat(simd, smallest);
+        let (low, high) = numbers.widen();
+        let [a, b, c, d] = (low + smallest).into();
+        let [e, f, g, h] = (high + smallest).into();
+        [a, b, c, d, e, f, g, h]
     }
 }
 
@@ -30,6 +49,13 @@ impl Number for u32 {
 
     fn lane(self) -> u64 {
         self.into()
+    }
+
+    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+    #[inline(always)]
+    fn eight_above(simd: Avx2, numbers: u32x8<Avx2>, smallest: u64) -> [Self; 8] {
+        let smallest = u32x8::splat(simd, Self::of(smallest));
+        (numbers + smallest).into()
     }
 }
 
@@ -109,6 +135,23 @@ impl<T: Number> Unpacked<T> for Sums {
         self.seen |= self.lane;
         T::of(self.lane)
     }
+}
+
+/// Fills `out` with packed numbers above the smallest lane; returns a number that is no smaller than
+/// any of the lanes. Callers check that `packed` has [`super::bits::packed_bytes`].
+pub(super) fn unpack_above<T: Number>(
+    packed: &[u8],
+    width: u32,
+    out: &mut [T],
+    smallest: u64,
+) -> u64 {
+    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+    if let Some(avx2) = fearless_simd::Level::new().as_avx2()
+        && eights::has(width)
+    {
+        return eights::above(avx2, packed, width, out, smallest);
+    }
+    unpack(packed, width, out, Above::new(smallest)).seen()
 }
 
 /// Fills `out` with what becomes of the numbers. Numbers that are not there are 0: callers check
