@@ -37,20 +37,25 @@ pub(super) fn pack(text: &[u8], out: &mut [u8]) -> bool {
 
 /// Spells each byte with two digits, as far as there is room for them.
 pub(super) fn unpack(bytes: &[u8], out: &mut [u8]) {
-    let (fours, rest) = bytes.as_chunks::<4>();
-    let (eights, pairs) = out.as_chunks_mut::<8>();
-    for (four, eight) in fours.iter().zip(eights) {
-        let number = u64::from(u32::from_le_bytes(*four));
-        let pairs = (number | number << 16) & 0x0000_ffff_0000_ffff;
-        let halves = (pairs | pairs << 8) & 0x00ff_00ff_00ff_00ff;
-        let values = (halves >> 4 | halves << 8) & (0x0f * ONES);
-        *eight = spell(values).to_le_bytes();
+    let (blocks, rest) = bytes.as_chunks::<16>();
+    let (to_blocks, to_rest) = out.as_chunks_mut::<32>();
+    for (digits, bytes) in to_blocks.iter_mut().zip(blocks) {
+        // All of them at a time: the compiler has vectors for that.
+        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+            *pair = [byte >> 4, byte & 0x0f];
+        }
+        for value in digits {
+            *value = digit(*value);
+        }
     }
-    let (pairs, _) = pairs.as_chunks_mut::<2>();
+    let (pairs, _) = to_rest.as_chunks_mut::<2>();
     for (byte, pair) in rest.iter().zip(pairs) {
-        let letter = |value| value + if value > 9 { b'a' - 10 } else { b'0' };
-        *pair = [letter(byte >> 4), letter(byte & 0x0f)];
+        *pair = [byte >> 4, byte & 0x0f].map(digit);
     }
+}
+
+fn digit(value: u8) -> u8 {
+    value + if value > 9 { b'a' - 10 } else { b'0' }
 }
 
 /// Eight values of up to 15 to their digits.

@@ -1,7 +1,8 @@
 //! The string table in a body; FORMAT.md, "Strings".
 //!
-//! - `words`: strings as words, `reader` reads them; `split` says where they are cut, `tokens`
-//!   which are well known; `room` is where they are written.
+//! - `words`: strings as words, which `reader` reads: those of a chunk by number (`numbered`), into
+//!   its `text`. `split` says where strings are cut, `tokens` which words are well known; `room` is
+//!   where they are written.
 //! - `known`: what the writer remembers of strings, from chunk to chunk; `beginnings`: of what they
 //!   begin with.
 //! - `hex`: hexadecimal digits.
@@ -9,9 +10,11 @@
 mod beginnings;
 mod hex;
 mod known;
+mod numbered;
 mod reader;
 mod room;
 mod split;
+mod text;
 mod tokens;
 mod words;
 

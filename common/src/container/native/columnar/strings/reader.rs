@@ -1,7 +1,7 @@
 //! Strings of words, read.
 
-use super::hex;
-use super::split::MAX_WORD_BYTES;
+use super::numbered::{SHORT_NUMBERS, TWO_BYTES, Words};
+use super::text::{BLOCK, Full, Text, short, word_at};
 use super::tokens::TOKENS;
 use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS};
 use crate::container::cursor::Cursor;
@@ -28,53 +28,36 @@ pub(super) fn read(
     spare: &mut Spare,
     reading: &'static str,
 ) -> Result<(Vec<u8>, Vec<u32>), DecodeError> {
-    let mut text = Text {
-        bytes: spare.text(bytes + BLOCK),
-        len: 0,
-        most: bytes,
+    let mut strings = Strings {
+        text: Text {
+            bytes: spare.text(bytes + BLOCK),
+            len: 0,
+            most: bytes,
+        },
+        ends: spare.narrow(count),
+        done: 0,
+        words: Words::new(spare.words(SHORT_NUMBERS)),
     };
-    let mut ends = spare.narrow(count);
-    ends.clear();
-    let mut words = Words::new(spare.words(SHORT_NUMBERS));
-    // In registers, as long as it lasts.
-    let mut input = cursor.clone();
-    for _ in 0..count {
-        let at = input.clone();
-        let full = |Full| at.over_limit(reading, to_u64(bytes) + 1, bytes);
-        match input.varint(reading)? {
-            HEX => {
-                let packed = input.section(reading)?.take_rest();
-                text.hex(packed).map_err(full)?;
+    // How many words the string still has that was begun.
+    let mut left = None;
+    loop {
+        left = strings.run(cursor, left);
+        // What is next is not as most are, or wrong, or there is nothing.
+        left = match left {
+            Some(left) => {
+                read_word(cursor, &mut strings.text, &mut strings.words, reading)?;
+                Some(left - 1)
             }
-            RAW => {
-                let raw = input.section(reading)?.take_rest();
-                text.add(raw).map_err(full)?;
-            }
-            head => {
-                if let Some(shared) = head.checked_sub(WORDS).filter(|shared| *shared > 0) {
-                    let distance = input.varint(reading)?;
-                    let (from, to) = earlier(&ends, distance)
-                        .filter(|(from, to)| to_u64(to - from) >= shared)
-                        .ok_or_else(|| {
-                            at.error(reading, DecodeErrorKind::Invalid { found: distance })
-                        })?;
-                    let shared = to_usize(shared).min(to - from);
-                    text.repeat(from, shared).map_err(full)?;
-                }
-                let mut left = input.count(bytes, reading)?;
-                while left > 0 {
-                    left -= words.take(&mut input, left, &mut text);
-                    if left > 0 {
-                        // One that is not as most are, or the end of the text.
-                        read_word(&mut input, &mut text, &mut words, reading)?;
-                        left -= 1;
-                    }
-                }
-            }
-        }
-        ends.push(short(text.len));
+            None if strings.done == count => break,
+            None => strings.begin(cursor, reading)?,
+        };
     }
-    *cursor = input;
+    let Strings {
+        mut text,
+        ends,
+        words,
+        ..
+    } = strings;
     spare.add_words(words.spelled);
     if text.len != bytes {
         let kind = DecodeErrorKind::Length {
@@ -87,178 +70,152 @@ pub(super) fn read(
     Ok((text.bytes, ends))
 }
 
-/// Words with smaller numbers, as these are written, are copied in one go; most chunks have fewer.
-const SHORT_NUMBERS: usize = 512;
-
-/// The first number that is written in two bytes, of which the first one has this much of it.
-const TWO_BYTES: usize = 128;
-
-/// What is said again is copied by so many bytes: most beginnings in one go.
-const BLOCK: usize = 64;
-
-/// Instead of the length of a word that there is not: no word has as many bytes.
-const NO_WORD: u8 = u8::MAX;
-
-/// The words of a chunk by number, as it is written.
-struct Words {
-    /// How long those are that have a small number.
-    short: [u8; SHORT_NUMBERS],
-    /// Their bytes, and any behind them: a word that was just written, together with others, cannot
-    /// be read back from the text in one go without waiting for all of them.
-    spelled: Vec<[u8; MAX_WORD_BYTES]>,
-    /// Where each of the others begins in the text, and its length.
-    long: Vec<(u32, u32)>,
-    count: usize,
+/// The strings that were read so far.
+struct Strings {
+    text: Text,
+    /// Where each ends, of those that are done.
+    ends: Vec<u32>,
+    done: usize,
+    words: Words,
 }
 
-impl Words {
-    /// None; the memory has room for the short ones.
-    fn new(spelled: Vec<[u8; MAX_WORD_BYTES]>) -> Self {
-        Self {
-            short: [NO_WORD; SHORT_NUMBERS],
-            spelled,
-            long: Vec::new(),
-            count: 0,
-        }
-    }
-
-    /// Adds the word with this number to the text; `None` if there is none.
-    fn repeat(&self, code: u64, text: &mut Text) -> Option<Result<(), Full>> {
-        let code = to_usize(code);
-        if let Some(beyond) = code.checked_sub(SHORT_NUMBERS) {
-            let (from, bytes) = *self.long.get(beyond)?;
-            return Some(text.repeat(to_usize(from.into()), to_usize(bytes.into())));
-        }
-        let bytes = *self.short.get(code)?;
-        let word = self.spelled.get(code)?.get(..bytes.into())?;
-        Some(text.add(word))
-    }
-
-    #[inline]
-    fn push(&mut self, from: usize, bytes: usize, spelled: &[u8; MAX_WORD_BYTES]) {
-        let code = to_usize(OF_CHUNK) + self.count;
-        match self.short.get_mut(code).zip(self.spelled.get_mut(code)) {
-            Some((length, spelling)) => {
-                *length = u8::try_from(bytes).unwrap_or(NO_WORD);
-                *spelling = *spelled;
-            }
-            None => self.long.push((short(from), short(bytes))),
-        }
-        self.count += 1;
-    }
-
-    /// Takes words as long as they are as most are: those of this chunk by a small number, and new
-    /// ones which get such a number; up to so many. Returns how many it took.
+impl Strings {
+    /// Reads strings as long as they and their words are as most are; first so many words of a
+    /// string that was begun. Returns how many there are still of such a one.
     ///
-    /// Words are copied with what is behind them: that is overwritten or cut off.
+    /// Nothing here is left half done: whatever is not as most are stays where it is, for
+    /// [`Self::begin`] and [`read_word`], which say what is wrong with it.
+    #[inline(never)]
+    fn run(&mut self, cursor: &mut Cursor<'_>, mut left: Option<usize>) -> Option<usize> {
+        let input = cursor.rest();
+        let mut at = 0;
+        loop {
+            let mut words = match left {
+                Some(words) => words,
+                None => match self.begin_soon(input, &mut at) {
+                    Some(words) => words,
+                    None => break,
+                },
+            };
+            let start = self.text.len.min(self.text.bytes.len());
+            let (_, mut to) = self.text.bytes.split_at_mut(start);
+            let room = to.len();
+            words -= self.words.take(input, &mut at, words, &mut to);
+            self.text.len += room - to.len();
+            if words > 0 {
+                left = Some(words);
+                break;
+            }
+            left = None;
+            self.end();
+        }
+        cursor.skip(at);
+        left
+    }
+
+    /// Ends a string.
     #[inline(always)]
-    fn take(&mut self, input: &mut Cursor<'_>, most: usize, text: &mut Text) -> usize {
-        let start = input.rest();
-        let mut rest = start;
-        let to = text.bytes.as_mut_slice();
-        let (mut at, mut taken) = (text.len, 0);
-        // What the next new word is numbered.
-        let mut next = to_usize(OF_CHUNK) + self.count;
-        while taken < most
-            && let Some((code, behind)) = rest.split_first()
-        {
-            let room = text.most - at;
-            let (mut number, mut behind) = (usize::from(*code), behind);
-            if number >= TWO_BYTES {
-                let Some((high, rest)) = behind.split_first() else {
-                    break;
-                };
-                // Zeros need not be written, and are refused.
-                if !(1..SHORT_NUMBERS / TWO_BYTES).contains(&usize::from(*high)) {
-                    break;
+    fn end(&mut self) {
+        if let Some(end) = self.ends.get_mut(self.done) {
+            *end = short(self.text.len);
+            self.done += 1;
+        }
+    }
+
+    /// Begins a string, and returns how many words it has; `None`, and nothing, if it is not as most
+    /// are.
+    #[inline(always)]
+    fn begin_soon(&mut self, input: &[u8], at: &mut usize) -> Option<usize> {
+        let rest = input.get(*at..)?;
+        if self.done == self.ends.len() {
+            return None;
+        }
+        let (head, mut rest) = rest.split_first()?;
+        match *head {
+            HEX_HEAD => {
+                let (bytes, rest) = rest.split_first()?;
+                let bytes = usize::from(*bytes);
+                if bytes >= TWO_BYTES {
+                    return None;
                 }
-                number = number % TWO_BYTES + usize::from(*high) * TWO_BYTES;
-                behind = rest;
+                self.text.hex(rest.get(..bytes)?).ok()?;
+                *at += 2 + bytes;
+                return Some(0);
             }
-            let bytes = self.short.get(number).copied().unwrap_or(NO_WORD);
-            let bytes = usize::from(bytes);
-            if bytes <= room.min(MAX_WORD_BYTES) {
-                let word = self.spelled.get(number);
-                let Some((word, place)) = word.zip(word_at(to, at)) else {
-                    break;
-                };
-                *place = *word;
+            NO_HEAD.. | RAW_HEAD => return None,
+            WORDS_HEAD => {}
+            _ => {
+                let (distance, behind) = rest.split_first()?;
+                let shared = usize::from(*head - WORDS_HEAD);
+                let done = self.ends.get(..self.done)?;
+                let (from, to) = earlier(done, (*distance).into())?;
+                if usize::from(*distance) >= TWO_BYTES || to - from < shared {
+                    return None;
+                }
+                // Words that cannot be told are seen before anything is done.
+                behind
+                    .first()
+                    .filter(|words| usize::from(**words) < TWO_BYTES)?;
+                self.text.repeat(from, shared).ok()?;
                 rest = behind;
-                at += bytes;
-            } else {
-                let (bytes, word, behind) = if u64::from(*code) < TOKEN {
-                    // It may not be all behind it that is the word.
-                    let bytes = usize::from(*code) + 1;
-                    let behind = behind.first_chunk().zip(behind.get(bytes..));
-                    let Some((word, behind)) = behind else { break };
-                    (bytes, word, behind)
-                } else {
-                    let is_token = u64::from(*code) == TOKEN;
-                    let Some((number, behind)) = behind.split_first().filter(|_| is_token) else {
-                        break;
-                    };
-                    let Some((word, bytes)) = PADDED.get(usize::from(*number)) else {
-                        break;
-                    };
-                    (usize::from(*bytes), word, behind)
-                };
-                let numbered = self.short.get_mut(next).zip(self.spelled.get_mut(next));
-                let Some((length, spelling)) = numbered.filter(|_| bytes <= room) else {
-                    break;
-                };
-                let Some(place) = word_at(to, at) else { break };
-                *place = *word;
-                *spelling = *word;
-                *length = u8::try_from(bytes).unwrap_or(NO_WORD);
-                next += 1;
-                rest = behind;
-                at += bytes;
+                *at += 1;
             }
-            taken += 1;
         }
-        text.len = at;
-        self.count = next - to_usize(OF_CHUNK);
-        input.skip(start.len() - rest.len());
-        taken
+        let words = usize::from(*rest.first()?);
+        if words >= TWO_BYTES {
+            return None;
+        }
+        *at += 2;
+        Some(words)
+    }
+
+    /// Begins any string, and returns how many words it has; `None` if it has none, and is done.
+    #[cold]
+    #[inline(never)]
+    fn begin(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        reading: &'static str,
+    ) -> Result<Option<usize>, DecodeError> {
+        let at = cursor.clone();
+        let most = self.text.most;
+        let full = |Full| at.over_limit(reading, to_u64(most) + 1, most);
+        match cursor.varint(reading)? {
+            HEX => {
+                let packed = cursor.section(reading)?.take_rest();
+                self.text.hex(packed).map_err(full)?;
+            }
+            RAW => {
+                let raw = cursor.section(reading)?.take_rest();
+                self.text.add(raw).map_err(full)?;
+            }
+            head => {
+                if let Some(shared) = head.checked_sub(WORDS).filter(|shared| *shared > 0) {
+                    let distance = cursor.varint(reading)?;
+                    let done = self.ends.get(..self.done).unwrap_or_default();
+                    let (from, to) = earlier(done, distance)
+                        .filter(|(from, to)| to_u64(to - from) >= shared)
+                        .ok_or_else(|| {
+                            at.error(reading, DecodeErrorKind::Invalid { found: distance })
+                        })?;
+                    let shared = to_usize(shared).min(to - from);
+                    self.text.repeat(from, shared).map_err(full)?;
+                }
+                return cursor.count(most, reading).map(Some);
+            }
+        }
+        self.end();
+        Ok(None)
     }
 }
 
-/// The bytes of a word that begins there.
-#[inline(always)]
-fn word_at(text: &mut [u8], at: usize) -> Option<&mut [u8; MAX_WORD_BYTES]> {
-    block_at(text, at)
-}
+/// Heads of strings in a byte, as most are written.
+const HEX_HEAD: u8 = 0;
+const RAW_HEAD: u8 = 1;
+const WORDS_HEAD: u8 = 2;
 
-/// So many bytes from there on.
-#[inline(always)]
-fn block_at<const BYTES: usize>(text: &mut [u8], at: usize) -> Option<&mut [u8; BYTES]> {
-    text.get_mut(at..)?.first_chunk_mut()
-}
-
-/// The well-known words, each with zeros behind it and its length.
-static PADDED: [([u8; MAX_WORD_BYTES], u8); TOKENS.len()] = padded();
-
-const fn padded() -> [([u8; MAX_WORD_BYTES], u8); TOKENS.len()] {
-    let mut padded = [([0; MAX_WORD_BYTES], 0); TOKENS.len()];
-    let mut places = padded.as_mut_slice();
-    let mut tokens = TOKENS.as_slice();
-    while let (Some(((place, bytes), behind)), Some((token, others))) =
-        (places.split_first_mut(), tokens.split_first())
-    {
-        let mut place = place.as_mut_slice();
-        let mut token = token.as_bytes();
-        while let (Some((to, left)), Some((byte, rest))) =
-            (place.split_first_mut(), token.split_first())
-        {
-            *to = *byte;
-            *bytes += 1;
-            (place, token) = (left, rest);
-        }
-        assert!(token.is_empty(), "a word is longer than words may be");
-        (places, tokens) = (behind, others);
-    }
-    padded
-}
+/// The first byte that is none of a number's only one.
+const NO_HEAD: u8 = 0x80;
 
 #[inline(never)]
 fn read_word(
@@ -294,56 +251,6 @@ fn read_word(
     Ok(())
 }
 
-/// Text that grows up to a size that was declared.
-struct Text {
-    /// Longer than the text will be, so that a word is copied with what is behind it: that is
-    /// overwritten or cut off.
-    bytes: Vec<u8>,
-    len: usize,
-    most: usize,
-}
-
-/// The text would be longer than was declared.
-struct Full;
-
-impl Text {
-    /// Makes room for so many bytes more, and says where.
-    fn room(&mut self, bytes: usize) -> Result<usize, Full> {
-        let at = self.len;
-        if bytes > self.most - at {
-            return Err(Full);
-        }
-        self.len = at + bytes;
-        Ok(at)
-    }
-
-    fn add(&mut self, more: &[u8]) -> Result<(), Full> {
-        let at = self.room(more.len())?;
-        let to = self.bytes.get_mut(at..self.len).ok_or(Full)?;
-        to.copy_from_slice(more);
-        Ok(())
-    }
-
-    /// Adds what is there already.
-    fn repeat(&mut self, mut from: usize, bytes: usize) -> Result<(), Full> {
-        let mut at = self.room(bytes)?;
-        while at < self.len {
-            let block: [u8; BLOCK] = *block_at(&mut self.bytes, from).ok_or(Full)?;
-            *block_at(&mut self.bytes, at).ok_or(Full)? = block;
-            at += BLOCK;
-            from += BLOCK;
-        }
-        Ok(())
-    }
-
-    fn hex(&mut self, packed: &[u8]) -> Result<(), Full> {
-        let at = self.room(packed.len().saturating_mul(2))?;
-        let to = self.bytes.get_mut(at..self.len).ok_or(Full)?;
-        hex::unpack(packed, to);
-        Ok(())
-    }
-}
-
 /// Where the string so many before the next one begins and ends.
 fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
     let number = ends.len().checked_sub(to_usize(distance))?;
@@ -353,11 +260,6 @@ fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
         None => 0,
     };
     Some((to_usize(from.into()), to_usize(to.into())))
-}
-
-/// Texts have no more bytes than that.
-fn short(size: usize) -> u32 {
-    u32::try_from(size).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
