@@ -1,7 +1,7 @@
 //! Native chunks to batches.
 
 use super::blocks::Blocks;
-use super::columnar::IntScratch;
+use super::columnar::{CallBlock, IntScratch};
 use super::formats::{BodyContext, BodyFormat};
 use super::head::Head;
 use super::prefix::{self, unknown};
@@ -24,6 +24,7 @@ pub(in crate::container) struct DecodeScratch {
     decompressor: Decompressor,
     body: Vec<u8>,
     ints: IntScratch,
+    calls: Box<CallBlock>,
 }
 
 impl DecodeScratch {
@@ -96,6 +97,7 @@ pub(in crate::container) fn decode(
         decompressor,
         body,
         ints,
+        calls,
     } = &mut *context.scratch;
     let body_bytes = opened.blocks.body(decompressor, body, context.limits)?;
     if let Some(layout) = &mut context.layout {
@@ -107,6 +109,7 @@ pub(in crate::container) fn decode(
         head: &opened.head,
         limits: context.limits,
         ints,
+        calls,
         layout: context.layout.as_deref_mut(),
     };
     let batch = (opened.format.decode)(body_bytes, &mut body_context)?;

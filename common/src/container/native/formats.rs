@@ -1,6 +1,6 @@
 //! The formats of a body, by their number in the prefix.
 
-use super::columnar::{self, IntScratch};
+use super::columnar::{self, CallBlock, IntScratch};
 use super::head::Head;
 use crate::container::decoder::Layout;
 use crate::container::error::DecodeError;
@@ -25,6 +25,8 @@ pub(super) struct BodyContext<'a> {
     pub(super) limits: &'a Limits,
     /// Memory for columns while they are read, kept from chunk to chunk.
     pub(super) ints: &'a mut IntScratch,
+    /// Memory for calls while they are followed, kept from chunk to chunk.
+    pub(super) calls: &'a mut CallBlock,
     /// Filled when somebody wants to know where the bytes went.
     pub(super) layout: Option<&'a mut Layout>,
 }

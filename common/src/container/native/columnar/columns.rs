@@ -1,6 +1,7 @@
 //! Columns of any type, read into memory.
 
 use super::BYTES_PLAIN;
+use super::calls::CallBlock;
 use super::ints::{IntDecoder, Scope, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -15,6 +16,7 @@ const LEAST_VALUE_BYTES: usize = 1;
 #[derive(Debug)]
 pub(super) struct ColumnDecoder<'a> {
     pub(super) ints: IntDecoder<'a>,
+    pub(super) calls: &'a mut CallBlock,
     /// How many strings there are to be named.
     pub(super) strings: usize,
 }

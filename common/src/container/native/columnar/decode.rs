@@ -23,6 +23,7 @@ pub(in crate::container::native) fn decode(
     let trace = context.layout.is_some();
     let mut decoder = ColumnDecoder {
         ints: IntDecoder::new(budget, context.ints, head.header.clock, trace),
+        calls: context.calls,
         strings: head.strings,
     };
     let mut layout = Layout::default();

@@ -23,6 +23,7 @@ mod types;
 mod vectors;
 mod well_known;
 
+pub(super) use calls::CallBlock;
 pub(super) use decode::decode;
 pub(super) use encode::{Encoder, types_of};
 pub(super) use ints::IntScratch;

@@ -100,7 +100,13 @@ pub(in crate::container::native::columnar) fn read(
     };
     // Nearly all tables are shallow.
     let followed = if of_trace {
-        shallow::follow(&mut table, &mut sessions, most, beginnings.clone())
+        shallow::follow(
+            &mut table,
+            &mut sessions,
+            most,
+            beginnings.clone(),
+            decoder.calls,
+        )
     } else {
         // Each row has its own.
         shallow::follow(
@@ -108,6 +114,7 @@ pub(in crate::container::native::columnar) fn read(
             &mut vec![NoSession; rows],
             most,
             beginnings.clone(),
+            decoder.calls,
         )
     };
     let left = if let Some(left) = followed {
@@ -183,12 +190,21 @@ pub(super) struct Rows {
 /// Takes the session of a row's trace.
 pub(super) trait Session {
     fn set(&mut self, session: u32);
+
+    /// As [`Self::set`], of as many rows as there are sessions.
+    fn set_all(to: &mut [Self], sessions: &[u32])
+    where
+        Self: Sized;
 }
 
 impl Session for u32 {
     #[inline]
     fn set(&mut self, session: u32) {
         *self = session;
+    }
+
+    fn set_all(to: &mut [Self], sessions: &[u32]) {
+        to.copy_from_slice(sessions);
     }
 }
 
@@ -199,6 +215,8 @@ struct NoSession;
 impl Session for NoSession {
     #[inline]
     fn set(&mut self, _session: u32) {}
+
+    fn set_all(_to: &mut [Self], _sessions: &[u32]) {}
 }
 
 /// Follows the rows of any table.

@@ -6,10 +6,12 @@
 //! neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
 //!
 //! - `nesting`: what is expected of the next row of a trace, and what is told of it; `place`: what
-//!   follows for the row from that; `shallow`: the same, sooner, of traces that are not deep.
+//!   follows for the row from that; `shallow`: the same, sooner, of traces that are not deep, some
+//!   rows at a time as a `block`.
 //! - `traces`: which trace is in which place.
 //! - `encode`, `decode`: the table.
 
+mod block;
 mod decode;
 mod encode;
 mod nesting;
@@ -17,6 +19,7 @@ mod place;
 mod shallow;
 mod traces;
 
+pub(in crate::container::native) use block::Block as CallBlock;
 pub(super) use decode::read;
 pub(super) use encode::CallEncoder;
 
