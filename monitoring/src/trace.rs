@@ -210,13 +210,14 @@ fn enter() -> Position {
 #[inline(never)]
 pub(crate) fn leave(at: u64) {
     HERE.with(|here| {
-        let next = here.next.get();
-        if next.wrapping_sub(at) & (ESS | TRACE_BITS) != 1 {
+        // The eoi stays what it became, and the ess is the call's own again.
+        let next = here.next.get().wrapping_sub(1);
+        if (next ^ at) & (ESS | TRACE_BITS) != 0 {
             leave_others(at);
         } else if at & ESS == 0 {
             leave_trace();
         } else {
-            here.next.set(next.wrapping_sub(1));
+            here.next.set(next);
         }
     });
 }
