@@ -38,6 +38,7 @@ impl IntEncoder {
     /// What the columns to come are worth.
     pub(in crate::container::native) fn set_effort(&mut self, effort: Effort) {
         self.effort = effort;
+        self.short.set_thorough(effort == Effort::Smallest);
     }
 
     /// Appends a column of these lanes in its cheapest encoding; one without a lane takes no byte.

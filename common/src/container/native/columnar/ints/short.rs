@@ -35,6 +35,8 @@ pub(super) struct ShortEncoder {
     patches: Vec<(u32, u32)>,
     wide: Vec<u64>,
     runs: Runs,
+    /// Whether runs are looked for wherever there may be few.
+    is_thorough: bool,
 }
 
 /// A number of 32 bits, signed or not.
@@ -122,6 +124,11 @@ impl Span {
 }
 
 impl ShortEncoder {
+    /// Whether columns are to be as short as they can, however long that takes.
+    pub(super) fn set_thorough(&mut self, is_thorough: bool) {
+        self.is_thorough = is_thorough;
+    }
+
     /// Appends a column of short numbers; `false`, and nothing, if it is worth a longer look.
     pub(super) fn write<S: Short>(&mut self, lanes: &[S], sign: Sign, out: &mut Vec<u8>) -> bool {
         let Some(last) = lanes.last().map(|lane| lane.bits()) else {
@@ -146,20 +153,35 @@ impl ShortEncoder {
             return true;
         }
         let span = Span::of(lanes, sign);
+        let smallest = sign.code(lane_of(span.smallest, sign));
+        let head = Head::Plain { smallest };
         if lanes.len() >= LEAST_SETTLED && settled > lanes.len() / 4 * 3 {
-            let unsettled = lanes.len() - settled;
-            let lanes_to = lanes.get(..=unsettled).unwrap_or(lanes);
-            self.wide.clear();
-            let wide = lanes_to.iter().map(|lane| lane_of(lane.bits(), sign));
-            self.wide.extend(wide);
-            let bytes = self.runs.find_settled(&self.wide, settled - 1, sign);
+            let bytes = self.find_runs(lanes, settled - 1, sign);
             if bytes < packed_bytes(lanes.len(), span.bits()) {
                 self.runs.write(sign, out);
                 return true;
             }
+        } else if self.is_thorough && changes(lanes) <= lanes.len() / 4 {
+            let bytes = self.find_runs(lanes, 0, sign);
+            let start = out.len();
+            let is_written = self.write_above(lanes, span, head, out);
+            if is_written && out.len() - start > bytes {
+                out.truncate(start);
+                self.runs.write(sign, out);
+            }
+            return is_written;
         }
-        let smallest = sign.code(lane_of(span.smallest, sign));
-        self.write_above(lanes, span, Head::Plain { smallest }, out)
+        self.write_above(lanes, span, head, out)
+    }
+
+    /// Finds the runs of lanes of which so many at the end are like the one before; how many bytes
+    /// the column would have.
+    fn find_runs<S: Short>(&mut self, lanes: &[S], settled: usize, sign: Sign) -> usize {
+        let (unsettled, _) = lanes.split_at(lanes.len().saturating_sub(settled));
+        self.wide.clear();
+        let wide = unsettled.iter().map(|lane| lane_of(lane.bits(), sign));
+        self.wide.extend(wide);
+        self.runs.find_settled(&self.wide, settled, sign)
     }
 
     /// As [`Self::write`], of lanes too few for anything but packing, the last of which is given.
@@ -346,6 +368,13 @@ fn shorten(numbers: impl ExactSizeIterator<Item = i64>, lanes: &mut Vec<i32>) ->
         *lane = low_half(number);
     }
     beyond.cast_unsigned() >> 32 == 0
+}
+
+/// How many lanes differ from the one before.
+fn changes<S: Short>(lanes: &[S]) -> usize {
+    let pairs = lanes.iter().zip(lanes.get(1..).unwrap_or_default());
+    let differ = pairs.map(|(before, lane)| u32::from(before.bits() != lane.bits()));
+    to_usize(differ.sum::<u32>().into())
 }
 
 /// The lane of a short number.

@@ -4,6 +4,7 @@ use super::*;
 use crate::container::error::DecodeErrorKind;
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
+use crate::container::serializer::Effort;
 use crate::record::Column;
 
 pub(super) const CLOCK: ClockMapping = ClockMapping {
@@ -153,6 +154,38 @@ fn long_runs_are_counted() {
     .unwrap();
     assert_eq!(used[0], "run length");
     check(&runs, Sign::Unsigned, &used);
+}
+
+#[test]
+fn runs_of_few_lanes_are_looked_for_where_it_may_take_longer() {
+    // What is left of the order of calls where a chunk cuts traces.
+    let mut orders = [0_i32; 128];
+    for (at, order) in [
+        (0, 8),
+        (2, 14),
+        (4, -8),
+        (5, 25),
+        (6, -11),
+        (16, 9),
+        (44, 3),
+    ] {
+        orders[at] = order;
+    }
+    let lanes = signed(orders.map(i64::from));
+    let column = |effort| {
+        let (mut encoder, mut column) = (IntEncoder::default(), Vec::new());
+        encoder.set_effort(effort);
+        encoder.write_short(&orders, Sign::Signed, &mut column);
+        let scope = Scope::plain(Sign::Signed);
+        let (found, used) = decode(&column, orders.len(), scope, 1 << 20).unwrap();
+        assert_eq!(found, lanes);
+        (column.len(), used[0])
+    };
+    let (bytes, used) = column(Effort::Smallest);
+    assert_eq!(used, "run length");
+    let (more, used) = column(Effort::Full);
+    assert_ne!(used, "run length");
+    assert!(bytes * 2 < more, "{bytes} of {more}");
 }
 
 #[test]
