@@ -404,7 +404,8 @@ fn goldens() -> Vec<Golden> {
             stepped_calls(),
             none,
         ),
-        golden("every-string", header(4, 6), every_string(), none),
+        earlier("every-string", header(4, 6), every_string(), none),
+        golden("every-string-digits", header(4, 6), every_string(), none),
         golden("spelled-words", header(4, 7), spelled_words(), none),
     ]
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::beginnings::{Beginnings, Found, Line, NONE, Shared};
-use super::split;
+use super::split::{self, Digits};
 use super::tokens::TOKENS;
 use super::words::TOKEN;
 use crate::container::num::{to_u64, to_usize};
@@ -33,6 +33,7 @@ const FIRST_SLOTS: usize = 256;
 /// Strings, cut into words; what is remembered changes how fast they are found, and nothing else.
 #[derive(Debug, Default)]
 pub(super) struct Known {
+    digits: Digits,
     /// By a string's key, open addressing with linear probing: a power of two of them, at most
     /// half of them full.
     slots: Vec<Slot>,
@@ -101,6 +102,19 @@ pub(super) struct Parts<'a> {
 }
 
 impl Known {
+    /// Knows nothing yet, and cuts numbers like this.
+    pub(super) fn new(digits: Digits) -> Self {
+        Self {
+            digits,
+            ..Self::default()
+        }
+    }
+
+    /// How it cuts numbers.
+    pub(super) fn digits(&self) -> Digits {
+        self.digits
+    }
+
     /// Begins a chunk and makes room for so many strings, of which some may be known.
     pub(super) fn begin(&mut self, strings: usize) {
         if self.strings.len() + strings.min(MAX_NEW) > MAX_STRINGS {
@@ -227,16 +241,22 @@ impl Known {
 
     /// Cuts a string.
     fn add(&mut self, text: &[u8]) -> Option<u32> {
-        let mut count = 0;
-        split::words(text, |_| count += 1);
-        if text.len() > MAX_BYTES || count > MAX_WORDS {
+        let count = |digits| {
+            let mut count = 0;
+            split::words(text, digits, |_| count += 1);
+            count
+        };
+        let fits = |digits: &Digits| count(*digits) <= MAX_WORDS;
+        let mut ways = [self.digits, Digits::Together].into_iter();
+        if text.len() > MAX_BYTES {
             return None;
         }
+        let digits = ways.find(fits)?;
         let (text_from, steps_from) = (self.text.len(), self.steps.len());
         self.text.extend_from_slice(text);
-        let mut path = Vec::with_capacity(count);
+        let mut path = Vec::with_capacity(count(digits));
         let (mut known, mut bytes, mut before) = (0, 0, NONE);
-        split::words(text, |word| {
+        split::words(text, digits, |word| {
             bytes += short(word.len());
             let word = self.word(word);
             let (number, is_new) =

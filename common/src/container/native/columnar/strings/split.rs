@@ -3,6 +3,21 @@
 /// The most bytes of a word.
 pub(super) const MAX_WORD_BYTES: usize = 32;
 
+/// The most digits of a number that is cut, where digits are [`Digits::Apart`]: one of more is hardly
+/// smaller in digits than as a word of its own.
+const MAX_APART: usize = 4;
+
+/// Whether the digits of a number are words by themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Digits {
+    /// For words that may be spelled again: the fewer of them, the better.
+    #[default]
+    Together,
+    /// For words that become numbers: there are so few digits that most have one, when most numbers
+    /// are new.
+    Apart,
+}
+
 /// What a byte is to the cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -26,10 +41,11 @@ impl Kind {
 
 /// Hands the words of a text to `take`, which laid end to end are the text.
 ///
-/// A word keeps the separators behind it; it ends before a capital, and between letters and digits.
+/// A word keeps the separators behind it; it ends before a capital, between letters and digits, and
+/// perhaps between digits.
 /// Between parentheses only parameters are told apart: their paths are the same again and again.
 /// A reader does not care where the cuts are.
-pub(super) fn words<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8])) {
+pub(super) fn words<'a>(text: &'a [u8], digits: Digits, mut take: impl FnMut(&'a [u8])) {
     let mut start = 0;
     let mut in_parentheses = false;
     let pairs = text.iter().zip(text.iter().skip(1));
@@ -47,6 +63,7 @@ pub(super) fn words<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8])) {
             (Kind::Digit | Kind::Lower, Kind::Upper) => true,
             (Kind::Lower | Kind::Upper, Kind::Digit) => true,
             (Kind::Digit, Kind::Lower) => true,
+            (Kind::Digit, Kind::Digit) => digits == Digits::Apart && is_short_number(text, end),
             _ => false,
         };
         if cut || end - start == MAX_WORD_BYTES {
@@ -58,13 +75,26 @@ pub(super) fn words<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8])) {
     last.into_iter().for_each(take);
 }
 
+/// Whether the number in which there are digits on both sides of this place is to be cut.
+fn is_short_number(text: &[u8], at: usize) -> bool {
+    let (before, behind) = text.split_at_checked(at).unwrap_or((text, &[]));
+    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+    let before = before.iter().rev().take(MAX_APART).take_while(is_digit);
+    let behind = behind.iter().take(MAX_APART).take_while(is_digit);
+    before.count() + behind.count() <= MAX_APART
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<&str> {
+        cut_with(text, Digits::Together)
+    }
+
+    fn cut_with(text: &str, digits: Digits) -> Vec<&str> {
         let mut found = Vec::new();
-        words(text.as_bytes(), |word| {
+        words(text.as_bytes(), digits, |word| {
             found.push(std::str::from_utf8(word).unwrap());
         });
         assert_eq!(found.concat(), text);
@@ -94,6 +124,16 @@ mod tests {
         );
         assert_eq!(cut("<no-session-id>"), ["<", "no-", "session-", "id>"]);
         assert_eq!(cut(""), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn short_numbers_may_be_cut_into_digits() {
+        let apart = |text| cut_with(text, Digits::Apart);
+        assert_eq!(apart("Order17.find9("), ["Order", "1", "7.", "find", "9("]);
+        assert_eq!(apart("v2026-11"), ["v", "2", "0", "2", "6-", "1", "1"]);
+        assert_eq!(apart("id12345x"), ["id", "12345", "x"]);
+        assert_eq!(apart("f(a17, b)"), ["f(", "a17, ", "b)"]);
+        assert_eq!(cut("Order17.find9("), ["Order", "17.", "find", "9("]);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Strings as words: what begins like an earlier string is not said again, words that the chunk
 //! has already are numbers, hexadecimal digits are packed; FORMAT.md, "Strings".
 
+use std::mem;
+
 use super::beginnings::Found;
 use super::hex;
 use super::known::{Known, MAX_NEW, MAX_WORDS, Parts, SPELLED_BLOCK, WORD_ROOM, short};
 use super::room::Room;
+use super::split::Digits;
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::StringTable;
@@ -30,9 +33,11 @@ const FEW: usize = 256;
 const FEW_TO_SPELL: usize = 12;
 
 /// Writes string tables; keeps what it knows of their strings.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
     known: Known,
+    /// What is known of strings whose numbers are cut in the other way.
+    known_otherwise: Known,
     /// Counts the chunks, so that nothing has to be wiped between them; 0 means never.
     chunk: u32,
     /// How many more words the chunk may number; whether it has so many strings that this may not be
@@ -44,6 +49,21 @@ pub(super) struct Writer {
     /// Whether they never are.
     is_thorough: bool,
     text: Room,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self {
+            known: Known::new(Digits::Together),
+            known_otherwise: Known::new(Digits::Apart),
+            chunk: 0,
+            words_left: 0,
+            is_long: false,
+            is_coarse: false,
+            is_thorough: false,
+            text: Room::default(),
+        }
+    }
 }
 
 impl Writer {
@@ -61,19 +81,20 @@ impl Writer {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.chunk = self.chunk.wrapping_add(1);
-        if self.chunk == 0 {
+        self.chunk = self.chunk.checked_add(1).unwrap_or_else(|| {
             // After four billion chunks the numbers begin anew.
-            self.known = Known::default();
-            self.chunk = 1;
-        }
-        self.known.begin(strings.len());
+            *self = Self {
+                is_thorough: self.is_thorough,
+                ..Self::default()
+            };
+            1
+        });
         self.words_left = short(MAX_NUMBERED);
         self.is_long = strings.len() > MAX_NUMBERED / MAX_WORDS;
         // Where there are few records to a string, the strings take most of the time.
         let few_records = strings.len().saturating_mul(4) > records;
         self.is_coarse = !self.is_thorough && few_records && strings.len() > FEW_TO_SPELL;
-        self.text.filled = 0;
+        self.begin(strings.len());
         // Strings that nearly every record has its own of are not worth remembering.
         let cut = if strings.len() <= FEW.max(records / 4) {
             MAX_NEW
@@ -103,6 +124,20 @@ impl Writer {
         }
         out.extend_from_slice(self.text.written());
         true
+    }
+
+    /// Begins a chunk of so many strings.
+    fn begin(&mut self, strings: usize) {
+        let digits = if self.is_coarse {
+            Digits::Together
+        } else {
+            Digits::Apart
+        };
+        if self.known.digits() != digits {
+            mem::swap(&mut self.known, &mut self.known_otherwise);
+        }
+        self.known.begin(strings);
+        self.text.filled = 0;
     }
 
     /// Appends a string that is not known as an interned one.
