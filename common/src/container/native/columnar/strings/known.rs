@@ -48,6 +48,8 @@ pub(super) struct Known {
     beginnings: Beginnings,
     lines: Vec<Line>,
     words: Vec<Word>,
+    /// One a word.
+    written: Vec<Written>,
     numbers: HashMap<Box<[u8]>, u32>,
     keys: StringKeys,
 }
@@ -79,13 +81,18 @@ pub(super) struct Step {
     pub(super) short_to: u32,
 }
 
-/// A word, as it is written.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Word {
+/// A word that was written before. Most words were: what is looked at then is by itself, so that
+/// little of it has to come near when all has left the caches since the chunk before.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Written {
     /// The chunk that it was written in last, and how it is written there for a second time.
     pub(super) chunk: u32,
     pub(super) again: u32,
-    /// How it is written for the first time.
+}
+
+/// A word, as it is written for the first time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word {
     pub(super) new: [u8; WORD_ROOM],
     pub(super) new_bytes: u32,
 }
@@ -98,7 +105,8 @@ pub(super) const WORD_ROOM: usize = 40;
 pub(super) struct Parts<'a> {
     pub(super) steps: &'a [Step],
     pub(super) spelled: &'a [u8],
-    pub(super) words: &'a mut [Word],
+    pub(super) words: &'a [Word],
+    pub(super) written: &'a mut [Written],
 }
 
 impl Known {
@@ -127,6 +135,7 @@ impl Known {
             self.beginnings.clear();
             self.lines.clear();
             self.words.clear();
+            self.written.clear();
             self.numbers.clear();
         }
         self.beginnings.begin(short(strings));
@@ -235,7 +244,8 @@ impl Known {
         Parts {
             steps: self.steps.get(steps).unwrap_or_default(),
             spelled: &self.spelled,
-            words: &mut self.words,
+            words: &self.words,
+            written: &mut self.written,
         }
     }
 
@@ -323,11 +333,10 @@ impl Known {
             .zip(spelled)
             .for_each(|(to, from)| *to = *from);
         self.words.push(Word {
-            chunk: 0,
-            again: 0,
             new,
             new_bytes: short(bytes.len() + 1),
         });
+        self.written.push(Written::default());
         self.numbers.insert(text.into(), number);
         number
     }

@@ -5,7 +5,7 @@ use std::mem;
 
 use super::beginnings::Found;
 use super::hex;
-use super::known::{Known, MAX_NEW, MAX_WORDS, Parts, SPELLED_BLOCK, WORD_ROOM, short};
+use super::known::{Known, MAX_NEW, MAX_WORDS, Parts, SPELLED_BLOCK, WORD_ROOM, Written, short};
 use super::room::Room;
 use super::split::Digits;
 use crate::container::num::{to_u64, to_usize};
@@ -192,6 +192,7 @@ impl Writer {
             steps,
             spelled,
             words,
+            written,
         } = self.known.parts(string, skipped);
         self.text
             .make((steps.len() + 1) * WORD_ROOM + 3 * varint::MAX_BYTES + SPELLED_BLOCK);
@@ -211,21 +212,26 @@ impl Writer {
                 numbered += step.short;
                 to - from
             } else {
-                let word = words.get_mut(to_usize(step.word.into()));
+                let word = to_usize(step.word.into());
                 let to = room.first_chunk_mut::<WORD_ROOM>();
-                let Some((word, to)) = word.zip(to) else {
+                let Some((written, to)) = written.get_mut(word).zip(to) else {
                     break;
                 };
-                if word.chunk == chunk {
-                    let [code @ .., bytes] = word.again.to_le_bytes();
+                if written.chunk == chunk {
+                    let [code @ .., bytes] = written.again.to_le_bytes();
                     if let Some(to) = to.first_chunk_mut() {
                         *to = code;
                     }
                     usize::from(bytes)
                 } else {
+                    let Some(word) = words.get(word) else {
+                        break;
+                    };
                     *to = word.new;
-                    word.chunk = chunk;
-                    word.again = again(numbered);
+                    *written = Written {
+                        chunk,
+                        again: again(numbered),
+                    };
                     numbered += 1;
                     to_usize(word.new_bytes.into())
                 }
