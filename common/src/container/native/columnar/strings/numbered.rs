@@ -39,7 +39,7 @@ impl Words {
     }
 
     /// Adds the word with this number to the text; `None` if there is none.
-    pub(super) fn repeat(&self, code: u64, text: &mut Text) -> Option<Result<(), Full>> {
+    pub(super) fn repeat(&self, code: u64, text: &mut Text<'_>) -> Option<Result<(), Full>> {
         let code = to_usize(code);
         if let Some(beyond) = code.checked_sub(SHORT_NUMBERS) {
             let (from, bytes) = *self.long.get(beyond)?;
@@ -63,64 +63,82 @@ impl Words {
         self.count += 1;
     }
 
+    /// Those that have a small number.
+    pub(super) fn numbered(&mut self) -> Option<Numbered<'_>> {
+        Some(Numbered {
+            short: &mut self.short,
+            spelled: self.spelled.first_chunk_mut()?,
+            next: to_usize(OF_CHUNK) + self.count,
+        })
+    }
+
+    /// Sets what the next new word is numbered.
+    pub(super) fn set_next(&mut self, next: usize) {
+        self.count = next - to_usize(OF_CHUNK);
+    }
+}
+
+/// Words that have a small number.
+pub(super) struct Numbered<'a> {
+    short: &'a mut [u8; SHORT_NUMBERS],
+    spelled: &'a mut [[u8; MAX_WORD_BYTES]; SHORT_NUMBERS],
+    /// What the next new word is numbered.
+    pub(super) next: usize,
+}
+
+impl Numbered<'_> {
     /// Takes words as long as they are as most are: those of this chunk by a small number, and new
-    /// ones which get such a number; up to so many. Returns how many it took.
+    /// ones which get such a number; up to so many. Returns how many are left.
     ///
     /// `to` is where the text goes on. Words are copied with what is behind them: that is overwritten
     /// or cut off, and so much room is behind the text.
     #[inline(always)]
-    pub(super) fn take(
-        &mut self,
-        input: &[u8],
-        from: &mut usize,
-        most: usize,
-        to: &mut &mut [u8],
-    ) -> usize {
-        let Some(spelled) = self.spelled.first_chunk_mut::<SHORT_NUMBERS>() else {
-            return 0;
-        };
+    pub(super) fn take(&mut self, input: &mut &[u8], mut left: usize, to: &mut &mut [u8]) -> usize {
+        let mut rest = *input;
         let mut text = std::mem::take(to);
-        let (mut at, mut taken) = (*from, 0);
-        // What the next new word is numbered.
-        let mut next = to_usize(OF_CHUNK) + self.count;
-        while taken < most
-            && let Some(code) = input.get(at)
+        while left > 0
+            && let Some((code, behind)) = rest.split_first()
         {
-            let mut number = usize::from(*code);
-            let mut behind = at + 1;
+            let (mut number, mut behind) = (usize::from(*code), behind);
             if number >= TWO_BYTES {
-                let Some(high) = input.get(behind) else { break };
+                let Some((high, others)) = behind.split_first() else {
+                    break;
+                };
                 // Zeros need not be written, and are refused.
                 if !(1..SHORT_NUMBERS / TWO_BYTES).contains(&usize::from(*high)) {
                     break;
                 }
                 number = number % TWO_BYTES + usize::from(*high) * TWO_BYTES;
-                behind += 1;
+                behind = others;
             }
             let bytes = usize::from(self.short.get(number).copied().unwrap_or(NO_WORD));
             if bytes <= MAX_WORD_BYTES {
-                let Some(word) = spelled.get(number) else {
+                let Some(word) = self.spelled.get(number) else {
                     break;
                 };
                 if put(&mut text, word, bytes).is_none() {
                     break;
                 }
-                at = behind;
+                rest = behind;
             } else {
                 let (bytes, word, behind) = if u64::from(*code) < TOKEN {
                     // It may not be all behind it that is the word.
                     let bytes = usize::from(*code) + 1;
-                    let word = input.get(behind..).and_then(<[u8]>::first_chunk);
-                    let Some(word) = word else { break };
-                    (bytes, word, behind + bytes)
+                    let word = behind.first_chunk().zip(behind.get(bytes..));
+                    let Some((word, behind)) = word else { break };
+                    (bytes, word, behind)
                 } else {
                     let is_token = u64::from(*code) == TOKEN;
-                    let token = input.get(behind).filter(|_| is_token);
-                    let token = token.and_then(|token| PADDED.get(usize::from(*token)));
-                    let Some((word, bytes)) = token else { break };
-                    (usize::from(*bytes), word, behind + 1)
+                    let Some((token, behind)) = behind.split_first().filter(|_| is_token) else {
+                        break;
+                    };
+                    let Some((word, bytes)) = PADDED.get(usize::from(*token)) else {
+                        break;
+                    };
+                    (usize::from(*bytes), word, behind)
                 };
-                let numbered = self.short.get_mut(next).zip(spelled.get_mut(next));
+                let numbered = self.short.get_mut(self.next);
+                let numbered = numbered.zip(self.spelled.get_mut(self.next));
                 let Some((length, spelling)) = numbered else {
                     break;
                 };
@@ -129,14 +147,13 @@ impl Words {
                 }
                 *spelling = *word;
                 *length = u8::try_from(bytes).unwrap_or(NO_WORD);
-                next += 1;
-                at = behind;
+                self.next += 1;
+                rest = behind;
             }
-            taken += 1;
+            left -= 1;
         }
-        (*to, *from) = (text, at);
-        self.count = next - to_usize(OF_CHUNK);
-        taken
+        (*to, *input) = (text, rest);
+        left
     }
 }
 

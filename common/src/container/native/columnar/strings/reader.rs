@@ -1,6 +1,6 @@
 //! Strings of words, read.
 
-use super::numbered::{SHORT_NUMBERS, TWO_BYTES, Words};
+use super::numbered::{Numbered, SHORT_NUMBERS, TWO_BYTES, Words};
 use super::text::{BLOCK, Full, Text, short, word_at};
 use super::tokens::TOKENS;
 use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS};
@@ -28,9 +28,10 @@ pub(super) fn read(
     spare: &mut Spare,
     reading: &'static str,
 ) -> Result<(Vec<u8>, Vec<u32>), DecodeError> {
+    let mut text = spare.text(bytes + BLOCK);
     let mut strings = Strings {
         text: Text {
-            bytes: spare.text(bytes + BLOCK),
+            bytes: &mut text,
             len: 0,
             most: bytes,
         },
@@ -52,34 +53,30 @@ pub(super) fn read(
             None => strings.begin(cursor, reading)?,
         };
     }
-    let Strings {
-        mut text,
-        ends,
-        words,
-        ..
-    } = strings;
-    spare.add_words(words.spelled);
-    if text.len != bytes {
+    let found = strings.text.len;
+    let ends = strings.ends;
+    spare.add_words(strings.words.spelled);
+    if found != bytes {
         let kind = DecodeErrorKind::Length {
             declared: to_u64(bytes),
-            found: to_u64(text.len),
+            found: to_u64(found),
         };
         return Err(cursor.error(reading, kind));
     }
-    text.bytes.truncate(bytes);
-    Ok((text.bytes, ends))
+    text.truncate(bytes);
+    Ok((text, ends))
 }
 
 /// The strings that were read so far.
-struct Strings {
-    text: Text,
+struct Strings<'a> {
+    text: Text<'a>,
     /// Where each ends, of those that are done.
     ends: Vec<u32>,
     done: usize,
     words: Words,
 }
 
-impl Strings {
+impl Strings<'_> {
     /// Reads strings as long as they and their words are as most are; first so many words of a
     /// string that was begun. Returns how many there are still of such a one.
     ///
@@ -88,85 +85,49 @@ impl Strings {
     #[inline(never)]
     fn run(&mut self, cursor: &mut Cursor<'_>, mut left: Option<usize>) -> Option<usize> {
         let input = cursor.rest();
-        let mut at = 0;
+        let Some(words) = self.words.numbered() else {
+            return left;
+        };
+        // By themselves, so that they are in registers.
+        let mut run = Run {
+            rest: input,
+            text: Text {
+                bytes: &mut *self.text.bytes,
+                ..self.text
+            },
+            ends: &mut self.ends,
+            done: self.done,
+            words,
+        };
         loop {
-            let mut words = match left {
+            let words = match left {
                 Some(words) => words,
-                None => match self.begin_soon(input, &mut at) {
+                None => match run.begin() {
                     Some(words) => words,
                     None => break,
                 },
             };
-            let start = self.text.len.min(self.text.bytes.len());
-            let (_, mut to) = self.text.bytes.split_at_mut(start);
-            let room = to.len();
-            words -= self.words.take(input, &mut at, words, &mut to);
-            self.text.len += room - to.len();
+            let words = run.take(words);
             if words > 0 {
                 left = Some(words);
                 break;
             }
             left = None;
-            self.end();
+            run.end();
         }
-        cursor.skip(at);
+        cursor.skip(input.len() - run.rest.len());
+        let (len, done, next) = (run.text.len, run.done, run.words.next);
+        (self.text.len, self.done) = (len, done);
+        self.words.set_next(next);
         left
     }
 
     /// Ends a string.
-    #[inline(always)]
     fn end(&mut self) {
         if let Some(end) = self.ends.get_mut(self.done) {
             *end = short(self.text.len);
             self.done += 1;
         }
-    }
-
-    /// Begins a string, and returns how many words it has; `None`, and nothing, if it is not as most
-    /// are.
-    #[inline(always)]
-    fn begin_soon(&mut self, input: &[u8], at: &mut usize) -> Option<usize> {
-        let rest = input.get(*at..)?;
-        if self.done == self.ends.len() {
-            return None;
-        }
-        let (head, mut rest) = rest.split_first()?;
-        match *head {
-            HEX_HEAD => {
-                let (bytes, rest) = rest.split_first()?;
-                let bytes = usize::from(*bytes);
-                if bytes >= TWO_BYTES {
-                    return None;
-                }
-                self.text.hex(rest.get(..bytes)?).ok()?;
-                *at += 2 + bytes;
-                return Some(0);
-            }
-            NO_HEAD.. | RAW_HEAD => return None,
-            WORDS_HEAD => {}
-            _ => {
-                let (distance, behind) = rest.split_first()?;
-                let shared = usize::from(*head - WORDS_HEAD);
-                let done = self.ends.get(..self.done)?;
-                let (from, to) = earlier(done, (*distance).into())?;
-                if usize::from(*distance) >= TWO_BYTES || to - from < shared {
-                    return None;
-                }
-                // Words that cannot be told are seen before anything is done.
-                behind
-                    .first()
-                    .filter(|words| usize::from(**words) < TWO_BYTES)?;
-                self.text.repeat(from, shared).ok()?;
-                rest = behind;
-                *at += 1;
-            }
-        }
-        let words = usize::from(*rest.first()?);
-        if words >= TWO_BYTES {
-            return None;
-        }
-        *at += 2;
-        Some(words)
     }
 
     /// Begins any string, and returns how many words it has; `None` if it has none, and is done.
@@ -209,18 +170,87 @@ impl Strings {
     }
 }
 
+/// Strings that are as most are, read one after the other.
+struct Run<'a> {
+    rest: &'a [u8],
+    text: Text<'a>,
+    ends: &'a mut [u32],
+    done: usize,
+    words: Numbered<'a>,
+}
+
+impl Run<'_> {
+    /// Begins a string, and returns how many words it has; `None`, and nothing, if it is not as most
+    /// are.
+    #[inline(always)]
+    fn begin(&mut self) -> Option<usize> {
+        if self.done == self.ends.len() {
+            return None;
+        }
+        let (head, mut rest) = self.rest.split_first()?;
+        match *head {
+            HEX_HEAD => {
+                let (bytes, rest) = rest.split_first().filter(|(bytes, _)| is_short(**bytes))?;
+                let (packed, rest) = rest.split_at_checked((*bytes).into())?;
+                self.text.hex(packed).ok()?;
+                self.rest = rest;
+                return Some(0);
+            }
+            WORDS_HEAD => {}
+            WORDS_HEAD.. if is_short(*head) => {
+                let (distance, behind) = rest.split_first().filter(|(it, _)| is_short(**it))?;
+                // Words that cannot be told are seen before anything is done.
+                behind.first().filter(|words| is_short(**words))?;
+                let shared = usize::from(*head - WORDS_HEAD);
+                let done = self.ends.get(..self.done)?;
+                let (from, to) = earlier(done, (*distance).into())?;
+                if to - from < shared {
+                    return None;
+                }
+                self.text.repeat(from, shared).ok()?;
+                rest = behind;
+            }
+            _ => return None,
+        }
+        let (words, rest) = rest.split_first().filter(|(words, _)| is_short(**words))?;
+        self.rest = rest;
+        Some((*words).into())
+    }
+
+    /// Takes so many words; returns how many are left of which the first one is not as most are.
+    #[inline(always)]
+    fn take(&mut self, words: usize) -> usize {
+        let start = self.text.len.min(self.text.bytes.len());
+        let (_, mut to) = self.text.bytes.split_at_mut(start);
+        let room = to.len();
+        let left = self.words.take(&mut self.rest, words, &mut to);
+        self.text.len = start + (room - to.len());
+        left
+    }
+
+    /// Ends a string.
+    #[inline(always)]
+    fn end(&mut self) {
+        if let Some(end) = self.ends.get_mut(self.done) {
+            *end = short(self.text.len);
+            self.done += 1;
+        }
+    }
+}
+
+/// Whether it is all of a number.
+fn is_short(byte: u8) -> bool {
+    usize::from(byte) < TWO_BYTES
+}
+
 /// Heads of strings in a byte, as most are written.
 const HEX_HEAD: u8 = 0;
-const RAW_HEAD: u8 = 1;
 const WORDS_HEAD: u8 = 2;
-
-/// The first byte that is none of a number's only one.
-const NO_HEAD: u8 = 0x80;
 
 #[inline(never)]
 fn read_word(
     cursor: &mut Cursor<'_>,
-    text: &mut Text,
+    text: &mut Text<'_>,
     words: &mut Words,
     reading: &'static str,
 ) -> Result<(), DecodeError> {
@@ -246,7 +276,7 @@ fn read_word(
     if words.count == MAX_NUMBERED {
         return Err(at.over_limit(reading, to_u64(MAX_NUMBERED) + 1, MAX_NUMBERED));
     }
-    let word = word_at(&mut text.bytes, from).ok_or(Full).map_err(full)?;
+    let word = word_at(text.bytes, from).ok_or(Full).map_err(full)?;
     words.push(from, text.len - from, word);
     Ok(())
 }

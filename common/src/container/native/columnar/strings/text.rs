@@ -7,10 +7,10 @@ use super::split::MAX_WORD_BYTES;
 pub(super) const BLOCK: usize = 64;
 
 /// Text that grows up to a size that was declared.
-pub(super) struct Text {
+pub(super) struct Text<'a> {
     /// Longer than the text will be, so that a word is copied with what is behind it: that is
     /// overwritten or cut off.
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: &'a mut [u8],
     pub(super) len: usize,
     pub(super) most: usize,
 }
@@ -18,7 +18,7 @@ pub(super) struct Text {
 /// The text would be longer than was declared.
 pub(super) struct Full;
 
-impl Text {
+impl Text<'_> {
     /// Makes room for so many bytes more, and says where.
     fn room(&mut self, bytes: usize) -> Result<usize, Full> {
         let at = self.len;
@@ -40,8 +40,8 @@ impl Text {
     pub(super) fn repeat(&mut self, mut from: usize, bytes: usize) -> Result<(), Full> {
         let mut at = self.room(bytes)?;
         while at < self.len {
-            let block: [u8; BLOCK] = *block_at(&mut self.bytes, from).ok_or(Full)?;
-            *block_at(&mut self.bytes, at).ok_or(Full)? = block;
+            let block: [u8; BLOCK] = *block_at(self.bytes, from).ok_or(Full)?;
+            *block_at(self.bytes, at).ok_or(Full)? = block;
             at += BLOCK;
             from += BLOCK;
         }
