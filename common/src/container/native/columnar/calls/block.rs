@@ -17,9 +17,6 @@ pub(in crate::container::native) struct Block {
     depths: [u64; ROWS],
     /// What order indices differ by, which become leaves.
     leaves: [u64; ROWS],
-    /// Gaps, which become times.
-    begins: [i64; ROWS],
-    traces: [i64; ROWS],
     sessions: [u32; ROWS],
 }
 
@@ -28,8 +25,6 @@ impl Default for Block {
         Self {
             depths: [0; ROWS],
             leaves: [0; ROWS],
-            begins: [0; ROWS],
-            traces: [0; ROWS],
             sessions: [0; ROWS],
         }
     }
@@ -48,41 +43,36 @@ pub(super) struct Told<'a> {
 impl Block {
     /// Follows up to [`ROWS`] rows; `None` if they are not shallow, or something is wrong. Returns
     /// their sessions.
-    pub(super) fn follow(&mut self, rows: Told<'_>, places: &mut Places<'_>) -> Option<&[u32]> {
+    pub(super) fn follow(&mut self, mut rows: Told<'_>, places: &mut Places<'_>) -> Option<&[u32]> {
         // What is done to all rows alike is done to several of them at a time, here and at the end.
         if self.take(rows.depths, rows.begins) >= 2 * DEPTHS {
             return None;
         }
-        let orders = rows.orders.iter();
-        if orders.clone().fold(0, |all, order| all | order) == 0 {
-            self.follow_each::<false>(rows.numbers, rows.ends, places)?;
-        } else {
-            for (leaf, order) in self.leaves.iter_mut().zip(orders) {
+        if any(rows.orders) {
+            for (leaf, order) in self.leaves.iter_mut().zip(rows.orders.iter()) {
                 *leaf = order.cast_unsigned();
             }
-            self.follow_each::<true>(rows.numbers, rows.ends, places)?;
+            self.follow_each::<true>(&mut rows, places)?;
+        } else {
+            self.follow_each::<false>(&mut rows, places)?;
         }
         if !self.number(rows.depths, rows.orders) {
             return None;
         }
-        let count = rows.numbers.len();
-        rows.begins.copy_from_slice(self.begins.get(..count)?);
-        rows.traces.copy_from_slice(self.traces.get(..count)?);
-        self.sessions.get(..count)
+        self.sessions.get(..rows.numbers.len())
     }
 
-    /// Takes steps and gaps, and negates the gaps of callers, which are measured backwards. Returns
-    /// all steps, or-ed together.
-    fn take(&mut self, steps: &[i64], gaps: &[i64]) -> u64 {
+    /// Takes steps, and negates the gaps of callers, which are measured backwards. Returns all steps,
+    /// or-ed together.
+    fn take(&mut self, steps: &[i64], gaps: &mut [i64]) -> u64 {
         vectors::wide(
             #[inline(always)]
             || {
                 let mut all = 0;
-                let to = self.depths.iter_mut().zip(&mut self.begins);
-                for ((step, gap), (to_step, to_gap)) in steps.iter().zip(gaps).zip(to) {
+                for ((step, gap), to_step) in steps.iter().zip(gaps).zip(&mut self.depths) {
                     // All bits, or none.
                     let caller = -i64::from(*step == 0);
-                    *to_gap = (*gap ^ caller).wrapping_sub(caller);
+                    *gap = (*gap ^ caller).wrapping_sub(caller);
                     *to_step = step.cast_unsigned().wrapping_add(ROW - 1);
                     all |= step;
                 }
@@ -97,8 +87,7 @@ impl Block {
     #[inline(never)]
     fn follow_each<const MOVED: bool>(
         &mut self,
-        numbers: &[u32],
-        ends: &[i64],
+        told: &mut Told<'_>,
         places: &mut Places<'_>,
     ) -> Option<()> {
         let Places {
@@ -108,8 +97,9 @@ impl Block {
         } = places;
         let places = places.as_mut_slice();
         let rows = self.depths.iter_mut().zip(&mut self.leaves);
-        let rows = rows.zip(&mut self.begins).zip(&mut self.traces);
-        let rows = numbers.iter().zip(ends).zip(rows.zip(&mut self.sessions));
+        let rows = rows.zip(told.begins.iter_mut()).zip(told.traces.iter_mut());
+        let rows = rows.zip(&mut self.sessions);
+        let rows = told.numbers.iter().zip(told.ends).zip(rows);
         for ((number, end), ((((depth, to_leaf), begin), trace), session)) in rows {
             let number = to_usize((*number).into());
             let place = places.get_mut(number)?;
@@ -125,7 +115,7 @@ impl Block {
                 last = 1;
             }
             // What could be is computed, and what is, is selected: which it is cannot be foretold.
-            let near = to_usize(select(is_caller, last % ROW, BEFORE));
+            let near = to_usize(select(is_caller, last, BEFORE) % DEPTHS);
             let began = place.times.get(near)?.wrapping_add(*begin);
             let mut leaf = *place.leaves.get(near)?;
             // One row more, and another depth.
@@ -169,6 +159,14 @@ impl Block {
             },
         )
     }
+}
+
+/// Whether any number is not 0.
+fn any(numbers: &[i64]) -> bool {
+    vectors::wide(
+        #[inline(always)]
+        || numbers.iter().fold(0, |all, number| all | number) != 0,
+    )
 }
 
 /// The leaf of a row, and that of the next one, where the order index is told and not expected.

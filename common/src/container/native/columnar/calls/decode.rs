@@ -8,6 +8,7 @@ use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::native::columnar::columns::{self, ColumnDecoder};
 use crate::container::native::columnar::ints::{Scope, Sign, unsigned};
+use crate::container::native::columnar::vectors;
 use crate::container::native::decode::KEPT_BYTES;
 use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
@@ -82,7 +83,10 @@ pub(in crate::container::native::columnar) fn read(
         sessions = decoder.ints.spare.narrow(rows);
     }
     // Or-ed together they are no smaller than the largest.
-    let most = places.iter().fold(0, |most, place| most | place);
+    let most = vectors::wide(
+        #[inline(always)]
+        || places.iter().fold(0, |most, place| most | place),
+    );
     let most = to_usize(most.into()) + 1;
     let place_bytes = size_of::<Place>().max(size_of::<Shallow>());
     decoder.ints.charge(&at, most, place_bytes, reading)?;

@@ -21,11 +21,11 @@ pub(super) const DEPTH_BITS: u32 = 8;
 /// A row, as a leaf counts it.
 pub(super) const ROW: u64 = 1 << DEPTH_BITS;
 
-/// Where a place remembers the row before: behind all depths.
-pub(super) const BEFORE: u64 = DEPTHS;
+/// Where a place remembers the row before: what is as deep as 0 has no caller.
+pub(super) const BEFORE: u64 = 0;
 
 /// How much a place remembers.
-const ROOM: usize = 33;
+const ROOM: usize = 32;
 
 /// What is known of a place behind its last row.
 #[derive(Debug, Clone)]
@@ -52,14 +52,14 @@ impl Shallow {
     /// The leaf of the next row, if that has none beneath it.
     #[inline(always)]
     pub(super) fn leaf(&self) -> u64 {
-        let [.., leaf] = &self.leaves;
+        let [leaf, ..] = &self.leaves;
         *leaf
     }
 
     /// Remembers the row before: when it ended, and the leaf of the next one.
     #[inline(always)]
     pub(super) fn set_before(&mut self, end: i64, next: u64) {
-        let ([.., last], [.., leaf]) = (&mut self.times, &mut self.leaves);
+        let ([last, ..], [leaf, ..]) = (&mut self.times, &mut self.leaves);
         (*last, *leaf) = (end, next);
     }
 
@@ -75,7 +75,7 @@ impl Shallow {
         beginnings: &mut Beginnings<'_>,
     ) -> Option<bool> {
         let is_first = number == *started;
-        let ([_, first, .., last], [_, first_leaf, .., leaf]) = (&mut self.times, &mut self.leaves);
+        let ([last, first, ..], [leaf, first_leaf, ..]) = (&mut self.times, &mut self.leaves);
         if is_first {
             *started += 1;
             *last = end;
