@@ -73,6 +73,20 @@ impl Case {
         self.string_table == Some(false)
     }
 
+    /// After how many records the last chunk is full, when so many were emitted and the first one left
+    /// alone; the same number where chunks do not close by theirs.
+    pub(super) fn full_after(&self, emitted: u64) -> u64 {
+        let (Some(size), Some(wait_ms), Some(rate)) =
+            (self.chunk_records, self.wait_time_ms, self.rate)
+        else {
+            return emitted;
+        };
+        match records_of(size, wait_ms, rate) < f64::from(size) {
+            true => emitted,
+            false => 1 + emitted.saturating_sub(1).next_multiple_of(u64::from(size)),
+        }
+    }
+
     /// Whether it is Baler as one would use it, with this compression: strings in a table.
     pub(super) fn is_chunked_by(&self, compression: &str) -> bool {
         self.way == Way::Baler && !self.spells() && self.compression.as_deref() == Some(compression)
@@ -101,6 +115,25 @@ fn wait(wait_time_ms: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_chunk_is_filled_where_chunks_close_by_number() {
+        let mut case = Case {
+            way: Way::Baler,
+            chunk_records: Some(128),
+            rate: Some(10_000.0),
+            compression: None,
+            string_table: None,
+            wait_time_ms: Some(500.0),
+            consumers: 1,
+        };
+        let full = |case: &Case| [1, 2, 129, 130].map(|emitted| case.full_after(emitted));
+        assert_eq!(full(&case), [1, 129, 129, 257]);
+        case.rate = Some(100.0);
+        assert_eq!(full(&case), [1, 2, 129, 130]);
+        case.rate = None;
+        assert_eq!(full(&case), [1, 2, 129, 130]);
+    }
 
     #[test]
     fn the_wait_time_bounds_a_chunk() {

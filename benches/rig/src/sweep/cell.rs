@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::case::{Case, Way, looks_of, records_of};
 use super::sample::{ClosedBy, Sample, SecondSample};
 use crate::statistics::{Estimate, to_f64};
+use crate::wire::Wire;
 
 /// A mean with its 95 % confidence interval.
 ///
@@ -80,7 +81,9 @@ pub struct Cell {
     pub reader_cpu_seconds_per_second: Option<Interval>,
     /// Of the broker, where its process is known.
     pub broker_cpu_seconds_per_second: Option<Interval>,
-    /// Bytes of TCP payload of the writing process, both ways.
+    /// Bytes of TCP payload of the writing process, both ways. Like the other counts on the wire, of a
+    /// case that kept up with a rate it is what a record of the whole run takes, times the rate: the
+    /// seconds that are measured cut chunks in two, so what is in them depends on how many they are.
     pub wire_bytes_per_second: Option<Interval>,
     /// Those that it sent.
     pub wire_sent_bytes_per_second: Option<Interval>,
@@ -88,7 +91,8 @@ pub struct Cell {
     pub wire_received_bytes_per_second: Option<Interval>,
     /// TCP segments, both ways.
     pub wire_segments_per_second: Option<Interval>,
-    /// Messages that the broker confirmed.
+    /// Messages that the broker confirmed; of a case that kept up with a rate those for each confirmed
+    /// record, times the rate.
     pub messages_per_second: Option<Interval>,
     /// From the time at which a record was to be emitted to its being decoded: half of them, ...
     pub latency_ms_p50: Option<Interval>,
@@ -131,16 +135,18 @@ const ACHIEVED: f64 = 0.99;
 
 impl Cell {
     pub(super) fn new(case: &Case, samples: &[Sample], failure: Option<String>) -> Self {
-        let mean = |of: &dyn Fn(&SecondSample) -> f64| match samples {
-            [only] => {
-                let seconds: Vec<f64> = only.seconds.iter().map(of).collect();
-                Interval::of(&seconds)
-            }
-            many => {
-                let means: Vec<f64> = many.iter().map(|sample| sample.mean(of)).collect();
-                Interval::of(&means)
-            }
+        // Each run multiplied by something of its own.
+        let scaled = |of: &dyn Fn(&SecondSample) -> f64, by: &dyn Fn(&Sample) -> f64| {
+            let values: Vec<f64> = match samples {
+                [only] => {
+                    let by = by(only);
+                    only.seconds.iter().map(|second| of(second) * by).collect()
+                }
+                many => many.iter().map(|it| it.mean(of) * by(it)).collect(),
+            };
+            Interval::of(&values)
         };
+        let mean = |of: &dyn Fn(&SecondSample) -> f64| scaled(of, &|_| 1.0);
         let split = |system: bool| {
             let times = samples.iter().map(|sample| {
                 let share = if system {
@@ -152,9 +158,6 @@ impl Cell {
             });
             Interval::of(&times.collect::<Vec<_>>())
         };
-        let wire = |of: fn(&SecondSample) -> u64| {
-            mean(&|second: &SecondSample| to_f64(of(second)) / second.seconds.max(1e-9))
-        };
         let run = |of: &dyn Fn(&Sample) -> f64| {
             let values: Vec<f64> = samples.iter().map(of).collect();
             Interval::of(&values)
@@ -163,14 +166,24 @@ impl Cell {
             |of: &dyn Fn(&Sample) -> f64| case.rate.and_then(|_| run(of)).filter(|_| !pacing(case));
         let is_measured = |interval: Option<Interval>| interval.filter(|_| !pacing(case));
         let achieved = mean(&|second| second.confirmed).map(|rate| rate.mean);
+        let seconds = run(&Sample::duration).map_or(0.0, |time| time.mean);
+        let saturated = is_saturated(case, achieved, seconds);
+        // What is due is what is sent, sooner or later.
+        let due = case.rate.filter(|_| !saturated && !pacing(case));
+        let wire = |of: fn(Wire) -> u64| {
+            scaled(
+                &|second| to_f64(of(second.wire)) / second.seconds.max(1e-9),
+                &|sample| due.map_or(1.0, |rate| sample.wire_by_record(rate, of)),
+            )
+        };
         let all = |has: &dyn Fn(&SecondSample) -> bool| {
             let mut seconds = samples.iter().flat_map(|sample| &sample.seconds);
             seconds.all(has)
         };
-        let mut cell = Self {
+        Self {
             case: case.clone(),
             repetitions: samples.len(),
-            seconds: run(&Sample::duration).map_or(0.0, |time| time.mean),
+            seconds,
             writer_cpu_seconds_per_second: mean(&|second| second.writer_cpu),
             writer_cpu_beyond_load_seconds_per_second: None,
             writer_user_cpu_seconds_per_second: split(false),
@@ -181,17 +194,15 @@ impl Cell {
             reader_cpu_seconds_per_second: is_measured(mean(&|second| second.reader_cpu)),
             broker_cpu_seconds_per_second: mean(&|second| second.broker_cpu.unwrap_or(0.0))
                 .filter(|_| all(&|second| second.broker_cpu.is_some())),
-            wire_bytes_per_second: wire(|second| {
-                let wire = second.wire;
-                wire.sent_bytes.saturating_add(wire.received_bytes)
+            wire_bytes_per_second: wire(|it| it.sent_bytes.saturating_add(it.received_bytes)),
+            wire_sent_bytes_per_second: wire(|it| it.sent_bytes),
+            wire_received_bytes_per_second: wire(|it| it.received_bytes),
+            wire_segments_per_second: wire(|it| {
+                it.sent_segments.saturating_add(it.received_segments)
             }),
-            wire_sent_bytes_per_second: wire(|second| second.wire.sent_bytes),
-            wire_received_bytes_per_second: wire(|second| second.wire.received_bytes),
-            wire_segments_per_second: wire(|second| {
-                let wire = second.wire;
-                wire.sent_segments.saturating_add(wire.received_segments)
+            messages_per_second: scaled(&|second| second.messages, &|sample| {
+                due.map_or(1.0, |rate| sample.messages_by_record(rate))
             }),
-            messages_per_second: mean(&|second| second.messages),
             latency_ms_p50: latency(&|sample| sample.latency.p50_ms),
             latency_ms_p99: latency(&|sample| sample.latency.p99_ms),
             latency_ms_p999: latency(&|sample| sample.latency.p999_ms),
@@ -202,7 +213,7 @@ impl Cell {
                 .fold(ClosedBy::default(), |sum, one| sum.plus(one.closed_by)),
             offered_rate: case.rate,
             achieved_rate: achieved,
-            saturated: false,
+            saturated,
             held_back_seconds_per_second: mean(&|second| second.held_back.unwrap_or(0.0))
                 .filter(|_| all(&|second| second.held_back.is_some())),
             lost: samples.iter().map(Sample::lost).sum(),
@@ -211,25 +222,7 @@ impl Cell {
             writer_cpu_beyond_load_by_pipelined: None,
             wire_bytes_by_pipelined: None,
             failure,
-        };
-        cell.saturated = cell.is_saturated();
-        cell
-    }
-
-    /// A chunk is confirmed as a whole, and all that the collector finds at a look at the same time:
-    /// what is under way at either end is not missing.
-    fn is_saturated(&self) -> bool {
-        let (Some(offered), Some(achieved)) = (self.offered_rate, self.achieved_rate) else {
-            return false;
-        };
-        let under_way = match (self.case.chunk_records, self.case.wait_time_ms) {
-            (Some(chunk_records), Some(wait_ms)) => {
-                let records = records_of(chunk_records, wait_ms, offered);
-                records.max(offered / looks_of(records, wait_ms, offered))
-            }
-            _ => 1.0,
-        };
-        achieved < offered * ACHIEVED - under_way / self.seconds.max(1.0)
+        }
     }
 
     /// For which share of the time the load waited for the readers.
@@ -256,6 +249,22 @@ impl Cell {
     pub fn bytes(&self) -> Option<f64> {
         self.wire_bytes_per_second.map(|bytes| bytes.mean)
     }
+}
+
+/// A chunk is confirmed as a whole, and all that the collector finds at a look at the same time:
+/// what is under way at either end is not missing.
+fn is_saturated(case: &Case, achieved: Option<f64>, seconds: f64) -> bool {
+    let (Some(offered), Some(achieved)) = (case.rate, achieved) else {
+        return false;
+    };
+    let under_way = match (case.chunk_records, case.wait_time_ms) {
+        (Some(chunk_records), Some(wait_ms)) => {
+            let records = records_of(chunk_records, wait_ms, offered);
+            records.max(offered / looks_of(records, wait_ms, offered))
+        }
+        _ => 1.0,
+    };
+    achieved < offered * ACHIEVED - under_way / seconds.max(1.0)
 }
 
 fn pacing(case: &Case) -> bool {
@@ -301,7 +310,6 @@ pub(super) fn compare(cells: &mut [Cell]) {
 mod tests {
     use super::super::reading::Latency;
     use super::*;
-    use crate::wire::Wire;
 
     pub(super) fn sample(cpu: f64, confirmed: f64) -> Sample {
         let second = SecondSample {

@@ -101,6 +101,7 @@ impl Measuring<'_> {
             + PATIENCE
             + Duration::try_from_secs_f64(load_seconds).unwrap_or_default();
         let mut started: Option<Started> = None;
+        let mut wire_before = Wire::default();
         let mut marks = Vec::new();
         // The writer waits to hear that so many have arrived.
         let mut asked: Option<u64> = None;
@@ -124,6 +125,8 @@ impl Measuring<'_> {
             };
             match said {
                 Said::Started(told) => {
+                    // The load begins a little later.
+                    wire_before = wire.look().map_err(Failure::cannot("count bytes"))?;
                     readers.tell(Told::Window {
                         from_ns: told.from_ns,
                         to_ns: told.to_ns,
@@ -139,6 +142,7 @@ impl Measuring<'_> {
                 Said::Done { emitted } => break emitted,
             }
         };
+        let wire = wire.look().map_err(Failure::cannot("count bytes"))?;
         let started = started.ok_or_else(|| Failure::new("the writing process did not start"))?;
         let arriving = match case.way {
             Way::Pacing => 0,
@@ -149,7 +153,9 @@ impl Measuring<'_> {
         child
             .end(Duration::from_secs(10))
             .map_err(Failure::cannot("end the writing process"))?;
-        self.sample(case, run, &started, emitted, &marks, &found)
+        let mut sample = self.sample(case, run, &started, emitted, &marks, &found)?;
+        sample.wire = wire.since(wire_before);
+        Ok(sample)
     }
 
     fn mark(

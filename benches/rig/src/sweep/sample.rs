@@ -76,6 +76,8 @@ pub(super) struct Sample {
     pub(super) user_share: f64,
     pub(super) closed_by: ClosedBy,
     pub(super) latency: Latency,
+    /// From before the load began until everything was confirmed.
+    pub(super) wire: Wire,
     /// Records of the whole run: those emitted, and those that arrived.
     pub(super) emitted: u64,
     pub(super) arrived: u64,
@@ -95,6 +97,29 @@ impl Sample {
             .map(|second| of(second) * second.seconds)
             .sum();
         if time > 0.0 { sum / time } else { 0.0 }
+    }
+
+    /// What a count on the wire a second is multiplied by to be that of a record times this rate.
+    ///
+    /// It is of all records of the run but the first one, which left before: seconds cut chunks in two,
+    /// and chunks that are sent are not yet confirmed.
+    pub(super) fn wire_by_record(&self, rate: f64, of: impl Fn(Wire) -> u64) -> f64 {
+        let measured = self.mean(|second| to_f64(of(second.wire)) / second.seconds.max(1e-9));
+        let records = to_f64(self.emitted.saturating_sub(1));
+        let due = to_f64(of(self.wire)) / records.max(1.0) * rate;
+        match measured > 0.0 && due > 0.0 {
+            true => due / measured,
+            false => 1.0,
+        }
+    }
+
+    /// What messages a second are multiplied by to be those of a confirmed record times this rate.
+    pub(super) fn messages_by_record(&self, rate: f64) -> f64 {
+        let confirmed = self.mean(|second| second.confirmed);
+        match confirmed > 0.0 {
+            true => rate / confirmed,
+            false => 1.0,
+        }
     }
 
     /// How many records did not arrive; a hash that is wrong is one, too.
@@ -133,6 +158,37 @@ mod tests {
         assert_eq!(sample.lost(), 1);
         sample.arrived = 90;
         assert_eq!(sample.lost(), 10);
+    }
+
+    #[test]
+    fn what_a_record_takes_is_told_of_the_whole_run_whatever_its_seconds_hold() {
+        let wire = |sent_bytes| Wire {
+            sent_bytes,
+            ..Wire::default()
+        };
+        // Ten and eleven chunks of 100 records in two seconds, of 24 at 980 records a second.
+        let second = |chunks: u32| SecondSample {
+            seconds: 1.0,
+            confirmed: 100.0 * f64::from(chunks),
+            messages: f64::from(chunks),
+            wire: wire(u64::from(chunks) * 2_000),
+            ..SecondSample::default()
+        };
+        let mut sample = Sample {
+            seconds: vec![second(10), second(11)],
+            wire: wire(48_000),
+            emitted: 2_401,
+            ..Sample::default()
+        };
+        let bytes = |wire: Wire| wire.sent_bytes;
+        let told = 21_000.0 * sample.wire_by_record(980.0, bytes);
+        assert!((told - 19_600.0).abs() < 1e-6, "{told}");
+        let told = 10.5 * sample.messages_by_record(980.0);
+        assert!((told - 9.8).abs() < 1e-9, "{told}");
+        // Where nothing was counted nothing is known.
+        sample.wire = Wire::default();
+        assert!((sample.wire_by_record(980.0, bytes) - 1.0).abs() < 1e-9);
+        assert!((Sample::default().messages_by_record(980.0) - 1.0).abs() < 1e-9);
     }
 
     #[test]
