@@ -11,8 +11,8 @@
 //! - `stepped`: the step of a clock, which is divided out before any other encoding.
 //! - `short`: numbers of 32 bits whose shape is known, in fewer looks.
 //! - `quick`: whole bytes, for when there is no time to look for the cheapest.
-//! - `encode`: takes the cheapest; `decode`: reads any, with `unpack` and `parts`, into `spare`
-//!   memory.
+//! - `encode`: takes the cheapest; `decode`: reads any, with `unpack`, `sums` and `parts`, into
+//!   `spare` memory. `eights`: unpacking with the vectors of the machine.
 
 mod bits;
 mod decode;
@@ -32,6 +32,7 @@ mod sizes;
 mod spare;
 mod stats;
 mod stepped;
+mod sums;
 mod unpack;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::narrow::Lane;
 use super::parts::Parts;
 use super::simple::take_packed;
 use super::stats::{Stats, column_bytes};
+use super::sums::sum_up;
 use super::unpack::{Number, unpack_above};
 use super::{DELTA_PATCHED, PATCHED, Sign};
 use crate::container::cursor::Cursor;
@@ -181,30 +182,6 @@ pub(super) fn cheapest(counts: &[u32; 65], widest: u32, lanes: usize) -> Option<
         }
     }
     (best.1 < widest).then_some(best.1)
-}
-
-/// Adds to each number all those before it and the first one; returns the sums or-ed together.
-fn sum_up(numbers: &mut [u64], first: u64) -> u64 {
-    let (fours, rest) = numbers.as_chunks_mut::<4>();
-    let (mut sum, mut seen) = (first, 0);
-    // Only every fourth waits for the one before.
-    for four in fours {
-        let [a, b, c, d] = *four;
-        let ab = a.wrapping_add(b);
-        let abc = ab.wrapping_add(c);
-        let all = ab.wrapping_add(c.wrapping_add(d));
-        let sums = [a, ab, abc, all].map(|part| sum.wrapping_add(part));
-        sum = sum.wrapping_add(all);
-        *four = sums;
-        let [a, b, c, d] = sums;
-        seen |= (a | b) | (c | d);
-    }
-    for number in rest {
-        sum = sum.wrapping_add(*number);
-        *number = sum;
-        seen |= sum;
-    }
-    seen
 }
 
 /// Fills `out` from the payload of [`PATCHED`]; returns its lanes or-ed together, and perhaps a bit
