@@ -187,44 +187,42 @@ impl Run<'_> {
         if self.done == self.ends.len() {
             return None;
         }
-        let (head, mut rest) = self.rest.split_first()?;
-        match *head {
-            HEX_HEAD => {
-                let (bytes, rest) = rest.split_first().filter(|(bytes, _)| is_short(**bytes))?;
+        let words = match self.rest {
+            [HEX_HEAD, bytes, rest @ ..] if is_short(*bytes) => {
                 let (packed, rest) = rest.split_at_checked((*bytes).into())?;
                 self.text.hex(packed).ok()?;
                 self.rest = rest;
-                return Some(0);
+                0
             }
-            WORDS_HEAD => {}
-            WORDS_HEAD.. if is_short(*head) => {
-                let (distance, behind) = rest.split_first().filter(|(it, _)| is_short(**it))?;
-                // Words that cannot be told are seen before anything is done.
-                behind.first().filter(|words| is_short(**words))?;
-                let shared = usize::from(*head - WORDS_HEAD);
+            [WORDS_HEAD, words, rest @ ..] if is_short(*words) => {
+                self.rest = rest;
+                *words
+            }
+            [head, distance, words, rest @ ..] if is_short(head | distance | words) => {
+                let shared = usize::from(head.checked_sub(WORDS_HEAD)?);
                 let done = self.ends.get(..self.done)?;
                 let (from, to) = earlier(done, (*distance).into())?;
-                if to - from < shared {
+                if shared == 0 || to - from < shared {
                     return None;
                 }
                 self.text.repeat(from, shared).ok()?;
-                rest = behind;
+                self.rest = rest;
+                *words
             }
             _ => return None,
-        }
-        let (words, rest) = rest.split_first().filter(|(words, _)| is_short(**words))?;
-        self.rest = rest;
-        Some((*words).into())
+        };
+        Some(words.into())
     }
 
     /// Takes so many words; returns how many are left of which the first one is not as most are.
     #[inline(always)]
     fn take(&mut self, words: usize) -> usize {
-        let start = self.text.len.min(self.text.bytes.len());
-        let (_, mut to) = self.text.bytes.split_at_mut(start);
+        let Some(mut to) = self.text.bytes.get_mut(self.text.len..) else {
+            return words;
+        };
         let room = to.len();
         let left = self.words.take(&mut self.rest, words, &mut to);
-        self.text.len = start + (room - to.len());
+        self.text.len += room - to.len();
         left
     }
 

@@ -65,7 +65,7 @@ pub(super) fn word_at(text: &mut [u8], at: usize) -> Option<&mut [u8; MAX_WORD_B
 /// So many bytes from there on.
 #[inline(always)]
 fn block_at<const BYTES: usize>(text: &mut [u8], at: usize) -> Option<&mut [u8; BYTES]> {
-    text.get_mut(at..)?.first_chunk_mut()
+    text.get_mut(at..at.checked_add(BYTES)?)?.first_chunk_mut()
 }
 
 /// Texts have no more bytes than that.
