@@ -202,8 +202,49 @@ fn wild() -> impl Strategy<Value = Vec<Call>> {
     vec(call, 1..60)
 }
 
+/// Calls whose depth falls by callers alone, as it does where calls nest, and whose order indices are
+/// any: as where chunks cut traces, and stranger.
+fn nested_in_any_order() -> impl Strategy<Value = Vec<Call>> {
+    let step = prop_oneof![4 => Just(0_i64), 4 => 1_i64..4, 1 => 4_i64..9];
+    let call = (
+        0_usize..4,
+        step,
+        proptest::option::of(0_i64..40),
+        1_i64..900,
+    );
+    vec(call, 1..120).prop_map(|calls| {
+        let mut places = [(1_i64, 0_i64); 4];
+        let (mut now, mut trace) = (5_000, 4);
+        let call = |(place, step, eoi, time): (usize, i64, Option<i64>, i64)| {
+            let number: &mut (i64, i64) = &mut places[place];
+            let ess = (number.0 + step - 1).min(31);
+            let eoi = eoi.unwrap_or(number.1 + step);
+            *number = (if ess == 0 { 1 } else { ess }, eoi.max(number.1));
+            if ess == 0 {
+                trace += 4;
+            }
+            now += time;
+            Call {
+                trace: i64::try_from(place).unwrap() + 4 * (trace / 4 % 3),
+                session: 1,
+                tin: now - 3 * time,
+                tout: now,
+                eoi,
+                ess,
+                logged: now,
+            }
+        };
+        calls.into_iter().map(call).collect()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn calls_that_nest_in_any_order_survive(calls in nested_in_any_order()) {
+        survives(&calls);
+    }
 
     #[test]
     fn calls_that_do_not_nest_survive(wild in wild(), swaps in vec((0_usize..200, wild()), 0..4)) {

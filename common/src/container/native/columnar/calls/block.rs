@@ -173,9 +173,11 @@ fn any(numbers: &[i64]) -> bool {
 #[cold]
 #[inline(never)]
 fn moved(last: u64, order: u64, leaf: u64, reached: u64) -> (u64, u64) {
-    let order = (leaf / ROW).wrapping_add(reached).wrapping_add(order);
+    // An index below the depth has fewer rows than none before it.
+    let rows_in = |leaf: u64| (leaf.cast_signed() >> DEPTH_BITS).cast_unsigned();
+    let order = rows_in(leaf).wrapping_add(reached).wrapping_add(order);
     // The largest one so far is as much above the depth as rows came before this one, less one.
-    let (rows, depth) = (last / ROW, last % ROW);
+    let (rows, depth) = (rows_in(last), last % ROW);
     let largest = rows.wrapping_add(depth).wrapping_sub(1);
     let largest = largest.cast_signed().max(order.cast_signed());
     let above = largest
