@@ -4,7 +4,7 @@
 use std::hint::select_unpredictable as select;
 
 use super::shallow::{BEFORE, DEPTH_BITS, DEPTHS, Places, ROW};
-use crate::container::native::columnar::vectors;
+use crate::container::native::columnar::{columns, vectors};
 use crate::container::num::to_usize;
 
 /// How many rows there are: few enough that what was done to them stays in the first cache.
@@ -49,6 +49,10 @@ impl Block {
             return None;
         }
         if any(rows.orders) {
+            // Leaves have fewer bits for rows than numbers of any size take.
+            if columns::outside(rows.orders, i32::MIN.into(), i32::MAX.into()).is_some() {
+                return None;
+            }
             for (leaf, order) in self.leaves.iter_mut().zip(rows.orders.iter()) {
                 *leaf = order.cast_unsigned();
             }

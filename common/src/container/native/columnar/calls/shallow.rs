@@ -230,8 +230,24 @@ mod tests {
             steps[at] = step;
             assert!(follow_both(&rows(steps)).is_none(), "{step}");
         }
-        let mut told = rows(steps);
-        told.orders[7] = 1 << 31;
-        assert!(follow_both(&told).is_none());
+        for order in [1 << 31, 1 << 56, i64::MIN] {
+            let mut told = rows(steps.clone());
+            told.orders[7] = order;
+            assert!(follow_both(&told).is_none(), "{order}");
+        }
+    }
+
+    /// As where a chunk cuts a trace: fewer rows than none came before the first leaf.
+    #[test]
+    fn order_indices_below_the_depth_are_followed() {
+        let told = Rows {
+            places: vec![0; 6],
+            ends: vec![10, 20, 30, 40, 50, 60],
+            depths: vec![3, 0, 1, 0, 3, 0],
+            orders: vec![-3, 1, 4, 1, 0, 2],
+            begins: vec![1; 6],
+            traces: vec![0; 6],
+        };
+        assert!(follow_both(&told).is_some());
     }
 }
