@@ -216,7 +216,7 @@ fn nested_in_any_order() -> impl Strategy<Value = Vec<Call>> {
         let mut places = [(1_i64, 0_i64); 4];
         let (mut now, mut trace) = (5_000, 4);
         let call = |(place, step, eoi, time): (usize, i64, Option<i64>, i64)| {
-            let number: &mut (i64, i64) = &mut places[place];
+            let number: &mut (i64, i64) = places.get_mut(place).unwrap();
             let ess = (number.0 + step - 1).min(31);
             let eoi = eoi.unwrap_or(number.1 + step);
             *number = (if ess == 0 { 1 } else { ess }, eoi.max(number.1));
