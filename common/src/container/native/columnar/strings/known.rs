@@ -251,20 +251,18 @@ impl Known {
 
     /// Cuts a string.
     fn add(&mut self, text: &[u8]) -> Option<u32> {
-        let count = |digits| {
-            let mut count = 0;
-            split::words(text, digits, |_| count += 1);
-            count
-        };
-        let fits = |digits: &Digits| count(*digits) <= MAX_WORDS;
-        let mut ways = [self.digits, Digits::Together].into_iter();
         if text.len() > MAX_BYTES {
             return None;
         }
-        let digits = ways.find(fits)?;
+        let fits = |digits: &Digits| {
+            let mut count = 0;
+            split::words(text, *digits, |_| count += 1);
+            count <= MAX_WORDS
+        };
+        let digits = [self.digits, Digits::Together].into_iter().find(fits)?;
         let (text_from, steps_from) = (self.text.len(), self.steps.len());
         self.text.extend_from_slice(text);
-        let mut path = Vec::with_capacity(count(digits));
+        let mut path = Vec::new();
         let (mut known, mut bytes, mut before) = (0, 0, NONE);
         split::words(text, digits, |word| {
             bytes += short(word.len());
@@ -361,7 +359,7 @@ impl Known {
     }
 }
 
-/// Positions of what is remembered have 32 bits: it is bounded.
+/// Positions in what is remembered, and in texts of chunks, have 32 bits: both are bounded.
 pub(super) fn short(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

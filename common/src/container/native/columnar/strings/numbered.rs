@@ -1,7 +1,8 @@
 //! The words of a chunk by their numbers, while its strings are read.
 
+use super::known::short;
 use super::split::MAX_WORD_BYTES;
-use super::text::{BLOCK, Full, Text, short};
+use super::text::{BLOCK, Full, Text};
 use super::tokens::TOKENS;
 use super::words::{OF_CHUNK, TOKEN};
 use crate::container::num::to_usize;

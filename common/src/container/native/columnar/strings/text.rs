@@ -67,8 +67,3 @@ pub(super) fn word_at(text: &mut [u8], at: usize) -> Option<&mut [u8; MAX_WORD_B
 fn block_at<const BYTES: usize>(text: &mut [u8], at: usize) -> Option<&mut [u8; BYTES]> {
     text.get_mut(at..at.checked_add(BYTES)?)?.first_chunk_mut()
 }
-
-/// Texts have no more bytes than that.
-pub(super) fn short(size: usize) -> u32 {
-    u32::try_from(size).unwrap_or(u32::MAX)
-}
