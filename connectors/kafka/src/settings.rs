@@ -47,13 +47,13 @@ const CONSUMER: &[(&str, &str)] = &[
     ("enable.auto.commit", "true"),
     ("enable.auto.offset.store", "false"),
     ("fetch.error.backoff.ms", "100"),
-    // With few fat messages a queue is full often; 1 s would be a gap each time.
-    ("fetch.queue.backoff.ms", "50"),
+    // A queue of few messages is full often: a reader takes no more than one queue each time.
+    ("fetch.queue.backoff.ms", "10"),
     ("group.id", "baler"),
     ("partition.assignment.strategy", "cooperative-sticky"),
     // The client's defaults are 64 MiB and 100,000 messages.
     ("queued.max.messages.kbytes", "32768"),
-    ("queued.min.messages", "1000"),
+    ("queued.min.messages", "4000"),
     // A consumer that was killed is replaced after this; 45 s is the client's default.
     ("session.timeout.ms", "10000"),
     // How far the reader is behind, and how often it connected, is in the client's statistics.

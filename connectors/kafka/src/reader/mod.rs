@@ -3,8 +3,11 @@
 mod commit;
 mod lane;
 #[cfg(test)]
+mod passing;
+#[cfg(test)]
 mod schedules;
 mod shared;
+mod state;
 mod worker;
 
 use std::fmt;

@@ -1,81 +1,26 @@
 //! What the owner's thread and the polling thread share.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkMeta, Damaged, Delivery, Failure, LaneLag, LaneName, Origin, ReaderStats, Received,
-    RetryClass, Settled, Token, Verdict,
+    Damaged, Failure, LaneLag, ReaderStats, Received, RetryClass, Settled, Token, Verdict,
 };
 use bytes::Bytes;
 
 use super::lane::Lane;
-
-/// How many chunks are taken from the client before the owner asks for them.
-const AHEAD: usize = 32;
-
-/// How many offsets of a partition may wait behind one that is not settled.
-const MAX_PENDING: usize = 1 << 16;
+use super::state::{Awaited, State, name, names, origin};
+pub(super) use super::state::{Fetched, Next};
 
 /// What the owner's thread and the polling thread share.
 pub(super) struct Shared {
     pub(super) endpoint: Box<str>,
     state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// The partitions that this reader owns.
-    lanes: BTreeMap<i32, Lane>,
-    /// What the owner is to be told before the next chunk.
-    told: VecDeque<Received>,
-    again: VecDeque<Fetched>,
-    fresh: VecDeque<Fetched>,
-    /// What was handed out and not settled.
-    held: HashMap<Token, Fetched>,
-    next_token: u64,
-    demand: usize,
-    failure: Option<Failure>,
-    /// Why the commit at the end failed.
-    uncommitted: Option<Failure>,
-    paused: bool,
-    stop: bool,
-    /// Whether the group was left.
-    left: bool,
-    /// Until when a reader that ends tries to commit.
-    commit_by: Option<Instant>,
-    /// Whether partitions were ever assigned, and how often they changed since.
-    was_assigned: bool,
-    rebalances: u64,
-    reconnects: u64,
-    throttled: Duration,
-    /// Whether any broker is reached, once the client said so.
-    connected: Option<bool>,
-    /// Whether the client will say so.
-    says_connected: bool,
-}
-
-/// A chunk from the topic.
-#[derive(Debug, Clone)]
-pub(super) struct Fetched {
-    pub(super) partition: i32,
-    pub(super) offset: i64,
-    pub(super) bytes: Bytes,
-    pub(super) meta: Option<ChunkMeta>,
-    pub(super) redelivered: bool,
-}
-
-/// What the polling thread does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Fetch: there is room for another chunk.
-    Fetch,
-    /// Keep the membership alive: there is no room.
-    Keep,
-    Stop,
+    /// Wakes the owner, who waits for chunks and news.
+    news: Condvar,
+    /// Wakes the polling thread.
+    room: Condvar,
 }
 
 impl fmt::Debug for Shared {
@@ -91,7 +36,8 @@ impl Shared {
         Self {
             endpoint: endpoint.into(),
             state: Mutex::default(),
-            changed: Condvar::new(),
+            news: Condvar::new(),
+            room: Condvar::new(),
         }
     }
 
@@ -105,9 +51,35 @@ impl Shared {
     }
 
     fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let result = change(&mut self.lock());
-        self.changed.notify_all();
+        let mut state = self.lock();
+        let result = change(&mut state);
+        self.wake(state);
         result
+    }
+
+    /// Wakes who waits and has something to do now.
+    ///
+    /// A wake-up costs more than passing on a small chunk, so there is none for each of them.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let owner = state.owner_waits && state.has_news();
+        let thread = match state.thread_waits {
+            None => false,
+            Some(Awaited::Room) => state.is_worth_waking(),
+            Some(Awaited::Settlements) => true,
+        };
+        if owner {
+            state.owner_waits = false;
+        }
+        if thread {
+            state.thread_waits = None;
+        }
+        drop(state);
+        if owner {
+            self.news.notify_one();
+        }
+        if thread {
+            self.room.notify_one();
+        }
     }
 
     pub(super) fn set_demand(&self, chunks: usize) {
@@ -157,8 +129,7 @@ impl Shared {
                 return Ok(told);
             }
             if let Some(delivery) = state.hand_out(&self.endpoint) {
-                drop(state);
-                self.changed.notify_all();
+                self.wake(state);
                 return Ok(Received::Chunk(delivery));
             }
             if let Some(failure) = state.failure.take() {
@@ -168,8 +139,10 @@ impl Shared {
             if left.is_zero() {
                 return Ok(Received::Idle);
             }
-            let waited = self.changed.wait_timeout(state, left);
+            state.owner_waits = true;
+            let waited = self.news.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.owner_waits = false;
         }
     }
 
@@ -254,22 +227,47 @@ impl Shared {
         self.lock().next()
     }
 
-    /// Waits until there is room or the end came, for `time` at most; what to do then.
+    /// Waits until there is room worth a wake-up or the end came, for `time` at most; what to do
+    /// then.
     pub(super) fn wait_for_room(&self, time: Duration) -> Next {
-        let waited = self
-            .changed
-            .wait_timeout_while(self.lock(), time, |state| state.next() == Next::Keep);
-        waited.unwrap_or_else(PoisonError::into_inner).0.next()
+        let by = Instant::now() + time;
+        let mut state = self.lock();
+        while !state.is_worth_waking() {
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.wait_for(Awaited::Room, state, left);
+        }
+        state.next()
     }
 
-    /// A chunk came.
+    /// Lets the polling thread wait until it is woken, for `time` at most.
+    fn wait_for<'a>(
+        &'a self,
+        what: Awaited,
+        mut state: MutexGuard<'a, State>,
+        time: Duration,
+    ) -> MutexGuard<'a, State> {
+        state.thread_waits = Some(what);
+        let waited = self.room.wait_timeout(state, time);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.thread_waits = None;
+        state
+    }
+
+    /// A chunk came, of which the owner is to be [told](Self::tell).
     pub(super) fn fetched(&self, fetched: Fetched) {
-        self.update(|state| {
-            let lane = state.lanes.entry(fetched.partition).or_default();
-            if lane.fetched(fetched.offset) {
-                state.fresh.push_back(fetched);
-            }
-        });
+        let mut state = self.lock();
+        let lane = state.lanes.entry(fetched.partition).or_default();
+        if lane.fetched(fetched.offset) {
+            state.fresh.push_back(fetched);
+        }
+    }
+
+    /// Wakes the owner for what came.
+    pub(super) fn tell(&self) {
+        self.wake(self.lock());
     }
 
     /// A message came that is no chunk. `store` as in `settle`.
@@ -357,14 +355,15 @@ impl Shared {
         state.fresh.retain(|fetched| !leaves(fetched));
         let lanes = names(partitions);
         state.told.push_back(Received::Revoked { lanes, by });
-        self.changed.notify_all();
+        if std::mem::take(&mut state.owner_waits) {
+            self.news.notify_one();
+        }
         while !state.stop && state.held.values().any(leaves) {
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            let waited = self.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.wait_for(Awaited::Settlements, state, left);
             // Given back while waiting: it comes again there.
             state.again.retain(|fetched| !leaves(fetched));
         }
@@ -376,61 +375,6 @@ impl Shared {
         state
             .lanes
             .retain(|partition, _| !partitions.contains(partition));
-        drop(state);
-        self.changed.notify_all();
-    }
-}
-
-impl State {
-    fn next(&self) -> Next {
-        let ahead = self.fresh.len() + self.again.len();
-        if self.stop {
-            Next::Stop
-        } else if ahead < AHEAD
-            && self.held.len().saturating_add(ahead) < self.demand
-            && self.lanes.values().all(|lane| lane.len() < MAX_PENDING)
-        {
-            Next::Fetch
-        } else {
-            Next::Keep
-        }
-    }
-
-    fn hand_out(&mut self, endpoint: &str) -> Option<Delivery> {
-        if self.held.len() >= self.demand {
-            return None;
-        }
-        let fetched = self.again.pop_front().or_else(|| self.fresh.pop_front())?;
-        let token = Token(self.next_token);
-        self.next_token = self.next_token.wrapping_add(1);
-        let delivery = Delivery {
-            token,
-            bytes: fetched.bytes.clone(),
-            meta: fetched.meta,
-            origin: origin(endpoint, fetched.partition, fetched.offset),
-            redelivered: fetched.redelivered,
-        };
-        self.held.insert(token, fetched);
-        Some(delivery)
-    }
-
-    fn settled(&mut self, partition: i32, offset: i64) -> Option<i64> {
-        self.lanes.get_mut(&partition)?.settled(offset)
-    }
-}
-
-fn name(partition: i32) -> LaneName {
-    partition.to_string().into()
-}
-
-fn names(partitions: &[i32]) -> Vec<LaneName> {
-    partitions.iter().copied().map(name).collect()
-}
-
-fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
-    Origin {
-        endpoint: endpoint.into(),
-        lane: name(partition),
-        position: u64::try_from(offset).unwrap_or_default(),
+        self.wake(state);
     }
 }

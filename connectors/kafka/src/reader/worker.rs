@@ -291,20 +291,27 @@ fn set_paused(client: &Client, shared: &Shared, paused: bool) {
     report(shared, result);
 }
 
-/// Waits for something, and passes it on.
+/// Waits for something, and passes on what is there by then, as far as there is room for it.
 fn take(client: &Client, shared: &Shared, time: Duration) {
-    match client.poll(time) {
-        None => {}
-        Some(Ok(message)) => pass_on(client, shared, &message),
-        Some(Err(error)) => match error {
-            KafkaError::PartitionEOF(_) => {}
-            // One broker of several is away; that all are is told apart.
-            KafkaError::MessageConsumption(
-                RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve,
-            ) => {}
-            error => shared.fail(failure(&error)),
-        },
+    let mut next = client.poll(time);
+    while let Some(polled) = next {
+        match polled {
+            Ok(message) => pass_on(client, shared, &message),
+            Err(error) => match error {
+                KafkaError::PartitionEOF(_) => {}
+                // One broker of several is away; that all are is told apart.
+                KafkaError::MessageConsumption(
+                    RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve,
+                ) => {}
+                error => shared.fail(failure(&error)),
+            },
+        }
+        if shared.next() != Next::Fetch {
+            break;
+        }
+        next = client.poll(Duration::ZERO);
     }
+    shared.tell();
 }
 
 fn pass_on(client: &Client, shared: &Shared, message: &BorrowedMessage<'_>) {
