@@ -69,9 +69,15 @@ pub struct SweepArgs {
     #[arg(long, value_name = "TIME", default_value = "5ms", value_parser = duration)]
     pub burst: Duration,
 
-    /// How often each case is measured, each time with a process of its own
-    #[arg(long, value_name = "R", default_value = "18")]
+    /// How often each case is measured, each time with a process of its own; with --precision up to
+    /// twice as often
+    #[arg(long, value_name = "R", default_value = "11")]
     pub repetitions: NonZeroUsize,
+
+    /// A case is measured more often while the interval of its CPU time reaches further than this
+    /// from the mean, or off; with eight repetitions or more
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = precision)]
+    pub precision: Precision,
 
     /// In which order to measure, and which records
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -135,6 +141,11 @@ impl Rate {
     }
 }
 
+/// How far the interval of a case may reach from its mean, as a share of it; nothing: as far as it
+/// does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Precision(Option<f64>);
+
 /// What is measured, and how; two sweeps with the same one are the same sweep.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Plan {
@@ -142,6 +153,7 @@ pub(super) struct Plan {
     pub(super) from: Option<String>,
     pub(super) cases: Vec<Case>,
     pub(super) repetitions: usize,
+    pub(super) precision: Option<f64>,
     pub(super) seconds: u32,
     pub(super) warm_up_seconds: f64,
     pub(super) burst_seconds: f64,
@@ -174,6 +186,7 @@ impl SweepArgs {
             from: self.from.clone(),
             cases: self.cases(),
             repetitions: self.repetitions.get(),
+            precision: self.precision.0,
             seconds: self.seconds.get(),
             warm_up_seconds: self.warm_up.as_secs_f64(),
             burst_seconds: self.burst.as_secs_f64(),
@@ -284,6 +297,17 @@ fn rate(text: &str) -> Result<Rate, String> {
         })
 }
 
+fn precision(text: &str) -> Result<Precision, String> {
+    if text == "off" {
+        return Ok(Precision(None));
+    }
+    let percent = text.strip_suffix('%').and_then(|it| it.parse::<f64>().ok());
+    percent
+        .filter(|percent| *percent > 0.0 && *percent < 100.0)
+        .map(|percent| Precision(Some(percent / 100.0)))
+        .ok_or_else(|| format!("`{text}` is no precision; write 5%, 2.5% or off"))
+}
+
 fn compression(text: &str) -> Result<Compression, String> {
     text.parse::<Compression>()
         .map_err(|error| error.to_string())
@@ -308,7 +332,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use clap::{CommandFactory as _, Parser};
 
     use super::*;
@@ -322,6 +346,11 @@ mod tests {
     fn parse(words: &[&str]) -> SweepArgs {
         let words = ["sweep"].iter().chain(words);
         Command::try_parse_from(words).unwrap().args
+    }
+
+    /// What is measured with these flags.
+    pub(in super::super) fn plan(words: &[&str]) -> Plan {
+        parse(words).plan()
     }
 
     #[test]
@@ -344,8 +373,10 @@ mod tests {
         );
         // A second and a half to start, drain and end each run.
         let run = plan.warm_up_seconds + f64::from(plan.seconds) + 1.5;
-        let runs = f64::from(u32::try_from(plan.cases.len() * plan.repetitions).unwrap());
-        assert!(runs * run < 14.0 * 60.0, "{}", runs * run);
+        // What makes up the load and what is saturated is not measured more often.
+        let runs = (2 * plan.cases.len() - 2) * plan.repetitions;
+        let time = f64::from(u32::try_from(runs).unwrap()) * run;
+        assert!(time < 14.5 * 60.0, "{time}");
     }
 
     #[test]
@@ -378,6 +409,9 @@ mod tests {
             "--wait-time=0s",
             "--consumers=0",
             "--string-table=perhaps",
+            "--precision=5",
+            "--precision=0%",
+            "--precision=nan%",
         ] {
             assert!(
                 Command::try_parse_from(["sweep", wrong]).is_err(),
@@ -389,5 +423,7 @@ mod tests {
         assert_eq!(wait, Some(50.0));
         assert_eq!(rate("2.5k"), Ok(Rate::Of(2_500.0)));
         assert_eq!(rate("max"), Ok(Rate::Max));
+        assert_eq!(precision("2.5%"), Ok(Precision(Some(0.025))));
+        assert_eq!(precision("off"), Ok(Precision(None)));
     }
 }

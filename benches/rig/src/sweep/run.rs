@@ -1,5 +1,6 @@
 //! Measuring all cases, interleaved, and keeping what is measured.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use baler_common::transport::uri::Uri;
 
 use super::args::{Plan, partitions};
 use super::cell::{Cell, compare};
+use super::further::further;
 use super::keep::{Keeper, Kept};
 use super::measure::Measuring;
 use super::order::Order;
@@ -68,85 +70,95 @@ pub(super) fn run(
 ) -> Result<Vec<Cell>, Failure> {
     let fingerprint = fingerprint(plan)?;
     let (mut keeper, kept) = Keeper::open(folder, &fingerprint)?;
-    let order = interleaved(plan.cases.len(), plan.repetitions, plan.seed);
-    let mut found: Vec<(Vec<Sample>, Option<String>)> = vec![(Vec::new(), None); plan.cases.len()];
-    let mut done = vec![false; order.len()];
+    let planned = interleaved(plan.cases.len(), plan.repetitions, plan.seed);
+    let mut found = vec![Runs::default(); plan.cases.len()];
+    let mut waiting: BTreeMap<usize, usize> = planned.into_iter().enumerate().collect();
+    let mut next_number = waiting.len();
+    let before = kept.len();
     for run in kept {
-        if let Some(place) = done.get_mut(run.number) {
-            *place = true;
-            take(&mut found, run);
-        }
+        waiting.remove(&run.number);
+        next_number = next_number.max(run.number + 1);
+        take(&mut found, run);
     }
-    let medium = if done.iter().all(|done| *done) {
-        None
-    } else {
-        Some(Medium::start(plan, program)?)
-    };
+    let mut medium: Option<Medium> = None;
     let mut readers: Option<Readers> = None;
     let started = Instant::now();
-    let (before, mut over) = (done.iter().filter(|done| **done).count(), 0_usize);
-    let of = order.len();
+    let mut over = 0_usize;
     let base = run_base();
-    for (number, index) in order.into_iter().enumerate() {
-        let Some(medium) = &medium else {
+    loop {
+        let Some((number, index)) = waiting.pop_first() else {
+            let again = further(plan, &found, next_number);
+            if again.is_empty() {
+                break;
+            }
+            waiting.extend((next_number..).zip(again));
+            next_number += waiting.len();
             continue;
         };
-        if done.get(number).copied().unwrap_or(true) {
-            continue;
-        }
-        let failed = found
-            .get(index)
-            .is_some_and(|(_, failure)| failure.is_some());
+        let to_come = waiting.len() + 1;
         let standing = Standing {
             done: before + over,
-            of,
-            left: left(started.elapsed(), over, of - before - over),
+            of: before + over + to_come,
+            left: left(started.elapsed(), over, to_come),
         };
         let mut go_on = || progress(standing);
-        if !failed {
-            let result = once(
-                plan,
-                medium,
-                program,
-                &mut readers,
-                (index, base.wrapping_add(number)),
-                &mut go_on,
-            );
-            if !go_on() {
-                return Err(Failure::new("stopped before everything was measured"));
-            }
-            if result.is_err() {
-                // Whatever is wrong with them, the next run gets others.
-                readers = None;
-                // Without a broker every other run would wait as long for nothing.
-                program.reach(&medium.writer_uri)?;
-            }
-            let run = Kept {
-                number,
-                case: index,
-                result: result.map_err(|failure| failure.to_string()),
-            };
-            keeper.add(&run)?;
-            take(&mut found, run);
-        }
         over += 1;
+        if found.get(index).is_some_and(|runs| runs.failure.is_some()) {
+            continue;
+        }
+        let medium = match &mut medium {
+            Some(medium) => medium,
+            none => none.insert(Medium::start(plan, program)?),
+        };
+        let result = once(
+            plan,
+            medium,
+            program,
+            &mut readers,
+            (index, base.wrapping_add(number)),
+            &mut go_on,
+        );
+        if !go_on() {
+            return Err(Failure::new("stopped before everything was measured"));
+        }
+        if result.is_err() {
+            // Whatever is wrong with them, the next run gets others.
+            readers = None;
+            // Without a broker every other run would wait as long for nothing.
+            program.reach(&medium.writer_uri)?;
+        }
+        let run = Kept {
+            number,
+            case: index,
+            result: result.map_err(|failure| failure.to_string()),
+        };
+        keeper.add(&run)?;
+        take(&mut found, run);
     }
     keeper.finish()?;
     let mut cells: Vec<Cell> = plan
         .cases
         .iter()
         .zip(found)
-        .map(|(case, (samples, failure))| Cell::new(case, &samples, failure))
+        .map(|(case, runs)| Cell::new(case, &runs.samples, runs.failure))
         .collect();
     compare(&mut cells);
     Ok(cells)
 }
 
-fn take(found: &mut [(Vec<Sample>, Option<String>)], run: Kept) {
-    if let Some((samples, failure)) = found.get_mut(run.case) {
+/// What the runs of a case told.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Runs {
+    pub(super) samples: Vec<Sample>,
+    /// What was wrong with one of them: it is the last.
+    pub(super) failure: Option<String>,
+}
+
+fn take(found: &mut [Runs], run: Kept) {
+    if let Some(runs) = found.get_mut(run.case) {
         match run.result {
-            Ok(sample) => samples.push(sample),
-            Err(message) => *failure = Some(message),
+            Ok(sample) => runs.samples.push(sample),
+            Err(message) => runs.failure = Some(message),
         }
     }
 }
