@@ -19,8 +19,12 @@ use crate::lines::{line, understand};
 use crate::statistics::to_f64;
 use crate::wire::{Wire, WireCounter};
 
-/// How long a run may take beyond its load, and what was sent to arrive.
+/// How long a run may take beyond its load.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What was confirmed and has not arrived is lost if nothing came for so long: three times what a
+/// group takes to do without a reader that was killed.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// How often it is looked at what the processes say.
 const LOOK: Duration = Duration::from_millis(10);
@@ -281,7 +285,7 @@ fn arrived(
     records: u64,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Found>, Failure> {
-    let mut by = Instant::now() + PATIENCE;
+    let mut by = Instant::now() + SILENCE;
     let mut before = 0;
     loop {
         readers.listen()?;
@@ -291,7 +295,7 @@ fn arrived(
         }
         if now > before {
             before = now;
-            by = Instant::now() + PATIENCE;
+            by = Instant::now() + SILENCE;
         }
         if Instant::now() > by {
             break;
