@@ -123,20 +123,20 @@ impl Expander {
             _ => self.calls.learn_ids(site, batch, run)?,
         };
         // As `OperationExecutionRecord` has its fields.
-        let mut row = [0; 44];
-        let mut rest = row.as_mut_slice();
-        put(&mut rest, signature.to_le_bytes());
-        put(&mut rest, session.to_le_bytes());
-        put(&mut rest, trace_id.to_le_bytes());
-        put(&mut rest, tin.to_le_bytes());
-        put(&mut rest, tout.to_le_bytes());
-        put(&mut rest, hostname.to_le_bytes());
-        // Its eoi is the upper half, which comes first.
-        put(
-            &mut rest,
-            eoi_and_ess(position).rotate_left(32).to_le_bytes(),
-        );
-        run.push(&row, tout)
+        run.push(tout, |row: &mut [u8; 44]| {
+            let mut rest = row.as_mut_slice();
+            put(&mut rest, signature.to_le_bytes());
+            put(&mut rest, session.to_le_bytes());
+            put(&mut rest, trace_id.to_le_bytes());
+            put(&mut rest, tin.to_le_bytes());
+            put(&mut rest, tout.to_le_bytes());
+            put(&mut rest, hostname.to_le_bytes());
+            // Its eoi is the upper half, which comes first.
+            put(
+                &mut rest,
+                eoi_and_ess(position).rotate_left(32).to_le_bytes(),
+            );
+        })
     }
 
     /// Adds a duration to a run of durations, in the batch of this lane and number.
@@ -160,12 +160,12 @@ impl Expander {
             _ => self.calls.learn_duration_id(site, batch, run)?,
         };
         // As `DurationRecord` has its fields.
-        let mut row = [0; 20];
-        let mut rest = row.as_mut_slice();
-        put(&mut rest, signature.to_le_bytes());
-        put(&mut rest, tin.to_le_bytes());
-        put(&mut rest, tout.to_le_bytes());
-        run.push(&row, tout)
+        run.push(tout, |row: &mut [u8; 20]| {
+            let mut rest = row.as_mut_slice();
+            put(&mut rest, signature.to_le_bytes());
+            put(&mut rest, tin.to_le_bytes());
+            put(&mut rest, tout.to_le_bytes());
+        })
     }
 
     /// Brings the clock up to date.

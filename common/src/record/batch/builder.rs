@@ -354,8 +354,8 @@ impl Run<'_> {
         self.index.interned_id(string, self.strings)
     }
 
-    /// Adds a record: all fields in order as little-endian bytes, ids of [`Self::string`] for
-    /// strings.
+    /// Adds a record: `write` writes all fields in order as little-endian bytes, ids of
+    /// [`Self::string`] for strings.
     ///
     /// `timestamp` is in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`].
     ///
@@ -366,13 +366,13 @@ impl Run<'_> {
     #[inline]
     pub fn push<const BYTES: usize>(
         &mut self,
-        row: &[u8; BYTES],
         timestamp: i64,
+        write: impl FnOnce(&mut [u8; BYTES]),
     ) -> Result<(), PushError> {
         if self.rows.is_full() {
             self.rows.make_room(self.table);
         }
-        self.rows.push_ids(row, timestamp, self.strings.len())?;
+        self.rows.push_ids(write, timestamp, self.strings.len())?;
         if let Some((number, order)) = &mut self.order {
             order.push(*number);
         }

@@ -140,13 +140,17 @@ impl FlatRows {
 
     /// Adds a row whose strings are ids already, of so many that there are.
     ///
+    /// It is written where it stays: a row that was put together elsewhere of short values and copied
+    /// in long ones would wait until all of them are in the cache (5 of 20 ns of a call's way to its
+    /// chunk).
+    ///
     /// # Errors
     ///
     /// See [`PushError`].
     #[inline]
     pub(super) fn push_ids<const BYTES: usize>(
         &mut self,
-        row: &[u8; BYTES],
+        write: impl FnOnce(&mut [u8; BYTES]),
         timestamp: i64,
         strings: usize,
     ) -> Result<(), PushError> {
@@ -155,14 +159,14 @@ impl FlatRows {
         let slot = slot.and_then(<[u8]>::split_last_chunk_mut);
         let (fields, time) = slot.ok_or(PushError::Full)?;
         let fields: &mut [u8; BYTES] = fields.try_into().map_err(|_| PushError::Malformed)?;
+        write(fields);
         for at in &self.strings {
-            let id = row.get(*at..).and_then(|rest| rest.first_chunk());
+            let id = fields.get(*at..).and_then(|rest| rest.first_chunk());
             let id = u32::from_le_bytes(*id.ok_or(PushError::Malformed)?);
             if usize::try_from(id).map_or(true, |id| id >= strings) {
                 return Err(PushError::Malformed);
             }
         }
-        *fields = *row;
         *time = timestamp.to_le_bytes();
         self.waiting = end;
         Ok(())
