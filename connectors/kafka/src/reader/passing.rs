@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Received, Verdict};
 use bytes::Bytes;
 
-use super::shared::{Fetched, Next, Shared};
+use super::shared::Shared;
+use super::state::{Fetched, Next};
 
 const CHUNKS: usize = 5_000;
 

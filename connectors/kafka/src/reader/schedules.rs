@@ -7,7 +7,8 @@ use baler_common::transport::{Received, Settled, Token, Verdict};
 use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 
-use super::shared::{Fetched, Shared};
+use super::shared::Shared;
+use super::state::Fetched;
 
 /// Offsets of each partition; every fifth is no chunk but a mark of a transaction.
 const OFFSETS: i64 = 30;

@@ -10,8 +10,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 
 use super::lane::Lane;
-use super::state::{Awaited, State, name, names, origin};
-pub(super) use super::state::{Fetched, Next};
+use super::state::{Awaited, Fetched, Next, State, name, names, origin};
 
 /// What the owner's thread and the polling thread share.
 pub(super) struct Shared {

@@ -15,7 +15,8 @@ use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::commit::{commit_stored, wait_for_commits};
-use super::shared::{Fetched, Next, Shared};
+use super::shared::Shared;
+use super::state::{Fetched, Next};
 use crate::error::{code_of, is_alert, is_refusal};
 use crate::headers;
 use crate::stats;
