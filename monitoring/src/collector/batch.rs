@@ -168,7 +168,13 @@ pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
 pub(super) struct Filling {
     /// Chunks that the present round filled.
     chunks: u32,
-    /// When the last round that filled any began.
+    /// Their records.
+    filled: usize,
+    /// Records that left their batch since the last round that filled any, in whatever chunk.
+    closed: usize,
+    /// Records that this round left behind in batches.
+    kept: usize,
+    /// When it began.
     last: Instant,
     /// How long each of its chunks took.
     took: Option<Duration>,
@@ -183,6 +189,15 @@ const LOOK_RECORDS: u32 = 1_024;
 /// hundredth of it.
 const SLOW_RECORD: Duration = Duration::from_micros(10);
 
+/// A chunk is looked for later than it should be full by this part of the time that it takes to fill.
+const LATER: u32 = 16;
+
+/// So many of so many parts of a time.
+fn part_of(time: Duration, parts: usize, of: usize) -> Duration {
+    let [parts, of] = [parts, of].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+    time.saturating_mul(parts) / of.max(1)
+}
+
 /// Whether so many records in so long a time come slowly.
 pub(super) fn is_slow(time: Duration, records: usize) -> bool {
     time >= SLOW_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX))
@@ -192,23 +207,37 @@ impl Filling {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             chunks: 0,
+            filled: 0,
+            closed: 0,
+            kept: 0,
             last: now,
             took: None,
         }
     }
 
-    /// A chunk was filled.
-    pub(super) fn filled(&mut self) {
-        self.chunks = self.chunks.saturating_add(1);
+    /// A chunk of so many records was closed.
+    pub(super) fn closed(&mut self, reason: ClosedBy, records: usize) {
+        self.closed = self.closed.saturating_add(records);
+        if matches!(reason, ClosedBy::Records | ClosedBy::Bytes) {
+            self.chunks = self.chunks.saturating_add(1);
+            self.filled = self.filled.saturating_add(records);
+        }
     }
 
-    /// A round is over that began at this time.
-    pub(super) fn end_round(&mut self, began: Instant) {
-        if self.chunks > 0 {
-            self.took = Some(began.saturating_duration_since(self.last) / self.chunks);
-            self.last = began;
-            self.chunks = 0;
+    /// A round is over that began at this time and left so many records in batches.
+    pub(super) fn end_round(&mut self, began: Instant, kept: usize) {
+        if self.chunks == 0 {
+            return;
         }
+        // By record: that a round came late shows in what it left behind.
+        let came = self.closed.saturating_add(kept).saturating_sub(self.kept);
+        let time = began.saturating_duration_since(self.last);
+        self.took = Some(part_of(time, self.filled, came) / self.chunks);
+        *self = Self {
+            took: self.took,
+            kept,
+            ..Self::new(began)
+        };
     }
 
     /// How long after a round that began at this time a chunk should be full that lacks so many of
@@ -216,8 +245,10 @@ impl Filling {
     pub(super) fn left(&self, began: Instant, lacks: usize, records: usize) -> Option<Duration> {
         // What has not come for long will not come soon.
         let took = self.took?.max(began.saturating_duration_since(self.last));
-        let [lacks, records] = [lacks, records].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
-        Some(took.saturating_mul(lacks) / records.max(1))
+        let left = part_of(took, lacks, records);
+        // A little later: records come in bursts, and who comes before the last one of a chunk comes
+        // for nothing and has to come again.
+        Some(left.saturating_add(took / LATER))
     }
 
     /// How soon to look again at the earliest, whatever is full by then: what a look and its sending
@@ -291,17 +322,43 @@ mod tests {
         assert_eq!(filling.worthwhile(10), None);
         assert!(!filling.is_slow(10));
         for _ in 0..4 {
-            filling.filled();
+            filling.closed(ClosedBy::Records, 100);
         }
-        filling.end_round(at(8));
-        // Two milliseconds each, of which half a chunk is there.
-        let left = |ms| filling.left(at(ms), 50, 100);
-        assert_eq!(left(8), Some(Duration::from_millis(1)));
+        filling.end_round(at(8), 0);
+        // Two milliseconds each, of which half a chunk is there; and a sixteenth of them later.
+        let left = |filling: &Filling, ms| filling.left(at(ms), 50, 100);
+        let later = |us: u64| Some(Duration::from_micros(us * 1_000 / 16 * 9));
+        assert_eq!(left(&filling, 8), later(2));
         assert_eq!(filling.worthwhile(128), Some(Duration::from_millis(16)));
         // A round that fills none changes nothing, until too many of them did.
-        assert_eq!(left(9), Some(Duration::from_millis(1)));
-        assert_eq!(left(108), Some(Duration::from_millis(50)));
+        filling.closed(ClosedBy::Age, 30);
+        filling.end_round(at(9), 20);
+        assert_eq!(left(&filling, 9), later(2));
+        assert_eq!(left(&filling, 108), later(100));
         assert!(filling.is_slow(200) && !filling.is_slow(201));
+    }
+
+    #[test]
+    fn round_that_comes_late_does_not_make_chunks_take_longer() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut filling = Filling::new(start);
+        // Ten records a millisecond.
+        let mut round = |ms, chunks, kept| {
+            (0..chunks).for_each(|_| filling.closed(ClosedBy::Records, 1_000));
+            filling.end_round(at(ms), kept);
+            filling.took
+        };
+        let exactly = Some(Duration::from_millis(100));
+        assert_eq!(round(130, 1, 300), exactly);
+        assert_eq!(round(190, 0, 900), exactly);
+        assert_eq!(round(205, 1, 50), exactly);
+        assert_eq!(round(415, 2, 150), exactly);
+        // Half of the next chunk was flushed.
+        filling.closed(ClosedBy::Flush, 650);
+        filling.closed(ClosedBy::Records, 1_000);
+        filling.end_round(at(580), 150);
+        assert_eq!(filling.took, exactly);
     }
 
     #[test]

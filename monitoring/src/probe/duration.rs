@@ -40,14 +40,15 @@ impl Drop for DurationGuard {
         if self.tin == 0 {
             return;
         }
-        end(self.site, self.tin);
+        end(self.site, || self.tin);
     }
 }
 
-/// Ends a call that has begun.
+/// Ends a call that has begun; when, is asked after the clock as in [`end_begun`](super::record::end_begun).
 #[inline(always)]
-pub(super) fn end(site: &'static Site, tin: u64) {
+pub(super) fn end(site: &'static Site, tin: impl FnOnce() -> u64) {
     let tout = ticks::read();
+    let tin = tin();
     let state = site.state_at_end();
     if !queue::append_call_in_ticks(state, || [header(site), tin, tout]) {
         end_slowly(site, tin);

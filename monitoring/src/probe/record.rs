@@ -98,14 +98,16 @@ pub(super) fn begin_async(site: &'static Site) -> Option<(AsyncBegun, TraceConte
 #[inline(always)]
 pub(super) fn end(site: &'static Site, begun: Begun) {
     if begun.tin != 0 {
-        end_begun(site, begun);
+        end_begun(site, || begun);
     }
 }
 
-/// Ends a call that has begun.
+/// Ends a call that has begun. What is known of it is asked after the clock: the counter is read once
+/// all is there that was asked before.
 #[inline(always)]
-pub(super) fn end_begun(site: &'static Site, begun: Begun) {
+pub(super) fn end_begun(site: &'static Site, begun: impl FnOnce() -> Begun) {
     let tout = ticks::read();
+    let begun = begun();
     let state = site.state_at_end();
     let row = || [site.header(), trace::id_here(), begun.tin, tout, begun.at];
     if queue::append_call_in_ticks(state, row) {

@@ -32,7 +32,11 @@ pub fn run_operation<T>(site: impl Where, body: impl FnOnce() -> T) -> T {
         body()
     } else if let Some(Begun { tin, at }) = record::begin_usually(state) {
         run([tin, at], body, move |[tin, at]| {
-            record::end_begun(site(), Begun { tin, at });
+            let begun = || Begun {
+                tin: tin.load(Ordering::Relaxed),
+                at: at.load(Ordering::Relaxed),
+            };
+            record::end_begun(site(), begun);
         })
     } else {
         run_slowly(move || site().enter(), body)
@@ -47,7 +51,7 @@ pub fn run_duration<T>(site: impl Where, body: impl FnOnce() -> T) -> T {
         body()
     } else if state.cast_signed() > 0 {
         run([ticks::read()], body, move |[tin]| {
-            duration::end(site(), tin);
+            duration::end(site(), || tin.load(Ordering::Relaxed));
         })
     } else {
         run_slowly(move || site().enter_duration(), body)
@@ -65,6 +69,7 @@ pub fn run_aggregated<const HISTOGRAM: bool, const EVERY: u64, T>(
         body()
     } else if state.cast_signed() > 0 {
         run([ticks::read()], body, move |[tin]| {
+            let tin = || tin.load(Ordering::Relaxed);
             aggregate::end::<HISTOGRAM, EVERY>(site(), slot(), tin);
         })
     } else {
@@ -81,23 +86,16 @@ pub fn run_aggregated<const HISTOGRAM: bool, const EVERY: u64, T>(
 /// long as the place is known to anybody else, here to the end after a panic.
 /// In a register it would have to survive the body, and such a register is saved first by every call
 /// of the function, also by one that is not recorded.
-struct Running<const N: usize, E: Fn([u64; N]) + Copy> {
+struct Running<const N: usize, E: Fn(&[AtomicU64; N]) + Copy> {
     words: [AtomicU64; N],
     end: E,
 }
 
-impl<const N: usize, E: Fn([u64; N]) + Copy> Running<N, E> {
-    #[inline(always)]
-    fn words(&self) -> [u64; N] {
-        self.words.each_ref().map(|it| it.load(Ordering::Relaxed))
-    }
-}
-
-impl<const N: usize, E: Fn([u64; N]) + Copy> Drop for Running<N, E> {
+impl<const N: usize, E: Fn(&[AtomicU64; N]) + Copy> Drop for Running<N, E> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        (self.end)(self.words());
+        (self.end)(&self.words);
     }
 }
 
@@ -106,16 +104,15 @@ impl<const N: usize, E: Fn([u64; N]) + Copy> Drop for Running<N, E> {
 fn run<const N: usize, T>(
     begun: [u64; N],
     body: impl FnOnce() -> T,
-    end: impl Fn([u64; N]) + Copy,
+    end: impl Fn(&[AtomicU64; N]) + Copy,
 ) -> T {
     let running = Running {
         words: begun.map(AtomicU64::new),
         end,
     };
     let output = body();
-    let begun = running.words();
+    end(&running.words);
     mem::forget(running);
-    end(begun);
     output
 }
 

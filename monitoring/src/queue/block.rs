@@ -24,7 +24,7 @@ use baler_common::record::Schema;
 use super::barrier;
 use super::hot::zeroed;
 use super::sync::{AtomicU64, Mutex, Ordering};
-pub(super) use append::{Appended, append_fields, append_row};
+pub(super) use append::{Appended, append_fields, append_row, words_in_use};
 #[cfg(feature = "enable")]
 pub(super) use append::{append_compact, append_words};
 pub(super) use read::BlockReader;

@@ -99,6 +99,13 @@ struct Hot {
     /// What the tag is when nobody is inside.
     owner: Cell<u32>,
     words: Cell<*const [AtomicU64]>,
+    /// Where the next row goes: how many words of the block are in use.
+    ///
+    /// The block's first word says so, too, but whoever asked that would wait for it, and before it
+    /// for the address of the block: two loads one after the other, and the next reading of the
+    /// processor's counter waits for both. So it does not see that somebody else has sealed the
+    /// block. Then it goes on until the block is full, and what it writes is not emitted.
+    at: Cell<u16>,
     /// Types by address, with their numbers in the block, which keeps them alive.
     types: [Cell<(usize, u8)>; TYPES],
 }
@@ -112,6 +119,7 @@ thread_local! {
             tag: Cell::new(NO_TAG),
             owner: Cell::new(NO_TAG),
             words: Cell::new(NO_WORDS),
+            at: Cell::new(0),
             types: [const { Cell::new((0, 0)) }; TYPES],
         }
     };
@@ -181,6 +189,7 @@ impl Drop for Inside {
 pub(super) fn hold(key: u64, block: Arc<Block>) {
     let_go();
     let words = ptr::from_ref(block.words());
+    let at = block::words_in_use(block.words());
     if block.words().is_empty() {
         return;
     }
@@ -188,6 +197,7 @@ pub(super) fn hold(key: u64, block: Arc<Block>) {
     if HELD.try_with(|held| held.0.replace(Some(block))).is_ok() {
         HOT.with(|hot| {
             hot.words.set(words);
+            hot.at.set(at);
             hot.owner.set(short_of(key));
         });
     }
@@ -236,9 +246,12 @@ pub(crate) fn append_call_in_ticks<const N: usize>(
         let words = unsafe { &*hot.words.get() };
         // SAFETY: a block has a first word, also the one without room.
         unsafe { std::hint::assert_unchecked(!words.is_empty()) };
-        let appended = block::append_words(words, call);
+        let next = block::append_words(words, hot.at.get(), call);
+        if let Some(next) = next {
+            hot.at.set(next);
+        }
         hot.leave(tag);
-        appended
+        next.is_some()
     })
 }
 
@@ -248,7 +261,10 @@ pub(crate) fn append_call_in_ticks<const N: usize>(
 pub(crate) fn append_call(key: u64, call: [u64; CALL_WORDS]) -> bool {
     inside(key, |hot| {
         // SAFETY: as above.
-        block::append_compact(unsafe { &*hot.words.get() }, call)
+        let words = unsafe { &*hot.words.get() };
+        let appended = block::append_compact(words, call);
+        hot.at.set(block::words_in_use(words));
+        appended
     })
     .unwrap_or(false)
 }
@@ -281,7 +297,9 @@ pub(super) fn append_fields(
         let number = hot.number_of(Arc::as_ptr(schema).addr())?;
         // SAFETY: as above.
         let words = unsafe { &*hot.words.get() };
-        Some(block::append_fields(words, number, stamp, fields))
+        let appended = block::append_fields(words, number, stamp, fields);
+        hot.at.set(block::words_in_use(words));
+        Some(appended)
     });
     appended.flatten().unwrap_or(Appended::No)
 }
@@ -319,7 +337,9 @@ impl WordSink for Row<'_> {
         let appended = number.map_or(Appended::No, |number| {
             // SAFETY: as above, for the thread is inside until it leaves below.
             let block = unsafe { &*block };
-            block::append_row(block, number, self.time, texts, words)
+            let appended = block::append_row(block, number, self.time, texts, words);
+            HOT.with(|hot| hot.at.set(block::words_in_use(block)));
+            appended
         });
         HOT.with(|hot| hot.leave(tag));
         appended

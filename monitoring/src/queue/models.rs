@@ -11,7 +11,7 @@ use baler_common::record::{Field, FieldType, Schema};
 use baler_common::transport::Notify;
 use loom::thread;
 
-use super::block::{Appended, Block, RowTime, append_fields, append_row};
+use super::block::{Appended, Block, RowTime, append_fields, append_row, words_in_use};
 use super::set::QueueSet;
 use super::thread::ThreadQueue;
 use super::{Overflow, ReadBuffer, RowRef, Stamp, Stored};
@@ -55,6 +55,7 @@ struct Owner {
     set: Arc<QueueSet>,
     queue: Arc<ThreadQueue>,
     open: Option<Arc<Block>>,
+    in_use: u16,
 }
 
 impl Owner {
@@ -63,10 +64,17 @@ impl Owner {
             set: Arc::clone(set),
             queue: set.enter(),
             open: None,
+            in_use: 0,
         }
     }
 
     fn emit(&mut self, number: u8) -> bool {
+        let appended = self.append(number);
+        self.look();
+        appended
+    }
+
+    fn append(&mut self, number: u8) -> bool {
         let fields = [number; FIELDS];
         let stamp = Stamp::UnixNs(7);
         if let Some(block) = &self.open
@@ -105,10 +113,20 @@ impl Owner {
         let appended = self
             .open
             .as_ref()
-            .is_some_and(|block| super::block::append_words(block.words(), || call));
-        if !appended {
+            .and_then(|block| super::block::append_words(block.words(), self.in_use, || call));
+        if let Some(next) = appended {
+            self.in_use = next;
+        } else {
             self.open = None;
             self.open = self.queue.push(&self.set, &RowRef::Call(call)).open;
+            self.look();
+        }
+    }
+
+    /// Looks where the next row goes, as who holds a block does after each row but a call's.
+    fn look(&mut self) {
+        if let Some(block) = &self.open {
+            self.in_use = words_in_use(block.words());
         }
     }
 

@@ -21,6 +21,14 @@ const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
 /// One that does not is told of a refusal after twice this time at most.
 const WATCH_EVERY: Duration = Duration::from_millis(200);
 
+/// The same where chunks follow each other: an owner that has offered all the time takes the answers
+/// all the time. Each look takes as much CPU time as a hundred records; one that has stopped to
+/// offer is told of a refusal after this and twice the other time at most.
+const WATCH_BUSY_EVERY: Duration = Duration::from_secs(1);
+
+/// How many chunks are offered in this time where they follow each other.
+const BUSY_OFFERS: u32 = 5;
+
 /// Where a writer's connection and its chunks stand.
 pub(super) struct State {
     /// Why nothing can be offered.
@@ -68,6 +76,8 @@ struct Watch {
     looks: bool,
     /// Whether chunks are offered so fast that each is soon followed by another.
     is_fast: bool,
+    /// Whether they have been for longer.
+    is_busy: bool,
 }
 
 impl Default for State {
@@ -287,10 +297,17 @@ impl State {
             None => watch.due = Some(now + WATCH_EVERY),
             Some(_) if watch.offers == 0 && is_idle => *watch = Watch::default(),
             Some(_) => {
+                let is_fast = watch.offers >= if watch.is_busy { BUSY_OFFERS } else { 1 };
+                watch.is_busy = watch.is_fast && is_fast;
+                watch.is_fast = is_fast;
                 watch.looks = watch.offers == 0;
-                watch.is_fast = watch.offers > 0;
                 watch.offers = 0;
-                watch.due = Some(now + WATCH_EVERY);
+                let every = if watch.is_busy {
+                    WATCH_BUSY_EVERY
+                } else {
+                    WATCH_EVERY
+                };
+                watch.due = Some(now + every);
             }
         }
     }

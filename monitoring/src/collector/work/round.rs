@@ -98,7 +98,8 @@ impl Collector {
         }
         self.in_round = false;
         self.drained_at = self.round_began;
-        self.filling.end_round(self.round_began);
+        let kept = self.lanes.iter().map(|lane| lane.batched).sum();
+        self.filling.end_round(self.round_began, kept);
         if found {
             self.idle_ticks = 0;
             Round::Found
@@ -227,7 +228,6 @@ impl Collector {
         match full {
             Some(reason) if self.dispatch.has_room() => {
                 self.close(lane, reason, false);
-                self.filling.filled();
                 // Gives the writer its work while the next batches are filled.
                 let now = monotonic();
                 let unsent = now.saturating_duration_since(self.sent_at);
@@ -271,6 +271,7 @@ impl Collector {
         }
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(reason, row_bytes);
+        self.filling.closed(reason, records);
         // Where the medium is what is slow, small chunks help more than cheap ones.
         self.hurries = self.shared.queues.is_backlog(self.hurries) && !self.dispatch.is_held_up();
         self.dispatch.set_effort(if self.hurries {

@@ -57,7 +57,7 @@ impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedGuard<HISTOGRAM
         if self.tin == 0 {
             return;
         }
-        end::<HISTOGRAM, EVERY>(self.site, self.slot, self.tin);
+        end::<HISTOGRAM, EVERY>(self.site, self.slot, || self.tin);
     }
 }
 
@@ -66,9 +66,10 @@ impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedGuard<HISTOGRAM
 pub(in super::super) fn end<const HISTOGRAM: bool, const EVERY: u64>(
     site: &'static Site,
     slot: &'static LocalKey<CellSlot>,
-    tin: u64,
+    tin: impl FnOnce() -> u64,
 ) {
     let tout = ticks::read();
+    let tin = tin();
     let cell = slot.with(CellSlot::cell);
     if !cell.add_usually::<HISTOGRAM, EVERY>(site.state_at_end(), tin, tout) {
         end_slowly::<HISTOGRAM, EVERY>(site, slot, tin);

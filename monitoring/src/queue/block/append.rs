@@ -24,34 +24,44 @@ pub(in super::super) enum Appended {
     No,
 }
 
-/// Appends a row of so many words, if there is room: the hot path of probes.
+/// How many words of a block are in use; more than it has if it is sealed.
+pub(in super::super) fn words_in_use(words: &[AtomicU64]) -> u16 {
+    let committed = words.first().map(|head| head.load(Ordering::Relaxed));
+    u16::try_from(committed.unwrap_or(SEALED) & WORDS_IN_USE).unwrap_or(u16::MAX)
+}
+
+/// Appends a row of so many words behind those that are in use, if there is room: the hot path of
+/// probes. How many are in use now.
 ///
 /// Only the block's owner may call it. `row` is asked once there is room.
 #[cfg(feature = "enable")]
 #[inline]
 pub(in super::super) fn append_words<const N: usize>(
     words: &[AtomicU64],
+    in_use: u16,
     row: impl FnOnce() -> [u64; N],
-) -> bool {
-    let Some(head) = words.first() else {
-        return false;
-    };
-    let committed = head.load(Ordering::Relaxed);
-    let at = usize::try_from(committed & WORDS_IN_USE).unwrap_or(usize::MAX);
+) -> Option<u16> {
+    let head = words.first()?;
+    let at = usize::from(in_use);
     // One comparison: `at` is so small that the sum cannot overflow.
-    let slots = words.get(at..at.wrapping_add(N));
-    let Some(slots) = slots.and_then(|slots| slots.first_chunk::<N>()) else {
-        return false;
-    };
+    let slots = words.get(at..at.wrapping_add(N))?.first_chunk::<N>()?;
     prefetch_to_write(words, at);
     for (slot, word) in slots.iter().zip(row()) {
         slot.store(word, Ordering::Relaxed);
     }
-    // Loaded again, so that it becomes one instruction: nobody else adds to it, and who seals the
-    // block meanwhile is not heeded either way.
+    // One instruction: nobody else adds to it, and who seals the block meanwhile is not heeded either
+    // way.
     let committed = head.load(Ordering::Relaxed);
     head.store(committed.wrapping_add(ROW | N as u64), Ordering::Release);
-    true
+    Some(in_use.wrapping_add(const { row_words::<N>() }))
+}
+
+/// As many as a row has.
+#[cfg(feature = "enable")]
+#[expect(clippy::cast_possible_truncation, reason = "no block has so many")]
+const fn row_words<const N: usize>() -> u16 {
+    assert!(N < super::WORDS_BELOW);
+    N as u16
 }
 
 /// Appends a compact row, of which some words may be left over, if there is room.
@@ -60,11 +70,13 @@ pub(in super::super) fn append_words<const N: usize>(
 #[cfg(feature = "enable")]
 pub(in super::super) fn append_compact(words: &[AtomicU64], row: [u64; CALL_WORDS]) -> bool {
     let [header, first, second, third, _] = row;
-    match compact_words(header) {
-        Some(DURATION_WORDS) => append_words(words, || [header, first, second]),
-        Some(EVENT_WORDS) => append_words(words, || [header, first, second, third]),
-        _ => append_words(words, || row),
-    }
+    let in_use = words_in_use(words);
+    let next = match compact_words(header) {
+        Some(DURATION_WORDS) => append_words(words, in_use, || [header, first, second]),
+        Some(EVENT_WORDS) => append_words(words, in_use, || [header, first, second, third]),
+        _ => append_words(words, in_use, || row),
+    };
+    next.is_some()
 }
 
 /// The words before the rows.

@@ -323,6 +323,34 @@ fn connection_is_not_looked_after_while_nothing_happens() {
 }
 
 #[test]
+fn connection_is_looked_after_rarely_while_chunks_follow_each_other() {
+    let mut bench = Bench::at_rest();
+    let waits = |bench: &Bench| match bench.link.look(bench.now, PATIENT) {
+        Next::Wait(Some(at)) => at - bench.now,
+        next => panic!("{next:?}"),
+    };
+    let mut answered = 0;
+    // Ten a second, for three seconds.
+    for tenth in 0..30 {
+        bench.offer(1);
+        answered += 1;
+        bench.reply(answered, Ok(Reply::Ack(None)));
+        let mut told = Vec::new();
+        bench.link.confirmations(&mut told, "there");
+        bench.pass(TICK / 2);
+        // After two windows of which each had some.
+        let most = if tenth < 3 { TICK } else { TICK * 5 };
+        assert!(waits(&bench) <= most, "{tenth}: {:?}", waits(&bench));
+    }
+    assert!(waits(&bench) > TICK, "{:?}", waits(&bench));
+    // Then none: soon somebody waits for the answer to the last one.
+    bench.offer(1);
+    bench.pass(TICK * 5);
+    bench.pass(TICK);
+    assert!(bench.link.bell.is_wanted());
+}
+
+#[test]
 fn oldest_chunk_is_overdue_whether_or_not_somebody_waits() {
     for awaited in [true, false] {
         let mut bench = Bench::at_rest();
