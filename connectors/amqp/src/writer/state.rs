@@ -22,8 +22,7 @@ const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
 const WATCH_EVERY: Duration = Duration::from_millis(200);
 
 /// The same where chunks follow each other: an owner that has offered all the time takes the answers
-/// all the time. Each look takes as much CPU time as a hundred records; one that has stopped to
-/// offer is told of a refusal after this and twice the other time at most.
+/// all the time. Each look takes as much CPU time as a hundred records.
 const WATCH_BUSY_EVERY: Duration = Duration::from_secs(1);
 
 /// How many chunks are offered in this time where they follow each other.
