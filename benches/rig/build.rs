@@ -31,8 +31,10 @@ fn commit() {
     if std::env::var_os("BALER_COMMIT").is_some() {
         return;
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let Some(root) = root.canonicalize().ok().filter(|root| is_checkout(root)) else {
+    // Where it is built, and not where this script was, which builds that share a folder use again.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let root = package.and_then(|package| package.join("../..").canonicalize().ok());
+    let Some(root) = root.filter(|root| is_checkout(root)) else {
         return;
     };
     let describe = ["describe", "--always", "--abbrev=12", "--dirty"];
