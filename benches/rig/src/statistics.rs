@@ -41,7 +41,8 @@ impl Summary {
 /// A mean with its 95 % confidence interval.
 ///
 /// The interval holds for values that are independent of each other, such as the means of
-/// repetitions in processes of their own; what is measured in quick succession is not.
+/// repetitions in processes of their own, if the machine stays the same ([`autocorrelation`]); what is
+/// measured in quick succession is not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The mean.
@@ -73,17 +74,13 @@ impl Estimate {
         let cut = values.len() / TRIMMED;
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let kept = sorted.get(cut..sorted.len().checked_sub(cut)?)?.to_vec();
-        let (Some(least), Some(most), true) = (kept.first(), kept.last(), cut > 0) else {
+        let kept = sorted.get(cut..sorted.len().checked_sub(cut)?)?;
+        if cut == 0 {
             return Self::of(values);
-        };
-        let (mean, _) = mean_and_deviation(&kept)?;
-        // Those left out count as much as the last one that was not.
-        sorted
-            .iter_mut()
-            .for_each(|value| *value = value.clamp(*least, *most));
-        let (_, deviation) = mean_and_deviation(&sorted)?;
-        let [all, kept] = [sorted.len(), kept.len()].map(|it| u32::try_from(it).map(f64::from));
+        }
+        let (mean, _) = mean_and_deviation(kept)?;
+        let (_, deviation) = mean_and_deviation(&winsorised(values))?;
+        let [all, kept] = [values.len(), kept.len()].map(|it| u32::try_from(it).map(f64::from));
         let (all, kept) = (all.ok()?, kept.ok()?);
         let margin = student(kept - 1.0) * deviation * all.sqrt() / kept;
         Some(Self {
@@ -91,6 +88,58 @@ impl Estimate {
             margin: Some(margin),
         })
     }
+}
+
+/// The values in their order, of which those that a trimmed mean leaves out count as much as the last
+/// one that it does not.
+fn winsorised(values: &[f64]) -> Vec<f64> {
+    let cut = values.len() / TRIMMED;
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let ends = (sorted.get(cut), sorted.iter().rev().nth(cut));
+    let (Some(least), Some(most)) = ends else {
+        return Vec::new();
+    };
+    let within = values.iter().map(|value| value.clamp(*least, *most));
+    within.collect()
+}
+
+/// How much values that follow each other in time resemble each other: the autocorrelation of
+/// neighbours, from 0 (not at all, or less than by chance) to [`MOST_AUTOCORRELATION`], of several
+/// series together, each by itself too short to tell.
+///
+/// What it is of 0 is what intervals of a mean are made for. A machine that is slower for some minutes
+/// makes neighbours alike; then so many values tell as much as fewer do that have nothing in common.
+/// What a trimmed mean leaves out counts little here, too.
+pub fn autocorrelation<'a>(series: impl IntoIterator<Item = &'a [f64]>) -> f64 {
+    let (mut products, mut squares, mut count, mut expected) = (0.0, 0.0, 0.0, 0.0);
+    for values in series {
+        let values = winsorised(values);
+        let Some((mean, _)) = mean_and_deviation(&values).filter(|(mean, _)| *mean != 0.0) else {
+            continue;
+        };
+        let apart: Vec<f64> = values.iter().map(|value| value / mean - 1.0).collect();
+        let pairs = apart.iter().zip(apart.iter().skip(1));
+        products += pairs.map(|(value, next)| value * next).sum::<f64>();
+        squares += apart.iter().map(|value| value * value).sum::<f64>();
+        count += to_f64(u64::try_from(values.len()).unwrap_or(0));
+        expected += 1.0;
+    }
+    if squares == 0.0 {
+        return 0.0;
+    }
+    // Of values that have nothing in common but their mean it is a little below nothing: Kendall 1954.
+    (products / squares + expected / count).clamp(0.0, MOST_AUTOCORRELATION)
+}
+
+/// With more than that in common, values tell next to nothing.
+const MOST_AUTOCORRELATION: f64 = 0.8;
+
+/// How many times as wide the interval of a mean is where neighbours resemble each other so much: as of
+/// a first-order autoregressive process, of which many values tell as much as (1 - r) / (1 + r) times
+/// as many that have nothing in common.
+pub fn widening(autocorrelation: f64) -> f64 {
+    ((1.0 + autocorrelation) / (1.0 - autocorrelation)).sqrt()
 }
 
 /// Many values, in order.
@@ -230,6 +279,40 @@ mod tests {
         let eight = Estimate::trimmed(&eight).unwrap();
         assert!((eight.mean - 4.5).abs() < 1e-9);
         assert!((eight.margin.unwrap() - 2.5090).abs() < 1e-3, "{eight:?}");
+    }
+
+    #[test]
+    fn neighbours_that_resemble_each_other_widen_intervals() {
+        // Not in common: numbers of a linear congruence.
+        let mut state = 1_u32;
+        let mut noise = move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from(state >> 8) / f64::from(1_u32 << 24) - 0.5
+        };
+        let series = |of: &mut dyn FnMut(u32) -> f64| -> Vec<Vec<f64>> {
+            (0..40).map(|_| (0..16).map(&mut *of).collect()).collect()
+        };
+        let told = |all: &[Vec<f64>]| autocorrelation(all.iter().map(Vec::as_slice));
+        let apart = told(&series(&mut |_| 100.0 + noise()));
+        assert!(apart < 0.1, "{apart}");
+        let mut before = 0.0;
+        let alike = told(&series(&mut |number| {
+            // An autoregressive process with 0.6, which begins anew.
+            before = if number == 0 { 0.0 } else { 0.6 * before } + noise();
+            100.0 + before
+        }));
+        // Short series tell less than there is.
+        assert!((0.35..0.65).contains(&alike), "{alike}");
+        let slower: Vec<f64> = (0..16).map(|it| 100.0 + f64::from(it / 8)).collect();
+        assert!(told(&[slower]) > 0.7);
+        let turns: Vec<f64> = (0..16).map(|it| 100.0 + f64::from(it % 2)).collect();
+        assert_eq!(told(&[turns]), 0.0);
+        assert_eq!(
+            told(&[vec![], vec![1.0], vec![0.0, 0.0], vec![3.0; 9]]),
+            0.0
+        );
+        assert!((widening(0.6) - 2.0).abs() < 1e-9);
+        assert_eq!(widening(0.0), 1.0);
     }
 
     #[test]

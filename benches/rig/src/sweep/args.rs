@@ -58,11 +58,11 @@ pub struct SweepArgs {
     pub consumers: Vec<u16>,
 
     /// How long each run is measured
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(long, value_name = "N", default_value = "2")]
     pub seconds: NonZeroU32,
 
     /// How long the load runs before that
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration)]
     pub warm_up: Duration,
 
     /// Records that became due are emitted so often, in a burst
@@ -71,7 +71,7 @@ pub struct SweepArgs {
 
     /// How often each case is measured, each time with a process of its own; with --precision up to
     /// twice as often
-    #[arg(long, value_name = "R", default_value = "11")]
+    #[arg(long, value_name = "R", default_value = "15")]
     pub repetitions: NonZeroUsize,
 
     /// A case is measured more often while the interval of its CPU time reaches further than this

@@ -10,7 +10,8 @@ use crate::wire::Wire;
 /// A mean with its 95 % confidence interval.
 ///
 /// Of the means of runs, each with processes of its own; of eight runs or more an eighth is left out
-/// at either end ([`Estimate::trimmed`]). Where there is only one run it is of its seconds, as in the
+/// at either end ([`Estimate::trimmed`]). Those of CPU time are the wider, the more runs resemble those
+/// before them ([`super::drift`]). Where there is only one run it is of its seconds, as in the
 /// paper, which is narrower than what another run would tell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
@@ -31,6 +32,16 @@ impl Interval {
             low: mean - margin,
             high: mean + margin,
         })
+    }
+
+    /// So many times as wide.
+    fn widened(self, times: f64) -> Self {
+        let Self { mean, low, high } = self;
+        Self {
+            mean,
+            low: mean - (mean - low) * times,
+            high: mean + (high - mean) * times,
+        }
     }
 
     /// Shifted down by so much, but not below nothing.
@@ -222,6 +233,20 @@ impl Cell {
             writer_cpu_beyond_load_by_pipelined: None,
             wire_bytes_by_pipelined: None,
             failure,
+        }
+    }
+
+    /// Makes the intervals of all CPU times so many times as wide.
+    pub(super) fn widen_cpu(&mut self, times: f64) {
+        for cpu in [
+            &mut self.writer_cpu_seconds_per_second,
+            &mut self.writer_user_cpu_seconds_per_second,
+            &mut self.writer_system_cpu_seconds_per_second,
+            &mut self.emitting_cpu_seconds_per_second,
+            &mut self.reader_cpu_seconds_per_second,
+            &mut self.broker_cpu_seconds_per_second,
+        ] {
+            *cpu = cpu.map(|interval| interval.widened(times));
         }
     }
 

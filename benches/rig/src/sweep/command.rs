@@ -12,7 +12,7 @@ use super::model::CostModel;
 use super::page::page;
 use super::program::Program;
 use super::recommend::{Recommendation, recommend};
-use super::run::{Progress, run, without_secrets};
+use super::run::{Found, Progress, run, without_secrets};
 use super::table;
 use crate::failure::Failure;
 use crate::machine::{Machine, Provenance};
@@ -27,6 +27,9 @@ struct Document<'a> {
     unix_seconds: u64,
     /// The medium, without secrets.
     to: &'a str,
+    /// How much the CPU times of runs resemble those of the runs before, from 0 to 0.8; their intervals
+    /// are wider by what follows from it.
+    cpu_autocorrelation: f64,
     /// What to set at the first rate; nothing if nothing keeps to the bounds.
     recommended: Option<&'a Recommendation>,
     /// What to set at each rate.
@@ -57,7 +60,10 @@ pub fn command(
     for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
         provenance.command = provenance.command.replace(uri, &without_secrets(uri));
     }
-    let cells = run(&plan, &args.results, program, progress)?;
+    let Found {
+        cells,
+        autocorrelation,
+    } = run(&plan, &args.results, program, progress)?;
     let mut compressions: Vec<&str> = cells
         .iter()
         .filter_map(|cell| cell.case.compression.as_deref())
@@ -76,6 +82,7 @@ pub fn command(
         optimised: provenance.optimised,
         unix_seconds: provenance.unix_seconds,
         to: &to,
+        cpu_autocorrelation: autocorrelation,
         recommended: recommended.first(),
         recommendations: &recommended,
         models: &models,
@@ -92,8 +99,9 @@ pub fn command(
     let json = json + "\n";
     let measured: Vec<Cell> = document.cells.iter().copied().cloned().collect();
     let csv = table::csv(&measured);
-    let shown = table::text(&cells, &models, args.recommend.then_some(&*recommended));
-    let whole = table::text(&cells, &models, Some(&recommended));
+    let text = |advice| table::text(&cells, autocorrelation, &models, advice);
+    let shown = text(args.recommend.then_some(&*recommended));
+    let whole = text(Some(&recommended));
     let page = page(&to, &measured, &recommended, &whole, &provenance)?;
     for (name, text) in [
         ("sweep.json", &json),

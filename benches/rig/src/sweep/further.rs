@@ -3,11 +3,13 @@
 use super::args::Plan;
 use super::case::Way;
 use super::cell::Cell;
+use super::drift::drift;
 use super::run::Runs;
 use crate::schedule::interleaved;
+use crate::statistics::widening;
 
 /// Of fewer runs an interval says little; from so many on a disturbed one is left out of it.
-const FEWEST: usize = 8;
+pub(super) const FEWEST: usize = 8;
 
 /// A case is measured so many times as often as planned at most.
 const MOST: usize = 2;
@@ -19,11 +21,13 @@ const MOST: usize = 2;
 /// An interval of a mean shrinks with the root of the number of runs, so where a machine is disturbed
 /// now and then, twice as many make it narrower by a third.
 /// That runs end as soon as it is narrow enough makes it a little narrower than it should be, which is
-/// why there are eleven at least by default.
+/// why there are fifteen at least by default.
 pub(super) fn further(plan: &Plan, found: &[Runs], number: usize) -> Vec<usize> {
     let Some(precision) = plan.precision.filter(|_| plan.repetitions >= FEWEST) else {
         return Vec::new();
     };
+    // The interval that is told is wider by what runs have in common.
+    let precision = precision / widening(drift(plan, found));
     let is_wide = |(index, runs): &(usize, &Runs)| {
         let Some(case) = plan.cases.get(*index) else {
             return false;
@@ -103,6 +107,29 @@ mod tests {
         assert_eq!(again, [1, 4, 7]);
         assert_eq!(further(&plan, &found(19), 80).len(), 3);
         assert_eq!(further(&plan, &found(20), 80), [0; 0]);
+    }
+
+    #[test]
+    fn runs_that_resemble_those_before_need_more_of_them() {
+        let plan = plan(&["--repetitions=10", "--chunk-sizes=16", "--no-baseline"]);
+        let (narrow, late) = (
+            runs([1.0, 1.04], 10, 10_000.0),
+            runs([1.04; 2], 10, 10_000.0),
+        );
+        let with = |second: &Runs| {
+            let mut all = narrow.clone();
+            all.samples.truncate(5);
+            all.samples.extend(second.samples.iter().take(5).cloned());
+            vec![all.clone(), all]
+        };
+        assert_eq!(further(&plan, &with(&narrow), 20), [0; 0]);
+        // As wide in itself, but all at once.
+        let mut slower = runs([1.0; 2], 10, 10_000.0);
+        slower.samples.truncate(5);
+        slower.samples.extend(late.samples.into_iter().take(5));
+        let slower = vec![slower.clone(), slower];
+        assert!(drift(&plan, &slower) > 0.5);
+        assert_eq!(further(&plan, &slower, 20), [1]);
     }
 
     #[test]

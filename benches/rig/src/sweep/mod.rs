@@ -18,6 +18,7 @@ mod case;
 mod cell;
 mod chart;
 mod command;
+mod drift;
 mod further;
 mod keep;
 mod least_squares;

@@ -8,6 +8,7 @@ use baler_common::transport::uri::Uri;
 
 use super::args::{Plan, partitions};
 use super::cell::{Cell, compare};
+use super::drift::drift;
 use super::further::further;
 use super::keep::{Keeper, Kept};
 use super::measure::Measuring;
@@ -19,6 +20,7 @@ use crate::child::Child;
 use crate::failure::Failure;
 use crate::lines::{line, understand};
 use crate::schedule::interleaved;
+use crate::statistics::widening;
 
 /// How long the embedded cluster may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -55,7 +57,15 @@ struct Medium {
     retained_bytes: Option<u64>,
 }
 
-/// Measures everything that is not kept already; yields the cells in the order of the plan.
+/// What was found.
+pub(super) struct Found {
+    /// In the order of the plan.
+    pub(super) cells: Vec<Cell>,
+    /// How much the CPU times of runs resemble those of the runs before ([`super::drift`]).
+    pub(super) autocorrelation: f64,
+}
+
+/// Measures everything that is not kept already.
 ///
 /// A case that fails is told as such in its cell, and the others go on.
 ///
@@ -67,7 +77,7 @@ pub(super) fn run(
     folder: &Path,
     program: &dyn Program,
     progress: &mut Progress<'_>,
-) -> Result<Vec<Cell>, Failure> {
+) -> Result<Found, Failure> {
     let fingerprint = fingerprint(plan)?;
     let (mut keeper, kept) = Keeper::open(folder, &fingerprint)?;
     let planned = interleaved(plan.cases.len(), plan.repetitions, plan.seed);
@@ -136,14 +146,20 @@ pub(super) fn run(
         take(&mut found, run);
     }
     keeper.finish()?;
+    let autocorrelation = drift(plan, &found);
     let mut cells: Vec<Cell> = plan
         .cases
         .iter()
         .zip(found)
         .map(|(case, runs)| Cell::new(case, &runs.samples, runs.failure))
         .collect();
+    let widening = widening(autocorrelation);
+    cells.iter_mut().for_each(|cell| cell.widen_cpu(widening));
     compare(&mut cells);
-    Ok(cells)
+    Ok(Found {
+        cells,
+        autocorrelation,
+    })
 }
 
 /// What the runs of a case told.

@@ -8,6 +8,7 @@ use super::cell::{Cell, Interval};
 use super::model::CostModel;
 use super::recommend::Recommendation;
 use crate::report::{TextTable, short};
+use crate::statistics::widening;
 
 /// A column: its heading, and the text of a cell in it.
 type Column<'a> = (&'static str, &'a dyn Fn(&Cell) -> String);
@@ -15,6 +16,7 @@ type Column<'a> = (&'static str, &'a dyn Fn(&Cell) -> String);
 /// The cells, what the model makes of them, and what was wrong.
 pub(super) fn text(
     cells: &[Cell],
+    autocorrelation: f64,
     models: &[CostModel],
     recommended: Option<&[Recommendation]>,
 ) -> String {
@@ -29,6 +31,17 @@ pub(super) fn text(
             "held: for so much of the time the load waited for the readers, since this medium forgets \
              what they do not read in time: rec/s is what they take, and writer and broker could do \
              more.",
+        );
+    }
+    let wider = widening(autocorrelation);
+    if wider >= WORTH_TELLING {
+        line(
+            &mut out,
+            &format!(
+                "The machine was slower for a while, or faster: CPU times of runs resemble those of the \
+                 runs before (autocorrelation {autocorrelation:.2}), so that their intervals are \
+                 {wider:.2} times as wide as they would be otherwise."
+            ),
         );
     }
     for cell in cells {
@@ -49,6 +62,9 @@ pub(super) fn text(
     }
     out
 }
+
+/// Intervals that are wider by less than this are so by chance.
+const WORTH_TELLING: f64 = 1.1;
 
 /// A line, broken at 100 columns.
 fn line(out: &mut String, text: &str) {
@@ -520,7 +536,7 @@ mod tests {
         cells.push(other);
         cells[3].held_back_seconds_per_second = cells[3].writer_cpu_seconds_per_second;
         cells[1].failure = Some("a long story about what was wrong ".repeat(5));
-        let text = text(&cells, &[], Some(&[]));
+        let text = text(&cells, 0.5, &[], Some(&[]));
         for line in text.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
@@ -531,6 +547,7 @@ mod tests {
             "max",
             "No setting",
             "waited for the readers",
+            "1.73 times as wide",
         ] {
             assert!(text.contains(name), "{text}");
         }
