@@ -105,7 +105,7 @@ fn winsorised(values: &[f64]) -> Vec<f64> {
 }
 
 /// How much values that follow each other in time resemble each other: the autocorrelation of
-/// neighbours, from 0 (not at all, or less than by chance) to [`MOST_AUTOCORRELATION`], of several
+/// neighbours, from 0 (not at all, or less than by chance) to 0.8 (nothing can be told), of several
 /// series together, each by itself too short to tell.
 ///
 /// What it is of 0 is what intervals of a mean are made for. A machine that is slower for some minutes

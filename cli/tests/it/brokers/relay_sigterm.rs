@@ -13,6 +13,9 @@ use crate::support::wait_for;
 /// Where applications send to.
 const LOCAL: &str = "tcp://127.0.0.1:0";
 
+/// Figures that are the same at so many looks, each some milliseconds after the one before, stay.
+const STUCK_LOOKS: u32 = 30;
+
 #[test]
 fn a_relay_to_rabbitmq_ends_in_time_and_adds_up() {
     let folder = tempfile::tempdir().unwrap();
@@ -53,9 +56,16 @@ fn ends(broker: &RabbitMqNode, state: Broker, queue: &str, folder: &Path, spool:
         wait_for("chunks", || (figure(sent) > 10.0).then_some(()));
         let frozen = broker.set(state);
         if state != Broker::Up {
-            // The load is on: what comes now cannot leave.
-            let waiting = "baler_chunks_unconfirmed";
-            wait_for("chunks to wait", || (figure(waiting) > 10.0).then_some(()));
+            // The load is on: what comes now cannot leave. What was confirmed before may still arrive,
+            // and then nothing would wait for a moment.
+            let (mut confirmed, mut looks) = (f64::NAN, 0);
+            wait_for("chunks to wait", || {
+                let before = std::mem::replace(&mut confirmed, figure(sent));
+                let is_stuck = before.total_cmp(&confirmed).is_eq()
+                    && figure("baler_chunks_unconfirmed") > 10.0;
+                looks = if is_stuck { looks + 1 } else { 0 };
+                (looks > STUCK_LOOKS).then_some(())
+            });
         }
         frozen
     };
