@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes/s   = payload(size, compression) x overhead a byte + messages/s x bytes a message
-//! CPU s/s   = load + looks/s x a + messages/s x b + records/s x c + bytes/s x d
+//! CPU s/s   = load + looks/s x (a + b x (messages a look)^0.92) + records/s x c + bytes/s x d
 //! p99       = base + time to fill a chunk x e + wait time x f
 //! messages/s = records/s / min(size, records that come within the wait time)
 //! looks/s   = messages/s, or fewer: of small chunks a collector makes several at a time
@@ -10,6 +10,10 @@
 //!
 //! A look is a collector that wakes up and finds its caches cold, and a writer and a system that do:
 //! without it small chunks seem to be cheap for what they are and large ones dear.
+//! What is made at one look is made with warm caches, and libraries send it together: the more messages,
+//! the less each costs. The exponent is that of no single medium: of 0.8, 0.85, ... to 1 it is in the
+//! range (0.90 to 0.95) that predicts sizes left out best in seventeen kept sweeps over RabbitMQ, Kafka
+//! and TCP, 2.5 % off on average instead of 3.9 % with 1.
 //! What a byte costs shows when there are more sizes than factors; otherwise it is part of what a
 //! message and a record cost.
 //!
@@ -32,7 +36,7 @@ pub struct CostModel {
     pub compression: String,
     /// Seconds of CPU time of the writing process each time that the collector wakes up.
     pub cpu_seconds_per_look: f64,
-    /// A message.
+    /// A message that is made by itself; of more that are made at a look, each costs less.
     pub cpu_seconds_per_message: f64,
     /// A record, beyond what the load costs by itself.
     pub cpu_seconds_per_record: f64,
@@ -88,6 +92,8 @@ struct Point {
     rate: f64,
     messages: f64,
     looks: f64,
+    /// So many messages, each by itself, would cost as much as all of them do.
+    single_messages: f64,
     fill_ms: f64,
     wait_ms: f64,
     payload: f64,
@@ -97,6 +103,10 @@ struct Point {
     bytes: f64,
     p99: f64,
 }
+
+/// So many messages cost as much as this power of their number, each by itself, if they are made at one
+/// look.
+const TOGETHER: f64 = 0.92;
 
 /// Fewer sizes say nothing about others.
 const LEAST_SIZES: usize = 3;
@@ -108,11 +118,15 @@ impl Point {
     /// What follows from a setting and a rate.
     fn unmeasured(chunk_records: u32, wait_ms: f64, rate: f64) -> Self {
         let records = records_of(chunk_records, wait_ms, rate);
+        let messages = rate / records;
+        let looks = looks_of(records, wait_ms, rate);
+        let at_once = (messages / looks).max(1.0);
         Self {
             chunk_records,
             rate,
-            messages: rate / records,
-            looks: looks_of(records, wait_ms, rate),
+            messages,
+            looks,
+            single_messages: messages / at_once * at_once.powf(TOGETHER),
             fill_ms: records / rate * 1e3,
             wait_ms,
             payload: 0.0,
@@ -188,7 +202,7 @@ impl CostModel {
             .iter()
             .map(|it| {
                 // Among small chunks records and looks cannot be told apart: it is the records then.
-                let row = vec![it.messages, it.rate, it.looks, it.bytes];
+                let row = vec![it.single_messages, it.rate, it.looks, it.bytes];
                 // What counts is the error of the whole.
                 (row, it.cpu - it.load_cpu, it.cpu)
             })
@@ -228,7 +242,7 @@ impl CostModel {
     fn cpu(&self, point: &Point, bytes: f64) -> f64 {
         point.load_cpu
             + point.looks * self.cpu_seconds_per_look
-            + point.messages * self.cpu_seconds_per_message
+            + point.single_messages * self.cpu_seconds_per_message
             + point.rate * self.cpu_seconds_per_record
             + bytes * self.cpu_seconds_per_byte
     }
@@ -312,7 +326,7 @@ fn point(cell: &Cell, cells: &[Cell], payloads: &Payloads) -> Result<Option<Poin
 mod tests {
     use super::*;
 
-    /// What looks, messages, records and bytes cost.
+    /// What looks, messages as if each were made by itself, records and bytes cost.
     type Cost = fn(looks: f64, messages: f64, records: f64, bytes: f64) -> f64;
 
     fn points(sizes: &[u32], cpu: Cost) -> Vec<Point> {
@@ -323,7 +337,7 @@ mod tests {
             Point {
                 payload,
                 load_cpu: 0.01,
-                cpu: 0.01 + cpu(set.looks, set.messages, set.rate, bytes),
+                cpu: 0.01 + cpu(set.looks, set.single_messages, set.rate, bytes),
                 bytes,
                 p99: 1.5 + 0.99 * set.fill_ms,
                 ..set
@@ -364,6 +378,18 @@ mod tests {
         assert!((model.latency_ms_p99_base - 1.5).abs() < 1e-6);
         assert!((model.cost().seconds_per_message - 2.08e-4).abs() < 1e-8);
         assert_predicts(&model, &[2, 64, 512], cost);
+    }
+
+    #[test]
+    fn messages_of_one_look_cost_less_each_and_single_ones_what_they_do() {
+        let made = |size| {
+            let point = Point::unmeasured(size, 500.0, 10_000.0);
+            point.single_messages / point.messages
+        };
+        // A chunk of 1,024 takes longer to fill than looks are apart; sixteen looks find 39 of 16.
+        assert!((made(1_024) - 1.0).abs() < 1e-9);
+        assert!((made(16) - 39.0625_f64.powf(TOGETHER - 1.0)).abs() < 1e-9);
+        assert!(made(1) < made(16) && made(16) < made(128) && made(128) < 1.0);
     }
 
     #[test]

@@ -349,7 +349,7 @@ pub(super) fn advice(models: &[CostModel], recommended: &[Recommendation]) -> St
         line(
             &mut out,
             &format!(
-                "Model, compression {}: {:.0} us a look, {:.3} us a message, {:.1} ns a record, {:.2} \
+                "Model, compression {}: {:.0} us a look, {:.3} us a single message, {:.1} ns a record, {:.2} \
                  ns a byte; {:.0} bytes a message beside {:.3} x its payload.",
                 model.compression,
                 model.cpu_seconds_per_look * 1e6,
