@@ -2,13 +2,14 @@
 
 mod administer;
 mod cluster;
+mod ports;
 mod shared;
 
 pub use cluster::RabbitMqCluster;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use crate::wait::within;
 use crate::{FaultError, Leash};
+use ports::free_port;
 
 /// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
 ///
@@ -310,12 +312,4 @@ fn fresh_folder() -> PathBuf {
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
     let name = format!("baler-rabbitmq-{}-{number}", std::process::id());
     std::env::temp_dir().join(name)
-}
-
-/// A port that is free now.
-fn free_port() -> Result<u16, FaultError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(FaultError::io("find a free port"))
 }
