@@ -11,8 +11,9 @@ use crate::wire::Wire;
 ///
 /// Of the means of runs, each with processes of its own; of eight runs or more an eighth is left out
 /// at either end ([`Estimate::trimmed`]). Those of CPU time are the wider, the more runs resemble those
-/// before them ([`autocorrelation`](crate::statistics::autocorrelation)). Where there is only one run it is of its seconds, as in the
-/// paper, which is narrower than what another run would tell.
+/// before them ([`autocorrelation`](crate::statistics::autocorrelation)).
+/// Where there is only one run it is of its seconds, as in the paper, which is narrower than what
+/// another run would tell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean.

@@ -112,22 +112,12 @@ mod tests {
     #[test]
     fn runs_that_resemble_those_before_need_more_of_them() {
         let plan = plan(&["--repetitions=10", "--chunk-sizes=16", "--no-baseline"]);
-        let (narrow, late) = (
-            runs([1.0, 1.04], 10, 10_000.0),
-            runs([1.04; 2], 10, 10_000.0),
-        );
-        let with = |second: &Runs| {
-            let mut all = narrow.clone();
-            all.samples.truncate(5);
-            all.samples.extend(second.samples.iter().take(5).cloned());
-            vec![all.clone(), all]
-        };
-        assert_eq!(further(&plan, &with(&narrow), 20), [0; 0]);
-        // As wide in itself, but all at once.
-        let mut slower = runs([1.0; 2], 10, 10_000.0);
-        slower.samples.truncate(5);
-        slower.samples.extend(late.samples.into_iter().take(5));
-        let slower = vec![slower.clone(), slower];
+        let turns = runs([1.0, 1.04], 10, 10_000.0);
+        assert_eq!(further(&plan, &[turns.clone(), turns], 20), [0; 0]);
+        // As wide in itself, but slower from some time on.
+        let mut slower = runs([1.0; 2], 5, 10_000.0);
+        slower.samples.extend(runs([1.04; 2], 5, 10_000.0).samples);
+        let slower = [slower.clone(), slower];
         assert!(drift(&plan, &slower) > 0.5);
         assert_eq!(further(&plan, &slower, 20), [1]);
     }

@@ -2,7 +2,7 @@
 //!
 //! A node takes seconds to start, and is killed and started again. If its port were one of those that
 //! the system gives to whoever asks for any, somebody else could get it meanwhile, and whoever then
-//! connects to the node would wait for another one's answer: a test has waited 200 s for that.
+//! connects to the node would wait for another one's answer.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
