@@ -29,6 +29,8 @@ pub struct AmqpConfig {
     pub(crate) user: Box<str>,
     pub(crate) password: Password,
     pub(crate) vhost: Box<str>,
+    /// The path as it was typed, for messages.
+    path: Box<str>,
     pub(crate) names: Names,
     pub(crate) queue_type: QueueType,
     pub(crate) arguments: QueueArguments,
@@ -82,8 +84,8 @@ impl QueueType {
 
 impl AmqpConfig {
     /// The settings in `amqp[s]://user:password@host:port,host:port/vhost?setting=value&…`;
-    /// README.md lists them. The path is the virtual host alone, as the AMQP URI specification has
-    /// it; several hosts are nodes of one cluster.
+    /// README.md lists them. The path is the virtual host alone: `/` without one, or with a lone
+    /// slash. Several hosts are nodes of one cluster.
     ///
     /// # Errors
     ///
@@ -110,13 +112,10 @@ impl AmqpConfig {
             // What RabbitMQ's own clients take, accepted from the broker's machine alone.
             (text, None) => Password::Text(text.unwrap_or_else(|| "guest".into())),
         };
+        // The AMQP URI specification has the virtual host without a name behind a lone slash. Nobody
+        // has one, and everybody types the slash.
         let vhost = match uri.path().strip_prefix('/') {
-            None => "/".into(),
-            Some("") => {
-                let what =
-                    "the virtual host after the slash (leave the slash away for the default one)";
-                return Err(uri.missing_in_path(what));
-            }
+            None | Some("") => "/".into(),
             Some(vhost) => vhost.into(),
         };
         let small = |value| NonZeroU16::MIN.saturating_add(value);
@@ -126,6 +125,7 @@ impl AmqpConfig {
             user: uri.user().unwrap_or("guest").into(),
             password,
             vhost,
+            path: uri.path_as_typed().into(),
             names: Names::take(&mut uri)?,
             queue_type: QueueType::Quorum,
             arguments: QueueArguments::take(&mut uri)?,
@@ -237,10 +237,7 @@ impl fmt::Display for AmqpConfig {
             let comma = if at == 0 { "" } else { "," };
             write!(f, "{comma}{host}")?;
         }
-        if &*self.vhost != "/" {
-            write!(f, "/{}", self.vhost)?;
-        }
-        write!(f, "{}", self.names)
+        write!(f, "{}{}", self.path, self.names)
     }
 }
 
@@ -259,17 +256,19 @@ mod tests {
     }
 
     #[test]
-    fn path_is_the_virtual_host_alone() {
-        let vhost = |text| config(text).unwrap().vhost;
-        assert_eq!(&*vhost("amqp://host?queue=q"), "/");
-        assert_eq!(&*vhost("amqp://host/%2f?queue=q"), "/");
-        assert_eq!(&*vhost("amqp://host/a/b?queue=q"), "a/b");
-        let error = config("amqp://host/?queue=q").unwrap_err().to_string();
-        assert!(
-            error.starts_with("byte 12 of the URI: the virtual host"),
-            "{error}"
-        );
-        assert!(error.contains("leave the slash away"), "{error}");
+    fn path_is_the_virtual_host_alone_and_shown_as_typed() {
+        for (uri, vhost) in [
+            ("amqp://host?queue=q", "/"),
+            ("amqp://host/?queue=q", "/"),
+            ("amqp://host/%2f?queue=q", "/"),
+            ("amqp://host/%2F?queue=q", "/"),
+            ("amqp://host/a/b?queue=q", "a/b"),
+            ("amqp://host/a%2fb?queue=q", "a/b"),
+        ] {
+            let config = config(uri).unwrap();
+            assert_eq!(&*config.vhost, vhost, "{uri}");
+            assert_eq!(config.to_string(), uri);
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub struct Uri {
     password: Option<Box<str>>,
     hosts: Vec<Host>,
     path: Box<str>,
+    path_as_typed: Box<str>,
     path_offset: usize,
     /// Where what follows the path begins.
     path_end: usize,
@@ -140,6 +141,11 @@ impl Uri {
     /// The path, decoded, with its leading slash if it has one.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The path as it was typed, for messages.
+    pub fn path_as_typed(&self) -> &str {
+        &self.path_as_typed
     }
 
     /// Checks that no path is given; a lone slash is none.
@@ -295,7 +301,7 @@ impl fmt::Display for Uri {
             let comma = if at == 0 { "" } else { "," };
             write!(f, "{comma}{host}")?;
         }
-        write!(f, "{}{}", self.path, self.settings)
+        write!(f, "{}{}", self.path_as_typed, self.settings)
     }
 }
 

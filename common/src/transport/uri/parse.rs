@@ -112,6 +112,7 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
         password: None,
         hosts: Vec::new(),
         path: "".into(),
+        path_as_typed: "".into(),
         path_offset: rest.offset,
         path_end: rest.offset + rest.text.len(),
         settings: query.map_or_else(|| Ok(Settings::default()), parse_settings)?,
@@ -139,6 +140,7 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
     uri.path_offset = path.offset;
     uri.path_end = path.offset + path.text.len();
     uri.path = path.decode()?;
+    uri.path_as_typed = path.text.into();
     Ok(uri)
 }
 
