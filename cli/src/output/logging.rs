@@ -28,11 +28,12 @@ pub(crate) fn start(args: &GlobalArgs) -> Result<(), Failure> {
                  or directives such as baler_monitoring=debug"
             ))
         })?,
-        // What librdkafka logs, the connector tells as an error of its own where it matters.
+        // What the brokers' client libraries log, the connectors tell as errors of their own where it
+        // matters.
         Err(_) => EnvFilter::new(match (args.quiet, args.verbose) {
-            (true, _) => "error,librdkafka=off,rdkafka=off",
-            (false, 0) => "warn,librdkafka=off,rdkafka=off",
-            (false, 1) => "info,librdkafka=off,rdkafka=off",
+            (true, _) => "error,lapin=off,librdkafka=off,rdkafka=off",
+            (false, 0) => "warn,lapin=off,librdkafka=off,rdkafka=off",
+            (false, 1) => "info,lapin=off,librdkafka=off,rdkafka=off",
             (false, 2) => "debug",
             (false, _) => "trace",
         }),

@@ -268,7 +268,7 @@ fn what_rabbitmq_refuses_is_named() {
         ),
         (
             format!("amqp://{address}?queue=validated&queue_type=classic"),
-            "validated",
+            "add queue_type=quorum to the URI, or take it as it is with declare=false",
         ),
     ] {
         for end in ["--to", "--from"] {
@@ -278,6 +278,20 @@ fn what_rabbitmq_refuses_is_named() {
             assert!(!failed.contains("wrong@"), "{failed}");
             assert_eq!(code, 69);
         }
+    }
+
+    // As everybody types the default virtual host, and in messages as typed.
+    for path in ["/", "/%2f"] {
+        let uri = format!("amqp://{address}{path}?queue=validated");
+        let (code, document) = validate(&["--connect", "--to", &uri]);
+        assert_eq!(code, 0, "{document:#}");
+        let uri = format!("amqp://{address}{path}?queue=validated&queue_type=classic");
+        let refused = baler(&["generate", "--records", "10", "--to", &uri]).code(69);
+        let told = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(told.contains("add queue_type=quorum to the URI"), "{told}");
+        assert!(told.contains(&format!("{address}{path}?queue")), "{told}");
+        // One error, and not the client library's own words for it before.
+        assert!(!told.contains("lapin"), "{told}");
     }
 }
 

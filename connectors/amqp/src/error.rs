@@ -14,6 +14,43 @@ pub(crate) fn of_setup(operation: &'static str, error: &lapin::Error) -> Failure
     }
 }
 
+/// Of a declaration: where the broker has something else of that name, says which setting suits it.
+pub(crate) fn of_declaration(error: &lapin::Error) -> Failure {
+    let mut failure = of_setup("declare", error);
+    if let Some(advice) = advice(&failure.message) {
+        failure.message = format!("{}; {advice}", failure.message).into();
+    }
+    failure
+}
+
+/// What to do about a queue or an exchange that the broker has with other arguments, by the words
+/// with which it refuses the declaration (`rabbit_misc:assert_args_equivalence1`).
+fn advice(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("inequivalent arg '")?;
+    let (argument, rest) = rest.split_once('\'')?;
+    let (_, current) = rest.split_once("but current is ")?;
+    let has = |word: &&str| current.contains(*word);
+    let kind = match argument {
+        // A queue that was declared without a type is a classic one.
+        "x-queue-type" => {
+            let found = ["quorum", "stream"].into_iter().find(has);
+            format!("queue_type={}", found.unwrap_or("classic"))
+        }
+        "type" => {
+            let kinds = ["direct", "fanout", "headers", "topic"];
+            format!("exchange_type={}", kinds.into_iter().find(has)?)
+        }
+        _ => {
+            let advice = "give the URI the queue's own settings, or take it as it is with \
+                          declare=false";
+            return Some(advice.to_owned());
+        }
+    };
+    Some(format!(
+        "add {kind} to the URI, or take it as it is with declare=false"
+    ))
+}
+
 /// Of a connection that worked: connecting again tells whether that can help.
 pub(crate) fn of_use(operation: &'static str, error: &lapin::Error) -> Failure {
     let message = match error.kind() {
@@ -93,6 +130,35 @@ mod tests {
             hard(AMQPHardError::CONNECTIONFORCED, "bye"),
             RetryClass::Retry
         );
+    }
+
+    /// The words are those of RabbitMQ 3.10 and 4.1.
+    #[test]
+    fn setting_that_suits_what_is_there_is_named() {
+        let refused = |words: &str| {
+            let words = format!("PRECONDITION_FAILED - inequivalent arg {words}");
+            advice(&words).unwrap()
+        };
+        let type_of_queue = "'x-queue-type' for queue 'q' in vhost '/': received the value 'quorum' \
+                             of type 'longstr' but current is";
+        for (current, setting) in [
+            ("none", "queue_type=classic"),
+            ("'classic'", "queue_type=classic"),
+            ("the value 'stream' of type 'longstr'", "queue_type=stream"),
+        ] {
+            let advice = refused(&format!("{type_of_queue} {current}"));
+            assert!(
+                advice.contains(setting) && advice.contains("declare=false"),
+                "{advice}"
+            );
+        }
+        let exchange =
+            "'type' for exchange 'e' in vhost '/': received 'direct' but current is 'fanout'";
+        assert!(refused(exchange).contains("exchange_type=fanout"));
+        let limit = "'x-max-length' for queue 'q' in vhost '/': received none but current is the \
+                     value '7' of type 'signedint'";
+        assert!(refused(limit).contains("declare=false"));
+        assert_eq!(advice("NOT_FOUND - no queue 'q' in vhost '/'"), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
     if !config.declare {
         return Ok(());
     }
-    let failed = |error: lapin::Error| error::of_setup("declare", &error);
+    let failed = |error: lapin::Error| error::of_declaration(&error);
     let names = &config.names;
     if let Some(exchange) = names.exchange.as_deref().filter(|name| is_ours(name)) {
         let options = ExchangeDeclareOptions {

@@ -175,6 +175,39 @@ fn limits_are_declared_and_another_limit_is_a_final_error() {
     let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
     assert_eq!(error.class, RetryClass::Final);
     assert!(error.message.contains("x-max-length"), "{error}");
+    assert!(error.message.contains("declare=false"), "{error}");
+}
+
+/// As Kieker's writer declares a queue, and many others do: without a type it is a classic one.
+#[test]
+fn setting_that_suits_a_queue_or_exchange_that_is_there_is_named() {
+    let node = RabbitMq::shared();
+    let queue = fresh_name("classic");
+    let untyped = format!(
+        "{{resource, <<\"/\">>, queue, <<\"{queue}\">>}}, true, false, [], none, <<\"test\">>"
+    );
+    node.control(&["eval", &format!("rabbit_amqqueue:declare({untyped}).")]);
+    let refused = |rest: &str| {
+        let mut writer = writer(&node.uri(rest));
+        let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
+        assert_eq!(error.class, RetryClass::Final, "{error}");
+        error.message.into_string()
+    };
+    let message = refused(&format!("?queue={queue}"));
+    assert!(message.contains("add queue_type=classic"), "{message}");
+    assert!(message.contains("declare=false"), "{message}");
+    declared(&node.uri(&format!("?queue={queue}&queue_type=classic")));
+    declared(&node.uri(&format!("?queue={queue}&declare=false")));
+
+    let stream = fresh_name("stream");
+    declared(&node.uri(&format!("?queue={stream}&queue_type=stream")));
+    let message = refused(&format!("?queue={stream}"));
+    assert!(message.contains("add queue_type=stream"), "{message}");
+
+    let exchange = fresh_name("fanout");
+    declared(&node.uri(&format!("?exchange={exchange}&exchange_type=fanout")));
+    let message = refused(&format!("?exchange={exchange}"));
+    assert!(message.contains("add exchange_type=fanout"), "{message}");
 }
 
 #[test]
