@@ -41,12 +41,15 @@ pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
             .with_message_id(format!("{lane}-{sequence}-{records}").into());
     }
     let mut headers = FieldTable::default();
-    headers.insert(LANE.into(), AMQPValue::LongUInt(identity.lane));
-    headers.insert(
-        SEQUENCE.into(),
-        AMQPValue::LongLongInt(identity.sequence.cast_signed()),
-    );
-    headers.insert(RECORDS.into(), AMQPValue::LongUInt(meta.records));
+    // Signed: the Java clients of RabbitMQ know no unsigned field types before 5.12 (2021), and
+    // close the connection over one (rabbitmq-java-client, pull requests 674 and 675).
+    for (name, number) in [
+        (LANE, identity.lane.into()),
+        (SEQUENCE, identity.sequence.cast_signed()),
+        (RECORDS, meta.records.into()),
+    ] {
+        headers.insert(name.into(), AMQPValue::LongLongInt(number));
+    }
     let producer = identity.producer.to_string();
     headers.insert(PRODUCER.into(), AMQPValue::LongString(producer.into()));
     let epoch = identity.epoch.to_string();
@@ -116,7 +119,12 @@ fn number(headers: &FieldTable, name: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use baler_common::transport::uri::Uri;
+    use lapin::types::AMQPType;
+
     use super::*;
+    use crate::config::{AmqpConfig, Start};
+    use crate::topology;
 
     fn of(container: ContainerKind) -> ChunkMeta {
         ChunkMeta {
@@ -154,6 +162,57 @@ mod tests {
         assert_eq!(text(properties.kind()).as_deref(), Some("baler"));
         assert_eq!(text(properties.message_id()).as_deref(), Some("2-77-128"));
         assert_eq!(meta(&properties), None);
+    }
+
+    #[test]
+    fn headers_of_earlier_versions_are_read() {
+        let meta_before = of(ContainerKind::Kieker);
+        let properties = properties(&meta_before);
+        let mut headers = properties.headers().clone().unwrap();
+        for (name, number) in [
+            (LANE, meta_before.identity.lane),
+            (RECORDS, meta_before.records),
+        ] {
+            headers.insert(name.into(), AMQPValue::LongUInt(number));
+        }
+        assert_eq!(meta(&properties.with_headers(headers)), Some(meta_before));
+    }
+
+    /// The field types that `ValueReader` of RabbitMQ's Java client 4.12.0 reads; of any other one it
+    /// says `Unrecognised type in table`, and the connection ends.
+    const JAVA_READS: &str = "SIDTFAbdflstxV";
+
+    #[test]
+    fn every_table_has_only_fields_that_old_java_clients_read() {
+        let config = |settings: &str| {
+            let uri = format!("amqp://host?queue=q&{settings}");
+            AmqpConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap()
+        };
+        let chunks = [ContainerKind::Kieker, ContainerKind::Native];
+        let chunks = chunks.map(|container| properties(&of(container)).headers().clone());
+        let queues = [
+            "queue_type=classic&max_length=9&max_length_bytes=9&overflow=drop-head&message_ttl=1m\
+             &single_active=yes&dead_letter_queue=d",
+            "delivery_limit=3&replicas=3&dead_letter_exchange=e&dead_letter_routing_key=k",
+            "queue_type=stream&max_length_bytes=1GB&max_age=7d&replicas=3",
+        ];
+        let queues = queues.map(|settings| topology::queue_arguments(&config(settings)));
+        let tables = chunks.into_iter().flatten().chain(queues);
+        let mut values: Vec<AMQPValue> = tables
+            .chain([topology::tap_arguments()])
+            .flat_map(|table| table.inner().values().cloned().collect::<Vec<_>>())
+            .collect();
+        values.extend([Start::First, Start::Offset(7), Start::Timestamp(7)].map(Start::argument));
+        assert!(values.len() > 20, "{values:?}");
+        for value in &values {
+            let kind = value.get_type();
+            // A table or a list would have fields of its own to look at.
+            let flat = !matches!(kind, AMQPType::FieldArray | AMQPType::FieldTable);
+            assert!(
+                flat && JAVA_READS.contains(kind.get_id()),
+                "{kind}: {value:?}"
+            );
+        }
     }
 
     #[test]

@@ -51,24 +51,8 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
     let Some(queue) = &names.queue else {
         return Ok(());
     };
-    let mut arguments = arguments(config.queue_type);
-    config.arguments.add_to(config.queue_type, &mut arguments);
-    let mut set = |name: &str, value: &str| {
-        arguments.insert(name.into(), AMQPValue::LongString(value.into()));
-    };
-    if let Some(dead) = &names.dead_letter_queue {
-        // The exchange without a name knows every queue by its name.
-        set("x-dead-letter-exchange", "");
-        set("x-dead-letter-routing-key", dead);
-    }
-    if let Some(exchange) = &names.dead_letter_exchange {
-        set("x-dead-letter-exchange", exchange);
-        if let Some(key) = &names.dead_letter_routing_key {
-            set("x-dead-letter-routing-key", key);
-        }
-    }
     channel
-        .queue_declare((**queue).into(), durable, arguments)
+        .queue_declare((**queue).into(), durable, queue_arguments(config))
         .await
         .map_err(failed)?;
     if let Some(exchange) = &names.exchange {
@@ -118,15 +102,8 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
         auto_delete: true,
         ..QueueDeclareOptions::default()
     };
-    let mut limits = arguments(config.queue_type);
-    for (name, most) in [
-        ("x-max-length", TAP_CHUNKS),
-        ("x-max-length-bytes", TAP_BYTES),
-    ] {
-        limits.insert(name.into(), AMQPValue::LongLongInt(most));
-    }
     channel
-        .queue_declare((**queue).into(), options, limits)
+        .queue_declare((**queue).into(), options, tap_arguments())
         .await
         .map_err(failed)?;
     bind(channel, queue, exchange, &names.routing_key)
@@ -137,6 +114,40 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
 /// Whether a name can be declared: those that begin with `amq.` are the broker's.
 fn is_ours(exchange: &str) -> bool {
     !exchange.starts_with("amq.")
+}
+
+/// What the queue is declared with.
+pub(crate) fn queue_arguments(config: &AmqpConfig) -> FieldTable {
+    let mut arguments = arguments(config.queue_type);
+    config.arguments.add_to(config.queue_type, &mut arguments);
+    let mut set = |name: &str, value: &str| {
+        arguments.insert(name.into(), AMQPValue::LongString(value.into()));
+    };
+    let names = &config.names;
+    if let Some(dead) = &names.dead_letter_queue {
+        // The exchange without a name knows every queue by its name.
+        set("x-dead-letter-exchange", "");
+        set("x-dead-letter-routing-key", dead);
+    }
+    if let Some(exchange) = &names.dead_letter_exchange {
+        set("x-dead-letter-exchange", exchange);
+        if let Some(key) = &names.dead_letter_routing_key {
+            set("x-dead-letter-routing-key", key);
+        }
+    }
+    arguments
+}
+
+/// What the queue of one who looks at an exchange is declared with.
+pub(crate) fn tap_arguments() -> FieldTable {
+    let mut limits = arguments(QueueType::Classic);
+    for (name, most) in [
+        ("x-max-length", TAP_CHUNKS),
+        ("x-max-length-bytes", TAP_BYTES),
+    ] {
+        limits.insert(name.into(), AMQPValue::LongLongInt(most));
+    }
+    limits
 }
 
 fn arguments(queue_type: QueueType) -> FieldTable {
