@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use baler_common::transport::Failure;
+use baler_common::transport::uri::UriError;
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaConfRes;
 
 use crate::config::{KafkaConfig, TapStart};
 use crate::error::KafkaConfigError;
@@ -78,6 +80,50 @@ const ALIASES: &[&[&str]] = &[
     &["message.timeout.ms", "delivery.timeout.ms"],
     &["sasl.mechanism", "sasl.mechanisms"],
 ];
+
+/// The connector's own settings, and those of librdkafka that are often set and not named above: of
+/// an unknown one the nearest is proposed.
+const KNOWN: &[&str] = &[
+    "batch.num.messages",
+    "batch.size",
+    "compression.level",
+    "create_topic",
+    "debug",
+    "enable.partition.eof",
+    "fetch.min.bytes",
+    "fetch.wait.max.ms",
+    "group.instance.id",
+    "headers",
+    "heartbeat.interval.ms",
+    "isolation.level",
+    "max.poll.interval.ms",
+    "message.max.bytes",
+    "partition_by",
+    "receive.message.max.bytes",
+    "retry.backoff.ms",
+    "revoke_timeout",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "ssl.ca.location",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+    "window",
+    "window_chunks",
+];
+
+/// The names of settings, as far as this file has them.
+fn known() -> impl Iterator<Item = &'static str> {
+    let set = [BOTH, PRODUCER, CONSUMER].into_iter().flatten();
+    let files = FILES.iter().map(|(file, _)| *file);
+    set.map(|(name, _)| *name)
+        .chain(ALIASES.iter().copied().flatten().copied())
+        .chain(KNOWN.iter().copied())
+        .chain(files)
+        .chain([TOKEN_FILE])
+}
 
 /// What this connector decides, and by what.
 const DECIDED: &[(&str, &str, &str)] = &[
@@ -256,6 +302,9 @@ impl ClientSettings {
         }
         match config.create_native_config() {
             Ok(_) => Ok(()),
+            Err(KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN, _, name, _)) => {
+                Err(UriError::unknown(name, known()).into())
+            }
             Err(KafkaError::ClientConfig(_, message, name, value)) => {
                 let secret = name.contains("password") || name.contains("secret");
                 let message = if secret && !value.is_empty() {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::settings::nearest;
+
 /// A URI is wrong. Its text never holds credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{kind}", Place(*.offset))]
@@ -110,6 +112,19 @@ impl UriError {
         Self {
             offset: None,
             kind: UriErrorKind::Missing { what: what.into() },
+        }
+    }
+
+    /// Nobody knows a setting; `known` are those that somebody does.
+    pub fn unknown<'a>(
+        name: impl Into<Box<str>>,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let name = name.into();
+        let nearest = nearest(&name, known.into_iter());
+        Self {
+            offset: None,
+            kind: UriErrorKind::Unknown { name, nearest },
         }
     }
 

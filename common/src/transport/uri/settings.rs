@@ -108,10 +108,7 @@ impl Settings {
         };
         Err(UriError {
             offset: Some(unknown.offset),
-            kind: UriErrorKind::Unknown {
-                nearest: nearest(&unknown.name, self.known.iter().map(|known| &**known)),
-                name: unknown.name,
-            },
+            ..UriError::unknown(unknown.name, self.known.iter().map(|known| &**known))
         })
     }
 }
@@ -146,7 +143,7 @@ impl fmt::Display for Settings {
 }
 
 /// The word that resembles another most, if one does (Damerau and Levenshtein's distance).
-fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<Box<str>> {
+pub(super) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<Box<str>> {
     words
         .map(|known| (strsim::damerau_levenshtein(word, known), known))
         .filter(|(distance, known)| *distance <= 1 + known.chars().count() / 3)

@@ -59,11 +59,18 @@ fn reader_waits_a_minute_for_its_group_or_as_long_as_its_session_lasts() {
 
 #[test]
 fn what_cannot_be_is_named() {
-    let error = |text| config(text).unwrap_err().to_string();
+    let error = |text: &str| config(text).unwrap_err().to_string();
     assert!(error("kafka://host").contains("the topic is missing"));
     assert!(error("kafka:///topic").contains("the host is missing"));
     let unknown = error("kafka://host/topic?lingr.ms=5");
-    assert!(unknown.contains("lingr.ms"), "{unknown}");
+    assert!(
+        unknown.contains("lingr.ms is unknown; did you mean linger.ms?"),
+        "{unknown}"
+    );
+    for wrong in ["group", "group_id", "groupid"] {
+        let unknown = error(&format!("kafka://host/topic?{wrong}=mine"));
+        assert!(unknown.contains("did you mean group.id?"), "{unknown}");
+    }
     let wrong = error("kafka://host/topic?linger.ms=soon");
     assert!(wrong.contains("linger.ms"), "{wrong}");
     assert!(error("kafka://host/topic?message.max.bytes=10").contains("message.max.bytes"));
