@@ -15,7 +15,7 @@ pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader};
 pub(crate) use readers::{OpenReaders, open_readers};
 pub(crate) use source::{RecordSource, check_source, open_source};
-pub(crate) use tap::open_tap;
+pub(crate) use tap::{TapRange, open_tap};
 pub(crate) use writer::{Writer, with_topic, wrap, writer};
 
 use crate::exit::Failure;

@@ -22,6 +22,8 @@ pub(crate) struct OpenReader {
     pub(crate) listens_on: Option<SocketAddr>,
     /// The URI without its secrets.
     pub(crate) endpoint: String,
+    /// Whether settling a chunk changes nothing at the medium.
+    pub(crate) only_looks: bool,
 }
 
 /// Opens the receiving end of a medium. `follow` makes a source that would end wait for more.
@@ -65,6 +67,7 @@ pub(super) fn open(medium: Medium, endpoint: String, follow: bool) -> Result<Ope
         reader,
         listens_on,
         endpoint,
+        only_looks: false,
     })
 }
 

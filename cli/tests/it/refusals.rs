@@ -212,6 +212,20 @@ fn what_cannot_be_opened_is_unavailable() {
         &["inspect", "/no/such/file"],
         &["send", "--from", "kieker-log:/no/such/log", "--to", "null:"],
         &["receive", "--from", "tcp://203.0.113.1:1"],
+        #[cfg(feature = "amqp")]
+        &[
+            "inspect",
+            "amqp://127.0.0.1:1/?queue=q",
+            "--idle-timeout",
+            "200ms",
+        ],
+        #[cfg(feature = "kafka")]
+        &[
+            "inspect",
+            "kafka://127.0.0.1:1/topic",
+            "--idle-timeout",
+            "200ms",
+        ],
     ] {
         baler(args)
             .code(69)

@@ -196,6 +196,7 @@ fn a_tap_ends_with_the_command_that_it_looks_at() {
 #[cfg(feature = "kafka")]
 mod kafka {
     use super::*;
+    use crate::support::json;
 
     #[test]
     fn a_tap_of_a_topic_is_no_member_of_its_consumers_group() {
@@ -220,6 +221,38 @@ mod kafka {
         assert_eq!(summary["gaps"], serde_json::json!([]));
         assert_eq!(
             summary["rebalances"], 0,
+            "the group was left alone: {summary}"
+        );
+    }
+
+    #[test]
+    fn inspect_of_a_topic_shows_what_is_in_it_beside_its_consumers() {
+        let folder = tempfile::tempdir().unwrap();
+        let receiver = Receiver::at("kafka+mock:records?partitions=2", folder.path(), &[]);
+        let to = receiver.uri.replace("tcp://", "kafka://") + "/records";
+        let made = ["generate", "--to", &to, "--chunk-records", "50"];
+        output(&[&made[..], &["--records", "1000"]].concat());
+        wait_for("all records to be received", || {
+            let text = fs::read_to_string(&receiver.output).unwrap_or_default();
+            (text.lines().count() >= 1_000).then_some(())
+        });
+        // With the group of the consumer, of which it must not become a member; it ends by itself.
+        let from = format!("{to}?group.id=baler");
+        let look = ["inspect", &from, "--format", "json"];
+        let forever = ["--idle-timeout", "1h"];
+        let document = json(&[&look[..], &forever].concat());
+        let chunks = document["chunks"].as_array().unwrap();
+        let records = chunks.iter().map(|it| it["records"].as_u64().unwrap());
+        assert!(records.sum::<u64>() >= 1_000, "{document:#}");
+        assert_eq!(document["more"], false);
+        let first = json(&[&look[..], &["--count", "3"]].concat());
+        assert_eq!(first["chunks"].as_array().unwrap().len(), 3);
+        assert_eq!(first["more"], true);
+        receiver.process.signal("TERM");
+        let summary = receiver.end();
+        assert_eq!(
+            (&summary["rebalances"], &summary["redelivered"]),
+            (&0.into(), &0.into()),
             "the group was left alone: {summary}"
         );
     }

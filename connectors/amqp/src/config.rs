@@ -19,6 +19,7 @@ pub(crate) use arguments::QueueArguments;
 pub(crate) use name::{ExchangeKind, Names};
 pub(crate) use password::Password;
 pub(crate) use start::Start;
+pub(crate) use tap::LookAt;
 
 /// The settings of both ends.
 #[derive(Clone, PartialEq, Eq)]
@@ -50,8 +51,8 @@ pub struct AmqpConfig {
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) cert_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
-    /// Whether readers only look; see [`AmqpConfig::tap`].
-    pub(crate) tap: bool,
+    /// Set where readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
+    pub(crate) look_at: Option<LookAt>,
 }
 
 /// What kind of queue is declared (RabbitMQ's `x-queue-type`). Queues are always durable.
@@ -149,7 +150,7 @@ impl AmqpConfig {
                 .map(|file| PathBuf::from(&*file)),
             cert_file: uri.take_text("certfile").map(|file| PathBuf::from(&*file)),
             key_file: uri.take_text("keyfile").map(|file| PathBuf::from(&*file)),
-            tap: false,
+            look_at: None,
         };
         config.take_settings(&mut uri)?;
         uri.finish()?;

@@ -6,17 +6,17 @@ use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptio
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, ExchangeKind as Kind};
 
-use crate::config::{AmqpConfig, ExchangeKind, QueueType};
+use crate::config::{AmqpConfig, ExchangeKind, LookAt, QueueType};
 use crate::error;
 
 /// Declares the exchange, the queue, their binding and the queue for dead letters, as far as they
 /// are named.
 pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
-    if config.tap {
-        return declare_tap(channel, config).await;
-    }
-    if !config.declare {
-        return Ok(());
+    match config.look_at {
+        None if config.declare => {}
+        None | Some(LookAt::Stream) => return Ok(()),
+        Some(LookAt::Exchange) => return declare_tap(channel, config).await,
+        Some(LookAt::Queue) => return check_unread(channel, config).await,
     }
     let failed = |error: lapin::Error| error::of_declaration(&error);
     let names = &config.names;
@@ -88,13 +88,11 @@ const TAP_CHUNKS: i64 = 10_000;
 const TAP_BYTES: i64 = 64 << 20;
 
 /// Declares what one who only looks at an exchange needs: a queue that nobody else may use and that
-/// ends with the connection. Of a stream nothing is declared: whoever looks changes nothing.
+/// ends with the connection.
 async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
     let failed = |error: lapin::Error| error::of_setup("look at", &error);
     let names = &config.names;
-    let (Some(queue), Some(exchange), QueueType::Classic) =
-        (&names.queue, &names.exchange, config.queue_type)
-    else {
+    let (Some(queue), Some(exchange)) = (&names.queue, &names.exchange) else {
         return Ok(());
     };
     let options = QueueDeclareOptions {
@@ -109,6 +107,31 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
     bind(channel, queue, exchange, &names.routing_key)
         .await
         .map_err(failed)
+}
+
+/// Checks that a queue is there, and that it has no consumers: a look would take chunks from them.
+async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
+    const OPERATION: &str = "look at";
+    let queue = config.names.queue.as_deref().unwrap_or_default();
+    let options = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let found = channel
+        .queue_declare(queue.into(), options, FieldTable::default())
+        .await
+        .map_err(|error| error::of_setup(OPERATION, &error))?;
+    match found.consumer_count() {
+        0 => Ok(()),
+        consumers => Err(Failure::last(
+            OPERATION,
+            format!(
+                "the queue {queue} has {consumers} consumers, and a look would take chunks from \
+                 them; tap the exchange that feeds it (exchange=name&routing_key=key) or a running \
+                 command's --metrics address, or look when the consumers are gone"
+            ),
+        )),
+    }
 }
 
 /// Whether a name can be declared: those that begin with `amq.` are the broker's.

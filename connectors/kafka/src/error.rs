@@ -1,5 +1,6 @@
 //! What a configuration can do wrong, and what of the client's errors can be tried again.
 
+use baler_common::transport::Failure;
 use baler_common::transport::uri::UriError;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
@@ -111,6 +112,15 @@ pub(crate) fn is_alert(reason: &str) -> bool {
     let number = rest.split(|c: char| !c.is_ascii_digit()).next();
     let number = number.and_then(|number| number.parse::<u8>().ok());
     matches!(number, Some(40..=49 | 70 | 71 | 116))
+}
+
+/// Why brokers refuse a client for good, if it is that what an error and its text say.
+pub(crate) fn refusal(error: &KafkaError, reason: &str) -> Option<Failure> {
+    if is_alert(reason) {
+        return Some(Failure::last("connect to", reason));
+    }
+    let refused = code_of(error).is_some_and(is_refusal);
+    refused.then(|| Failure::last("read from", reason))
 }
 
 /// librdkafka's code, if the error has one.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod admin;
+mod browser;
 mod config;
 mod embedded;
 mod error;
@@ -14,6 +15,7 @@ mod token;
 mod topic;
 mod writer;
 
+pub use browser::{Browse, KafkaBrowser};
 pub use config::{Headers, KafkaConfig, PartitionBy};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;

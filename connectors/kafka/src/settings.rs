@@ -1,7 +1,6 @@
 //! librdkafka's settings: those of the user, and what this connector sets where the user is silent.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use baler_common::transport::Failure;
 use baler_common::transport::uri::UriError;
@@ -9,7 +8,8 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
-use crate::config::{KafkaConfig, TapStart};
+use crate::browser::Browse;
+use crate::config::KafkaConfig;
 use crate::error::KafkaConfigError;
 use crate::secrets::{self, FILES, TOKEN_FILE};
 use crate::token::TokenSource;
@@ -404,18 +404,27 @@ impl KafkaConfig {
             config.set("max.poll.interval.ms", interval.to_string());
         }
         config.set("message.max.bytes", self.max_message_bytes.to_string());
-        if let Some(start) = self.tap {
-            // A random name that no other group has.
-            let name = RandomState::new().build_hasher().finish();
-            config.set("group.id", format!("baler-tap-{name:016x}"));
-            config.remove("group.instance.id");
-            config.set("enable.auto.commit", "false");
-            let reset = match start {
-                TapStart::Earliest => "earliest",
-                TapStart::Latest => "latest",
-            };
-            config.set("auto.offset.reset", reset);
-        }
+        Ok(config)
+    }
+
+    /// The settings of a client that looks at the topic. Its `group.id` has no effect beyond what the
+    /// client needs one for: it never subscribes, and who does not subscribe joins no group.
+    pub(crate) fn browser(&self, browse: Browse) -> Result<ClientConfig, Failure> {
+        let mut config = self.client.over(&[BOTH, CONSUMER])?;
+        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        config.set("enable.auto.commit", "false");
+        config.set(
+            "enable.partition.eof",
+            (browse == Browse::UntilNow).to_string(),
+        );
+        config.set("statistics.interval.ms", "0");
+        // Where a partition is read from that was cut off at its start meanwhile.
+        let reset = match browse {
+            Browse::FromNow => "latest",
+            Browse::FromOldest | Browse::UntilNow => "earliest",
+        };
+        config.set("auto.offset.reset", reset);
+        config.remove("group.instance.id");
         Ok(config)
     }
 

@@ -34,6 +34,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         reader,
         listens_on,
         endpoint,
+        ..
     } = endpoint::open_reader("tcp://127.0.0.1:0", false)?;
     let address =
         listens_on.ok_or_else(|| Failure::new(Code::Internal, "the tcp reader listens nowhere"))?;

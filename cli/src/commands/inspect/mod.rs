@@ -1,7 +1,8 @@
 //! `baler inspect`: what is in the chunks of a file, a folder or a live endpoint.
 //!
-//! Nothing is acknowledged: a live endpoint gets its chunks back when the command ends, and a
-//! consumer's position in a folder stays where it is.
+//! Nothing is taken: a topic, a stream and a folder are read beside their consumers, whose positions
+//! stay where they are. A queue and the senders of a live endpoint get their chunks back when the
+//! command ends.
 
 mod chunk;
 mod text;
@@ -11,14 +12,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received};
+use baler_common::transport::{ChunkReader, Received, TransportError, Verdict};
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
 use chunk::{ChunkFigures, Shown};
 use serde::Serialize;
 
 use crate::args::{DocumentFormat, InspectArgs};
 use crate::dictionaries;
-use crate::endpoint::{self, OpenReader};
+use crate::endpoint::{self, OpenReader, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -67,9 +68,13 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
                 output::whole_file(path, &format!("{address}\n"))?;
             }
         }
-        let mut reader = open.reader;
-        let looked = look(args, reader.as_mut(), &mut document, shutdown);
-        // Closing gives back what was not settled, which is everything.
+        let OpenReader {
+            mut reader,
+            only_looks,
+            ..
+        } = open;
+        let looked = look(args, reader.as_mut(), only_looks, &mut document, shutdown);
+        // Closing gives back what was not settled.
         let closed = reader.close(shutdown.deadline());
         looked?;
         if let Some(error) = closed.error {
@@ -95,7 +100,7 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
 fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
     let path = Path::new(&args.what);
     if !path.exists() && endpoint::is_uri(&args.what) {
-        let open = endpoint::open_reader(&args.what, false)?;
+        let open = endpoint::open_tap(&args.what, TapRange::UntilNow)?;
         return Ok((open.endpoint.clone(), vec![open]));
     }
     let metadata = fs::metadata(path).map_err(|error| {
@@ -121,6 +126,7 @@ fn open_file(path: &Path) -> Result<OpenReader, Failure> {
         reader: Box::new(FileReader::open(FileReaderConfig::new(path))?),
         listens_on: None,
         endpoint: path.display().to_string(),
+        only_looks: true,
     })
 }
 
@@ -142,9 +148,12 @@ fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Adds what the reader has to the document. Chunks are settled where that changes nothing, so that
+/// the reader sees its end.
 fn look(
     args: &InspectArgs,
     reader: &mut dyn ChunkReader,
+    only_looks: bool,
     document: &mut Document,
     shutdown: &Shutdown,
 ) -> Result<(), Failure> {
@@ -154,24 +163,28 @@ fn look(
     };
     let mut decoder = dictionaries::decoder(&args.dictionaries)?;
     let ends = reader.capability().ends;
-    // One more than is shown, to tell whether there are more; all of them stay unsettled.
+    // One more than is shown, to tell whether there are more.
     reader.set_demand(args.count.saturating_add(1));
     let mut last_chunk = Instant::now();
-    while !shutdown.is_requested() && last_chunk.elapsed() < args.idle_timeout {
-        let by = Instant::now() + if ends { Duration::ZERO } else { TICK };
+    let mut failed = None;
+    while !shutdown.is_requested() {
+        if last_chunk.elapsed() >= args.idle_timeout {
+            // Nothing came after the last failure.
+            return failed.map_or(Ok(()), |error: TransportError| Err(error.into()));
+        }
         let full = document.chunks.len().saturating_add(document.broken.len()) >= args.count;
         if full && !ends {
             // A live endpoint has more to come whenever somebody sends.
             document.more = true;
             break;
         }
-        match reader.receive(by) {
+        match reader.receive(Instant::now() + TICK) {
             Ok(Received::Chunk(_) | Received::Damaged(_)) if full => {
                 document.more = true;
                 break;
             }
             Ok(Received::Chunk(delivery)) => {
-                last_chunk = Instant::now();
+                (last_chunk, failed) = (Instant::now(), None);
                 match decoder.decode_with_layout(&delivery.bytes) {
                     Ok((chunk, layout)) => {
                         let figures = ChunkFigures::new(&delivery, &chunk, &layout, shown)?;
@@ -184,19 +197,25 @@ fn look(
                         reason: error.to_string(),
                     }),
                 }
+                if only_looks {
+                    reader.settle(delivery.token, Verdict::Ack)?;
+                }
             }
-            Ok(Received::Damaged(damaged)) => document.broken.push(Broken {
-                lane: damaged.origin.lane.to_string(),
-                position: damaged.origin.position,
-                bytes: damaged.bytes.len(),
-                reason: damaged.reason.into(),
-            }),
+            Ok(Received::Damaged(damaged)) => {
+                (last_chunk, failed) = (Instant::now(), None);
+                document.broken.push(Broken {
+                    lane: damaged.origin.lane.to_string(),
+                    position: damaged.origin.position,
+                    bytes: damaged.bytes.len(),
+                    reason: damaged.reason.into(),
+                });
+            }
             Ok(Received::End) => break,
-            // A medium that ends has everything at hand: nothing now is nothing ever, except what
-            // is held back until the chunks before are settled, which they never are here.
-            Ok(Received::Idle) if ends => break,
             Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {}
-            Err(error) if error.is_retryable() => tracing::info!(%error, "the medium failed"),
+            Err(error) if error.is_retryable() => {
+                tracing::info!(%error, "the medium failed");
+                failed = Some(error);
+            }
             Err(error) => return Err(error.into()),
         }
     }

@@ -17,7 +17,7 @@ use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
 use crate::dictionaries;
-use crate::endpoint::{self, OpenReader};
+use crate::endpoint::{self, OpenReader, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -44,9 +44,15 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             reader: Box::new(reader),
             listens_on: None,
             endpoint,
+            only_looks: true,
         }
     } else {
-        endpoint::open_tap(&args.from, args.from_start)?
+        let range = if args.from_start {
+            TapRange::FromOldest
+        } else {
+            TapRange::FromNow
+        };
+        endpoint::open_tap(&args.from, range)?
     };
     let mut source = Source::new(reader).with_decoder(decoder);
     let (mut stage, counts) = stages(args, condition);

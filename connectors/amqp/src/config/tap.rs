@@ -1,11 +1,23 @@
 //! Readers that only look.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use baler_common::transport::uri::UriError;
 
 use super::{AmqpConfig, ExchangeKind, QueueArguments, QueueType, Start};
+
+/// What a reader looks at that declares nothing that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookAt {
+    /// An exchange, through a queue of the reader's own.
+    Exchange,
+    /// A queue without consumers: its chunks are taken and given back.
+    Queue,
+    /// A stream, beside its readers.
+    Stream,
+}
 
 impl AmqpConfig {
     /// Makes readers that only look: nobody else gets a chunk less, and nothing is left behind.
@@ -20,15 +32,12 @@ impl AmqpConfig {
     /// It is a queue that consumers share, where whoever reads takes from the others; or an
     /// exchange, which keeps nothing, is to be read from its start.
     pub fn tap(mut self, from_start: bool) -> Result<Self, UriError> {
-        self.tap = true;
-        self.position_file = None;
         if self.queue_type == QueueType::Stream && self.names.queue.is_some() {
-            self.start = if from_start {
+            return Ok(self.looking_at_stream(if from_start {
                 Start::First
             } else {
                 Start::Next
-            };
-            return Ok(self);
+            }));
         }
         let Some(exchange) = &self.names.exchange else {
             let why = "whoever reads a queue takes its chunks from the consumers; name the exchange \
@@ -41,6 +50,7 @@ impl AmqpConfig {
             let exchange = format!("exchange={exchange}");
             return Err(UriError::conflict(exchange, "from the start", why));
         }
+        self.look_at = Some(LookAt::Exchange);
         // A random name that no other queue has.
         let number = RandomState::new().build_hasher().finish();
         self.names.queue = Some(format!("baler-tap-{number:016x}").into());
@@ -56,6 +66,38 @@ impl AmqpConfig {
         self.lag_interval = Duration::ZERO;
         Ok(self)
     }
+
+    /// Makes readers that look at what is there, from the oldest chunk on, and declare nothing.
+    ///
+    /// A stream is read beside its readers. The chunks of a queue are taken and given back, with the
+    /// traces that leaves: each is marked as redelivered, and a quorum queue counts a delivery. So a
+    /// queue that has consumers is refused when the reader connects. Do not settle what comes of a
+    /// queue: [`Verdict::Ack`](baler_common::transport::Verdict::Ack) removes it.
+    ///
+    /// # Errors
+    ///
+    /// It is an exchange, which keeps nothing.
+    pub fn inspect(mut self) -> Result<Self, UriError> {
+        if self.names.queue.is_none() {
+            let why = "an exchange keeps nothing of what has passed; name the queue, or tap what \
+                       comes from now on";
+            return Err(UriError::conflict("exchange", "inspect", why));
+        }
+        if self.queue_type == QueueType::Stream {
+            return Ok(self.looking_at_stream(Start::First));
+        }
+        self.look_at = Some(LookAt::Queue);
+        // A larger chunk would be rejected, and be gone.
+        self.max_chunk_bytes = NonZeroU32::MAX;
+        Ok(self)
+    }
+
+    fn looking_at_stream(mut self, start: Start) -> Self {
+        self.look_at = Some(LookAt::Stream);
+        self.position_file = None;
+        self.start = start;
+        self
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +108,10 @@ mod tests {
 
     fn tap(text: &str, from_start: bool) -> Result<AmqpConfig, UriError> {
         AmqpConfig::from_uri(Uri::parse(text).unwrap())?.tap(from_start)
+    }
+
+    fn inspect(text: &str) -> Result<AmqpConfig, UriError> {
+        AmqpConfig::from_uri(Uri::parse(text).unwrap())?.inspect()
     }
 
     #[test]
@@ -102,5 +148,16 @@ mod tests {
         let config = tap(uri, false).unwrap();
         assert_eq!((config.start, config.position_file), (Start::Next, None));
         assert_eq!(tap(uri, true).unwrap().start, Start::First);
+        let whole = inspect(uri).unwrap();
+        assert_eq!((whole.start, whole.position_file), (Start::First, None));
+    }
+
+    #[test]
+    fn queue_is_inspected_without_a_limit_that_would_reject_and_an_exchange_is_not() {
+        let config = inspect("amqp://host?queue=work&exchange=e&max_chunk=1KiB").unwrap();
+        assert_eq!(config.look_at, Some(LookAt::Queue));
+        assert_eq!(config.max_chunk_bytes, NonZeroU32::MAX);
+        let error = inspect("amqp://host?exchange=e").unwrap_err().to_string();
+        assert!(error.contains("keeps nothing"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received};
+use baler_common::transport::{ChunkReader, Received, RetryClass};
 use baler_connector_amqp::AmqpReader;
 use baler_connector_testkit::{PATIENCE, RabbitMq, Tap, drive, within_patience};
 
@@ -53,4 +53,66 @@ fn look_at_a_stream_takes_nothing_from_its_readers() {
         .unwrap();
     assert!(matches!(received, Received::Idle), "{received:?}");
     late.close(Instant::now() + PATIENCE);
+}
+
+fn inspecting(uri: &str) -> Box<AmqpReader> {
+    let config = config(uri).inspect().unwrap();
+    Box::new(AmqpReader::new(config).unwrap())
+}
+
+#[test]
+fn queue_without_consumers_is_shown_and_keeps_all() {
+    let node = RabbitMq::shared();
+    for queue_type in ["classic", "quorum"] {
+        let queue = fresh_name("inspected");
+        let declared = node.uri(&format!("?queue={queue}&queue_type={queue_type}"));
+        fill(&declared, 30);
+        // Its type and its limits are not asked for, and no chunk is too large to be given back.
+        let uri = node.uri(&format!("?queue={queue}&max_length=7&max_chunk=10"));
+        let mut look = Tap::holding(inspecting(&uri), 1000);
+        within_patience("it shows all", || {
+            look.poll(Duration::from_millis(10));
+            (look.unsettled().len() == 30).then_some(())
+        });
+        assert!(look.damaged().is_empty(), "{:?}", look.damaged());
+        let (_, report) = look.close(Instant::now() + PATIENCE);
+        assert!(report.error.is_none(), "{report:?}");
+        let mut taps = [Tap::new(reader(&declared))];
+        drive("all is there", &mut [], &mut taps, |_, taps| {
+            taps[0].distinct() == 30
+        });
+    }
+}
+
+#[test]
+fn queue_with_consumers_is_refused_and_they_miss_nothing() {
+    let node = RabbitMq::shared();
+    let uri = node.uri(&format!("?queue={}", fresh_name("consumed")));
+    declared(&uri);
+    let mut consumer = Tap::new(reader(&uri));
+    within_patience("it consumes", || {
+        consumer.poll(Duration::from_millis(10));
+        let error = inspecting(&uri).receive(Instant::now() + PATIENCE).err()?;
+        assert_eq!(error.class, RetryClass::Final, "{error}");
+        assert!(error.message.contains("1 consumers"), "{error}");
+        assert!(error.message.contains("exchange=name"), "{error}");
+        Some(())
+    });
+    fill(&uri, 50);
+    let mut taps = [consumer];
+    drive("it gets all", &mut [], &mut taps, |_, taps| {
+        taps[0].distinct() == 50
+    });
+    assert!(taps[0].deliveries().all(|delivery| !delivery.redelivered));
+}
+
+#[test]
+fn queue_that_is_not_there_is_not_made_by_looking() {
+    let node = RabbitMq::shared();
+    let queue = fresh_name("missing");
+    let mut look = inspecting(&node.uri(&format!("?queue={queue}")));
+    let error = look.receive(Instant::now() + PATIENCE).unwrap_err();
+    assert_eq!(error.class, RetryClass::Final, "{error}");
+    assert!(error.message.contains("no queue"), "{error}");
+    assert!(!node.control(&["list_queues", "name"]).contains(&queue));
 }

@@ -30,15 +30,6 @@ pub struct KafkaConfig {
     pub(crate) revoke_timeout: Duration,
     pub(crate) client: ClientSettings,
     pub(crate) embedded: Option<Arc<EmbeddedCluster>>,
-    /// Where a reader begins that only looks; see [`KafkaConfig::tap`].
-    pub(crate) tap: Option<TapStart>,
-}
-
-/// Where a reader begins that only looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TapStart {
-    Earliest,
-    Latest,
 }
 
 /// What decides about the partition of a chunk.
@@ -95,7 +86,6 @@ impl KafkaConfig {
             revoke_timeout: Duration::from_secs(3),
             client: ClientSettings::new(bootstrap_servers),
             embedded: None,
-            tap: None,
         }
     }
 
@@ -297,19 +287,6 @@ impl KafkaConfig {
         }
         self.client.try_out()?;
         Ok(self)
-    }
-
-    /// Makes readers that only look: each is the one member of a group of its own, whatever
-    /// `group.id` says, gets every chunk from now on (or all that the topic still has), and commits
-    /// nothing. The consumers of the topic do not notice.
-    #[must_use]
-    pub fn tap(mut self, from_start: bool) -> Self {
-        self.tap = Some(if from_start {
-            TapStart::Earliest
-        } else {
-            TapStart::Latest
-        });
-        self
     }
 
     /// The cluster inside this process, if it is one.

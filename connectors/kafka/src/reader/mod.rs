@@ -27,6 +27,8 @@ use rdkafka::consumer::Consumer;
 use crate::SCHEME;
 use crate::config::{KafkaConfig, PartitionBy};
 use shared::Shared;
+pub(crate) use state::origin;
+pub(crate) use worker::NO_VALUE;
 use worker::{Callbacks, Client};
 
 /// Receives chunks from a topic, as a member of a consumer group.
@@ -74,7 +76,6 @@ impl KafkaReader {
         let mut callbacks = Callbacks {
             shared: Arc::clone(&shared),
             revoke_timeout: config.revoke_timeout,
-            commits: config.tap.is_none(),
             from_the_end: false,
             topic: config.topic.clone(),
             tokens: config.client.tokens(),

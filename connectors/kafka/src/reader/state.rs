@@ -150,7 +150,7 @@ pub(super) fn names(partitions: &[i32]) -> Vec<LaneName> {
     partitions.iter().copied().map(name).collect()
 }
 
-pub(super) fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
+pub(crate) fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
     Origin {
         endpoint: endpoint.into(),
         lane: name(partition),

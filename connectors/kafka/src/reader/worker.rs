@@ -17,7 +17,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::commit::{commit_stored, wait_for_commits};
 use super::shared::Shared;
 use super::state::{Fetched, Next};
-use crate::error::{code_of, is_alert, is_refusal};
+use crate::error::{code_of, is_refusal, refusal};
 use crate::headers;
 use crate::stats;
 use crate::token::TokenSource;
@@ -41,8 +41,6 @@ const QUESTION: Duration = Duration::from_millis(200);
 pub(super) struct Callbacks {
     pub(super) shared: Arc<Shared>,
     pub(super) revoke_timeout: Duration,
-    /// Whether what is settled is committed; not by a reader that only looks.
-    pub(super) commits: bool,
     /// Whether a group that committed nothing begins at the end of a partition.
     pub(super) from_the_end: bool,
     pub(super) topic: Box<str>,
@@ -91,10 +89,8 @@ impl ClientContext for Callbacks {
 
     fn error(&self, error: KafkaError, reason: &str) {
         // Poll hands out everything but alerts as well, without saying why.
-        if is_alert(reason) {
-            self.shared.fail(Failure::last("connect to", reason));
-        } else if code_of(&error).is_some_and(is_refusal) {
-            self.shared.fail(Failure::last("read from", reason));
+        if let Some(failure) = refusal(&error, reason) {
+            self.shared.fail(failure);
         }
     }
 }
@@ -161,7 +157,7 @@ impl Callbacks {
     /// Commits what is settled of partitions that leave; see `commit_stored` for `meanwhile`.
     fn commit(&self, partitions: &[i32], by: Instant, meanwhile: impl Fn()) {
         // Without a broker it would only wait: then the client's own commit does, behind it.
-        if !self.commits || partitions.is_empty() || self.shared.is_cut_off() {
+        if partitions.is_empty() || self.shared.is_cut_off() {
             return;
         }
         let Some(client) = self.client.get().and_then(Weak::upgrade) else {
@@ -292,6 +288,9 @@ fn set_paused(client: &Client, shared: &Shared, paused: bool) {
     report(shared, result);
 }
 
+/// Why a message without a value is damaged.
+pub(crate) const NO_VALUE: &str = "a message without a value, as compacted topics have";
+
 /// Waits for something, and passes on what is there by then, as far as there is room for it.
 fn take(client: &Client, shared: &Shared, time: Duration) {
     let mut next = client.poll(time);
@@ -318,8 +317,7 @@ fn take(client: &Client, shared: &Shared, time: Duration) {
 fn pass_on(client: &Client, shared: &Shared, message: &BorrowedMessage<'_>) {
     let (partition, offset) = (message.partition(), message.offset());
     let Some(payload) = message.payload() else {
-        let reason = "a message without a value, as compacted topics have";
-        return shared.damaged(partition, offset, reason, |partition, offset| {
+        return shared.damaged(partition, offset, NO_VALUE, |partition, offset| {
             let stored = client.store_offset(message.topic(), partition, offset);
             stored.is_ok()
         });

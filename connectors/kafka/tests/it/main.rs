@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod brokers;
+mod browse;
 mod contract;
 mod failure;
 mod group;

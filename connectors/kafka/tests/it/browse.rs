@@ -1,0 +1,150 @@
+//! Looking at a topic beside the group that consumes it.
+
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{Chunk, ChunkReader, Received, Verdict};
+use baler_connector_kafka::{Browse, KafkaBrowser, RequestFault, RequestKind};
+use baler_connector_testkit::{
+    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, read_label, within_patience,
+};
+
+use crate::support::Kafka;
+
+/// Chunks of eight lanes, which are spread over the partitions.
+fn chunks(source: &mut ChunkSource, number: u32) -> Vec<Chunk> {
+    (0..number).map(|at| source.next(at % 8, 64)).collect()
+}
+
+fn browser(kafka: &Kafka, browse: Browse) -> Box<KafkaBrowser> {
+    // The group at work, of which it must not become a member.
+    Box::new(KafkaBrowser::open(kafka.config(), browse).unwrap())
+}
+
+/// Writes chunks until they are confirmed.
+fn write(pump: &mut Pump, chunks: Vec<Chunk>) {
+    pump.push(chunks);
+    within_patience("all is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+}
+
+/// How many chunks a browser shows until its end. They stay unsettled.
+fn until_end(browser: &mut dyn ChunkReader) -> usize {
+    let mut shown = 0;
+    within_patience("its end", || {
+        match browser.receive(Instant::now() + Duration::from_millis(20)) {
+            Ok(Received::Chunk(_)) => shown += 1,
+            Ok(Received::End) => return Some(()),
+            Ok(Received::Idle) => {}
+            other => panic!("{other:?}"),
+        }
+        None
+    });
+    shown
+}
+
+/// A browser that joined a group, of whatever name, would get nothing: joining fails for everybody.
+#[test]
+fn group_at_work_keeps_its_partitions_and_its_commits_while_others_look() {
+    let kafka = Kafka::fresh();
+    let mut source = ChunkSource::new(1);
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut member = Tap::new(kafka.reader_with(kafka.config()));
+    pump.push(chunks(&mut source, 40));
+    drive_pair(
+        "the group has 40",
+        &mut pump,
+        &mut member,
+        |pump, member| pump.is_done() && member.distinct() == 40,
+    );
+    let (_, report) = member.close(Instant::now() + PATIENCE);
+    assert!(report.error.is_none(), "{report:?}");
+    let mut member = Tap::holding(kafka.reader_with(kafka.config()), 8);
+    within_patience("the group has its partitions again", || {
+        member.poll(Duration::from_millis(10));
+        (member.reader().stats().lag.len() == 4).then_some(())
+    });
+    let nobody_joins = [RequestFault::GroupAuthorizationFailed; 1000];
+    let join = RequestKind::JoinGroup;
+    kafka.cluster.fail_requests(join, &nobody_joins).unwrap();
+
+    let mut now = browser(&kafka, Browse::UntilNow);
+    assert_eq!(until_end(now.as_mut()), 40);
+    let mut late = Tap::new(browser(&kafka, Browse::FromNow));
+    let mut whole = Tap::new(browser(&kafka, Browse::FromOldest));
+    within_patience("both look", || {
+        late.poll(Duration::from_millis(10));
+        whole.poll(Duration::from_millis(10));
+        // Until it has begun, it does not see what comes.
+        write(&mut pump, chunks(&mut source, 8));
+        (late.distinct() > 0).then_some(())
+    });
+    let sent = pump.confirmed();
+    let mut taps = [late, whole];
+    drive("the other one sees all", &mut [], &mut taps, |_, taps| {
+        taps[1].distinct() == sent
+    });
+    assert!(taps[0].distinct() < sent);
+    for tap in taps {
+        let (_, report) = tap.close(Instant::now() + PATIENCE);
+        assert!(report.error.is_none(), "{report:?}");
+    }
+    assert_eq!(member.reader().stats().rebalances, 0);
+    // Its commits are where they were: it gets what came since, and only that.
+    member.set_demand(1 << 20);
+    member.acknowledge();
+    within_patience("the group gets the rest", || {
+        member.poll(Duration::from_millis(10));
+        (member.distinct() == sent - 40).then_some(())
+    });
+    assert_eq!(member.received().len(), sent - 40);
+}
+
+#[test]
+fn browser_ends_where_the_topic_ended_when_it_began() {
+    let kafka = Kafka::fresh();
+    let mut source = ChunkSource::new(1);
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    // One partition has nothing.
+    assert_eq!(until_end(browser(&kafka, Browse::UntilNow).as_mut()), 0);
+    write(&mut pump, source.take(30));
+    let mut browser = browser(&kafka, Browse::UntilNow);
+    browser.set_demand(10);
+    let mut held = Vec::new();
+    within_patience("it shows ten", || {
+        if let Received::Chunk(delivery) = browser.receive(Instant::now()).unwrap() {
+            held.push(delivery);
+        }
+        (held.len() == 10).then_some(())
+    });
+    let sequences: Vec<_> = held
+        .iter()
+        .map(|it| read_label(&it.bytes).sequence)
+        .collect();
+    assert_eq!(sequences, (0..10).collect::<Vec<_>>(), "the oldest first");
+    let idle = browser.receive(Instant::now() + Duration::from_millis(50));
+    assert!(matches!(idle, Ok(Received::Idle)), "{idle:?}");
+    // What comes meanwhile is not shown, however long the look lasts.
+    write(&mut pump, source.take(30));
+    for delivery in held {
+        browser.settle(delivery.token, Verdict::Ack).unwrap();
+    }
+    browser.set_demand(1 << 20);
+    assert_eq!(until_end(browser.as_mut()), 20);
+}
+
+#[test]
+fn topic_that_is_not_there_is_named() {
+    let kafka = Kafka::fresh();
+    let unknown = Some(RequestFault::UnknownTopic);
+    kafka.cluster.fail_topic("chunks", unknown).unwrap();
+    let error = |browse| {
+        let mut browser = browser(&kafka, browse);
+        browser.receive(Instant::now() + PATIENCE).unwrap_err()
+    };
+    let now = error(Browse::UntilNow);
+    assert!(!now.is_retryable(), "{now}");
+    assert!(now.message.contains("no topic chunks"), "{now}");
+    assert!(error(Browse::FromNow).is_retryable(), "it may come to be");
+}
