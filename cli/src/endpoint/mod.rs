@@ -20,20 +20,33 @@ pub(crate) use writer::{Writer, with_topic, wrap, writer};
 
 use crate::exit::Failure;
 
-/// The schemes of media.
-const MEDIA: &[&str] = &[
-    #[cfg(feature = "amqp")]
-    "amqp",
-    #[cfg(feature = "amqp")]
-    "amqps",
-    "file",
-    #[cfg(feature = "kafka")]
-    "kafka",
-    #[cfg(feature = "kafka")]
-    "kafka+mock",
-    "null",
-    "tcp",
+/// The schemes of media, and the feature of this program that each needs, if it needs one.
+const MEDIA: &[(&str, Option<Feature>)] = &[
+    ("amqp", Some(AMQP)),
+    ("amqps", Some(AMQP)),
+    ("file", None),
+    ("kafka", Some(KAFKA)),
+    ("kafka+mock", Some(KAFKA)),
+    ("null", None),
+    ("tcp", None),
 ];
+
+/// A feature that a build has or has not.
+#[derive(Debug, Clone, Copy)]
+struct Feature {
+    name: &'static str,
+    is_built_in: bool,
+}
+
+const AMQP: Feature = Feature {
+    name: "amqp",
+    is_built_in: cfg!(feature = "amqp"),
+};
+
+const KAFKA: Feature = Feature {
+    name: "kafka",
+    is_built_in: cfg!(feature = "kafka"),
+};
 
 /// The scheme of text logs, which records can come from as well.
 const KIEKER_LOG: &str = "kieker-log";
@@ -47,7 +60,8 @@ pub(crate) fn shown(text: &str) -> String {
 /// like `scheme://`.
 pub(crate) fn is_uri(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, rest)| {
-        MEDIA.contains(&scheme) || scheme == KIEKER_LOG || rest.starts_with("//")
+        let is_medium = MEDIA.iter().any(|(known, _)| *known == scheme);
+        is_medium || scheme == KIEKER_LOG || rest.starts_with("//")
     })
 }
 
@@ -62,9 +76,26 @@ fn bad_uri(endpoint: &str, error: &impl fmt::Display) -> Failure {
     Failure::configuration(format!("{endpoint}: {error}"))
 }
 
-/// Names the scheme, those that there are, and the nearest of them.
+/// The scheme is none of those that can stand here.
 fn unknown_scheme(scheme: &str, logs: bool) -> Failure {
-    let mut schemes = MEDIA.to_vec();
+    no_such_scheme(MEDIA, scheme, logs)
+}
+
+/// Names the scheme, and the feature that this build lacks; or else the schemes that there are, and
+/// the nearest of them.
+fn no_such_scheme(media: &[(&str, Option<Feature>)], scheme: &str, logs: bool) -> Failure {
+    let (built_in, absent): (Vec<_>, Vec<_>) = media
+        .iter()
+        .partition(|(_, needs)| needs.is_none_or(|feature| feature.is_built_in));
+    let lacking = absent.iter().find(|(known, _)| *known == scheme);
+    if let Some((_, Some(feature))) = lacking {
+        let name = feature.name;
+        return Failure::configuration(format!(
+            "byte 0 of the URI: {scheme}: needs the feature {name}, which this build lacks; build \
+             the program with it: cargo build --release --package baler-cli --features {name}"
+        ));
+    }
+    let mut schemes: Vec<_> = built_in.iter().map(|(known, _)| *known).collect();
     schemes.extend(logs.then_some(KIEKER_LOG));
     schemes.sort_unstable();
     let nearest = schemes
@@ -80,4 +111,34 @@ fn unknown_scheme(scheme: &str, logs: bool) -> Failure {
         "byte 0 of the URI: {scheme}: is no known scheme, use one of {}{nearest}",
         known.join(", "),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scheme_that_is_not_built_in_names_the_feature_and_how_to_get_it() {
+        let absent = Feature {
+            name: "kafka",
+            is_built_in: false,
+        };
+        let media = [
+            ("kafka", Some(absent)),
+            ("kafka+mock", Some(absent)),
+            ("null", None),
+        ];
+        let told = |scheme| no_such_scheme(&media, scheme, true).message;
+        for scheme in ["kafka", "kafka+mock"] {
+            let told = told(scheme);
+            assert!(told.contains("this build lacks"), "{told}");
+            assert!(told.contains("--features kafka"), "{told}");
+        }
+        let unknown = told("kafkaa");
+        assert!(
+            unknown.contains("no known scheme, use one of kieker-log:, null:"),
+            "{unknown}"
+        );
+        assert!(!unknown.contains("kafka:"), "{unknown}");
+    }
 }
