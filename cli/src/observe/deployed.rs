@@ -33,6 +33,14 @@ fn assert_exported(expression: &str) {
     }
 }
 
+/// Lag is added up over lanes, of which the largest figure counts: consumers of one queue all tell
+/// of it.
+fn assert_lag_counts_once(expression: &str) {
+    let counted = "max by (job, lane) (baler_lane_lag_chunks";
+    let rest = expression.replace(counted, "");
+    assert!(!rest.contains("lag_chunks"), "{expression}");
+}
+
 /// Every object of a document, at any depth.
 fn objects<'a>(value: &'a Value, found: &mut Vec<&'a serde_json::Map<String, Value>>) {
     match value {
@@ -65,6 +73,7 @@ fn dashboard_can_be_imported_and_shows_metrics_that_are_exported() {
         for target in panel["targets"].as_array().unwrap() {
             let expression = target["expr"].as_str().unwrap();
             assert_exported(expression);
+            assert_lag_counts_once(expression);
             shown.extend(names(expression).into_iter().map(str::to_owned));
         }
     }
@@ -106,7 +115,10 @@ fn alert_rules_are_sound_and_watch_metrics_that_are_exported() {
         .filter_map(|line| line.trim().strip_prefix("expr: "));
     let expressions: Vec<_> = expressions.collect();
     assert_eq!(expressions.len(), text.matches("- alert: ").count());
-    expressions.into_iter().for_each(assert_exported);
+    for expression in expressions {
+        assert_exported(expression);
+        assert_lag_counts_once(expression);
+    }
     let Ok(output) = Command::new("promtool")
         .args(["check", "rules"])
         .arg(&path)

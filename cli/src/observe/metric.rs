@@ -161,7 +161,7 @@ metrics! {
     LANE_LAG = Gauge "baler_lane_lag_chunks" ["worker", "lane"]
         "Chunks of a lane that were written and not yet settled, where the medium says.";
     LAG = Gauge "baler_lag_chunks" []
-        "Chunks of all lanes of this process that were written and not yet settled.";
+        "Chunks of all lanes of this process that were written and not yet settled; of a lane that several workers tell of, the largest figure.";
     PRODUCER_LANES = Gauge "baler_producer_lanes" ["worker"]
         "Producers' lanes seen.";
     PRODUCER_LANES_ENDED = Gauge "baler_producer_lanes_ended" ["worker"]

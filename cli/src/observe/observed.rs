@@ -1,11 +1,12 @@
 //! What a running command shows of itself.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use baler_analysis::SourceWatch;
-use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
 
 use super::exposition::Exposition;
@@ -21,9 +22,9 @@ pub(crate) trait Observable: Send {
     /// Adds its figures.
     fn expose(&self, exposition: &mut Exposition, now: Instant);
 
-    /// How many chunks it is behind, if it reads and its medium says.
-    fn lag(&self) -> Option<u64> {
-        None
+    /// How many chunks it is behind in each lane, if it reads and its medium says.
+    fn lag(&self) -> Vec<LaneLag> {
+        Vec::new()
     }
 
     /// Whether it is of use.
@@ -124,15 +125,18 @@ impl Observed {
         let mut exposition = Exposition::default();
         let now = Instant::now();
         let state = self.lock();
-        let mut lag: Option<u64> = None;
+        let mut lag: BTreeMap<LaneName, u64> = BTreeMap::new();
         for part in &state.parts {
             part.expose(&mut exposition, now);
-            if let Some(more) = part.lag() {
-                lag = Some(lag.unwrap_or(0).saturating_add(more));
+            for LaneLag { lane, chunks } in part.lag() {
+                // Competing readers of one queue all tell of it: the largest figure counts.
+                let most = lag.entry(lane).or_default();
+                *most = chunks.max(*most);
             }
         }
-        if let Some(lag) = lag {
-            exposition.set(&metric::LAG, &[], lag);
+        if !lag.is_empty() {
+            let total = lag.into_values().fold(0, u64::saturating_add);
+            exposition.set(&metric::LAG, &[], total);
         }
         for (role, endpoint) in &state.endpoints {
             exposition.set(&metric::ENDPOINT_INFO, &[role, endpoint], true);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use baler_analysis::{SourceReport, SourceWatch};
 use baler_common::container::LossReason;
-use baler_common::transport::ReaderStats;
+use baler_common::transport::{LaneLag, ReaderStats};
 
 use super::exposition::Exposition;
 use super::health::{Check, Limits};
@@ -24,8 +24,8 @@ impl Observable for Worker {
         source(&self.name, &self.watch.report(), exposition);
     }
 
-    fn lag(&self) -> Option<u64> {
-        self.watch.report().reader.total_lag()
+    fn lag(&self) -> Vec<LaneLag> {
+        self.watch.report().reader.lag
     }
 
     fn checks(&self, _: Limits, _: Instant) -> Vec<Check> {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use baler_common::transport::LaneLag;
 use baler_relay::RelayStats;
 
 use super::exposition::Exposition;
@@ -52,8 +53,8 @@ impl Observable for Shown {
         outbox(&stats.outbox, exposition, now);
     }
 
-    fn lag(&self) -> Option<u64> {
-        self.stats().source.total_lag()
+    fn lag(&self) -> Vec<LaneLag> {
+        self.stats().source.lag
     }
 
     fn checks(&self, limits: Limits, now: Instant) -> Vec<Check> {

@@ -6,10 +6,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use baler_common::record::kieker::misc::EmptyRecord;
+use baler_common::transport::LaneLag;
 use baler_monitoring::Controller;
 use serde_json::Value;
 
+use super::exposition::Exposition;
 use super::metric::{self, Kind};
+use super::observed::Observable;
 use super::*;
 use crate::endpoint;
 
@@ -146,6 +149,43 @@ fn exposition_is_strict_and_holds_only_metrics_of_the_list() {
         assert_eq!(is_there, !absent.contains(&metric.name), "{}", metric.name);
     }
     promtool(&text);
+}
+
+/// A reader of two partitions, or one of several readers of a queue.
+struct Behind(&'static [(&'static str, u64)]);
+
+impl Observable for Behind {
+    fn expose(&self, exposition: &mut Exposition, _: Instant) {
+        for (lane, chunks) in self.0 {
+            exposition.set(&metric::LANE_LAG, &["0", lane], *chunks);
+        }
+    }
+
+    fn lag(&self) -> Vec<LaneLag> {
+        let lag = self.0.iter().map(|(lane, chunks)| LaneLag {
+            lane: (*lane).into(),
+            chunks: *chunks,
+        });
+        lag.collect()
+    }
+
+    fn checks(&self, _: health::Limits, _: Instant) -> Vec<health::Check> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn lag_of_a_lane_that_several_tell_of_counts_once() {
+    let (observed, _) = observed();
+    // Two members of a group, with partitions of their own.
+    observed.add(Box::new(Behind(&[("0", 5), ("1", 7)])));
+    observed.add(Box::new(Behind(&[("2", 11)])));
+    assert_eq!(value(&observed.metrics(), "baler_lag_chunks"), 23.0);
+    // Three consumers of a queue: each tells what waits there, and what it has itself.
+    for behind in [&[("queue", 101)], &[("queue", 107)], &[("queue", 100)]] {
+        observed.add(Box::new(Behind(behind)));
+    }
+    assert_eq!(value(&observed.metrics(), "baler_lag_chunks"), 130.0);
 }
 
 /// Lets Prometheus's own tool judge, where it is installed.

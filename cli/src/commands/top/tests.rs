@@ -31,6 +31,7 @@ fn sending(delivered: u64, state: &str, started: u64) -> Snapshot {
          # TYPE baler_lane_lag_chunks gauge\n\
          baler_lane_lag_chunks{{worker=\"0\",lane=\"3\"}} 12\n\
          baler_lane_lag_chunks{{worker=\"0\",lane=\"4\"}} 40\n\
+         baler_lane_lag_chunks{{worker=\"1\",lane=\"4\"}} 38\n\
          # TYPE baler_build_info gauge\n\
          baler_build_info{{version=\"0.1.0\",command=\"send\"}} 1\n\
          # TYPE baler_endpoint_info gauge\n\
@@ -66,6 +67,8 @@ fn rates_are_differences_within_one_life_of_the_process() {
         view.lanes[0].lane, "4",
         "the lane furthest behind comes first"
     );
+    let lag: Vec<_> = view.lanes.iter().map(|lane| lane.lag_chunks).collect();
+    assert_eq!(lag, [40.0, 12.0], "two workers tell of lane 4");
     assert_eq!(view.dropped.keys().collect::<Vec<_>>(), ["refused"]);
     let restarted = View::new("here", Some(&first), &sending(10, "open", 2));
     assert_eq!(restarted.counters["records_delivered"].per_second, None);

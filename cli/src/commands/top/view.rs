@@ -1,6 +1,6 @@
 //! What two looks at a process say, in the order in which it is shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -117,7 +117,7 @@ pub(super) struct Rate {
     pub(super) per_second: Option<f64>,
 }
 
-/// How far a lane is behind.
+/// How far a lane is behind, as the worker says that is furthest behind in it.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Lane {
     pub(super) worker: String,
@@ -166,6 +166,9 @@ impl View {
         });
         let mut lanes: Vec<_> = lanes.collect();
         lanes.sort_by(|a, b| b.lag_chunks.total_cmp(&a.lag_chunks));
+        // Of a queue that several workers tell of, the largest figure counts.
+        let mut seen = BTreeSet::new();
+        lanes.retain(|lane| seen.insert(lane.lane.clone()));
         Self {
             address: address.to_owned(),
             command,
