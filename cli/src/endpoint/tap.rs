@@ -29,7 +29,8 @@ pub(crate) enum TapRange {
 pub(crate) fn open_tap(text: &str, range: TapRange) -> Result<OpenReader, Failure> {
     let (uri, endpoint) = parse(text)?;
     let wrong = |error| bad_uri(&endpoint, &error);
-    let mut only_looks = true;
+    // What comes of a queue must go back to it.
+    let only_looks = range != TapRange::UntilNow || !uri.scheme().starts_with("amqp");
     let reader: Box<dyn ChunkReader> = match uri.scheme() {
         "file" => {
             let mut config = FileReaderConfig::from_uri(uri).map_err(wrong)?;
@@ -55,8 +56,6 @@ pub(crate) fn open_tap(text: &str, range: TapRange) -> Result<OpenReader, Failur
         }
         #[cfg(feature = "amqp")]
         "amqp" | "amqps" => {
-            // What comes of a queue must go back to it.
-            only_looks = range != TapRange::UntilNow;
             let config = AmqpConfig::from_uri(uri).and_then(|config| match range {
                 TapRange::FromNow | TapRange::FromOldest => {
                     config.tap(range == TapRange::FromOldest)

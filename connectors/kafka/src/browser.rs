@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{
     ChunkMeta, ChunkReader, Damaged, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport,
-    Received, RetryClass, Settled, Token, TransportError, Verdict,
+    Received, Settled, Token, TransportError, Verdict,
 };
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
@@ -20,13 +20,16 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use crate::SCHEME;
 use crate::config::KafkaConfig;
-use crate::error::refusal;
+use crate::error::{Concern, concern, refusal};
 use crate::headers;
 use crate::reader::{NO_VALUE, origin};
 use crate::token::TokenSource;
 
 /// How long the cluster may take to say which partitions there are and how far they go.
 const QUESTION: Duration = Duration::from_secs(2);
+
+/// How long to wait before it is asked again.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
 
 /// Which chunks of a topic a [`KafkaBrowser`] shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub struct KafkaBrowser {
     client: BaseConsumer<Context>,
     /// The partitions that are not at their end, and where that is; nothing before they are known.
     ends: Option<BTreeMap<i32, i64>>,
+    /// When the cluster may be asked for them.
+    ask_at: Instant,
     held: HashSet<Token>,
     tokens: u64,
     demand: usize,
@@ -114,6 +119,7 @@ impl KafkaBrowser {
             browse,
             client,
             ends: None,
+            ask_at: Instant::now(),
             held: HashSet::new(),
             tokens: 0,
             demand: usize::MAX,
@@ -129,17 +135,7 @@ impl KafkaBrowser {
         let found = metadata.topics().iter().find(|it| it.name() == topic);
         let error = found.and_then(|it| it.error().map(RDKafkaErrorCode::from));
         let Some(found) = found.filter(|it| error.is_none() && !it.partitions().is_empty()) else {
-            let why = error.map_or_else(String::new, |code| format!(": {code}"));
-            let class = match (self.browse, error) {
-                // It may come to be, or its partitions get leaders.
-                (Browse::FromNow | Browse::FromOldest, _) => RetryClass::Retry,
-                (_, Some(RDKafkaErrorCode::LeaderNotAvailable)) => RetryClass::Retry,
-                (Browse::UntilNow, _) => RetryClass::Final,
-            };
-            return Err(Failure {
-                class,
-                ..Failure::retry("look at", format!("there is no topic {topic}{why}"))
-            });
+            return Err(self.unreadable(error));
         };
         let start = match self.browse {
             Browse::FromNow => Offset::End,
@@ -161,6 +157,29 @@ impl KafkaBrowser {
         }
         self.client.assign(&list).map_err(failed)?;
         Ok(ends)
+    }
+
+    /// Why there is nothing to read, as the cluster says.
+    fn unreadable(&self, error: Option<RDKafkaErrorCode>) -> Failure {
+        let topic = &self.config.topic;
+        let message = match error {
+            None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
+                format!("there is no topic {topic}")
+            }
+            Some(code) => format!("topic {topic}: {code}"),
+        };
+        let passes = match error {
+            // It may come to be.
+            None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
+                self.browse != Browse::UntilNow
+            }
+            Some(code) => concern(code) == Concern::Now,
+        };
+        if passes {
+            Failure::retry("look at", message)
+        } else {
+            Failure::last("look at", message)
+        }
     }
 
     /// Why brokers refuse this client, if they do; else the failure.
@@ -239,9 +258,15 @@ impl ChunkReader for KafkaBrowser {
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
         if self.ends.is_none() {
+            let until = self.ask_at.min(by);
+            let left = || until.saturating_duration_since(Instant::now());
             // Nothing is read yet: this serves callbacks, for tokens and for errors.
-            while self.client.poll(Duration::ZERO).is_some() {}
+            while self.client.poll(left()).is_some() {}
+            if Instant::now() < self.ask_at {
+                return Ok(Received::Idle);
+            }
             let ends = self.begin();
+            self.ask_at = Instant::now() + BETWEEN_QUESTIONS;
             self.ends = Some(ends.map_err(|failure| self.refusal_or(failure))?);
         }
         loop {

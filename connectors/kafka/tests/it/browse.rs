@@ -147,4 +147,9 @@ fn topic_that_is_not_there_is_named() {
     assert!(!now.is_retryable(), "{now}");
     assert!(now.message.contains("no topic chunks"), "{now}");
     assert!(error(Browse::FromNow).is_retryable(), "it may come to be");
+    let forbidden = Some(RequestFault::TopicAuthorizationFailed);
+    kafka.cluster.fail_topic("chunks", forbidden).unwrap();
+    let refused = error(Browse::FromNow);
+    assert!(!refused.is_retryable(), "{refused}");
+    assert!(!refused.message.contains("no topic"), "{refused}");
 }
