@@ -126,7 +126,7 @@ async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Fail
         consumers => Err(Failure::last(
             OPERATION,
             format!(
-                "the queue {queue} has {consumers} consumers, and a look would take chunks from \
+                "the queue {queue} has consumers ({consumers}), and a look would take chunks from \
                  them; tap the exchange that feeds it (exchange=name&routing_key=key) or a running \
                  command's --metrics address, or look when the consumers are gone"
             ),

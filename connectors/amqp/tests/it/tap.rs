@@ -89,19 +89,19 @@ fn queue_with_consumers_is_refused_and_they_miss_nothing() {
     let node = RabbitMq::shared();
     let uri = node.uri(&format!("?queue={}", fresh_name("consumed")));
     declared(&uri);
-    let mut consumer = Tap::new(reader(&uri));
-    within_patience("it consumes", || {
-        consumer.poll(Duration::from_millis(10));
-        let error = inspecting(&uri).receive(Instant::now() + PATIENCE).err()?;
-        assert_eq!(error.class, RetryClass::Final, "{error}");
-        assert!(error.message.contains("1 consumers"), "{error}");
-        assert!(error.message.contains("exchange=name"), "{error}");
-        Some(())
+    let mut taps = [Tap::holding(reader(&uri), 1000)];
+    fill(&uri, 1);
+    drive("it consumes", &mut [], &mut taps, |_, taps| {
+        taps[0].distinct() == 1
     });
+    let refused = inspecting(&uri).receive(Instant::now() + PATIENCE);
+    let error = refused.unwrap_err();
+    assert_eq!(error.class, RetryClass::Final, "{error}");
+    assert!(error.message.contains("has consumers (1)"), "{error}");
+    assert!(error.message.contains("exchange=name"), "{error}");
     fill(&uri, 50);
-    let mut taps = [consumer];
     drive("it gets all", &mut [], &mut taps, |_, taps| {
-        taps[0].distinct() == 50
+        taps[0].received().len() == 51
     });
     assert!(taps[0].deliveries().all(|delivery| !delivery.redelivered));
 }
