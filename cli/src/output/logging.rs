@@ -4,6 +4,7 @@ use std::io;
 
 use tracing_subscriber::EnvFilter;
 
+use super::Stderr;
 use crate::args::GlobalArgs;
 use crate::exit::Failure;
 
@@ -40,7 +41,7 @@ pub(crate) fn start(args: &GlobalArgs) -> Result<(), Failure> {
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(|| Stderr)
         .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
         .init();
     Ok(())

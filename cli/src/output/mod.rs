@@ -3,6 +3,7 @@
 pub(crate) mod figures;
 mod logging;
 mod progress;
+mod stderr;
 mod tables;
 
 use std::fmt::Display;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
+pub(crate) use stderr::{Stderr, wait_at_most_for};
 pub(crate) use tables::{
     bytes, counted, decimal, nanos, number, per_second, rate, table, two_columns,
 };
@@ -69,9 +71,10 @@ pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Says one line on standard error.
 ///
-/// That nobody listens there is no reason to end.
+/// That nobody listens there is no reason to end, and after the deadline none to wait.
 pub(crate) fn say(line: impl Display) {
-    writeln!(io::stderr().lock(), "{line}").ok();
+    // In one piece: lines of several threads do not mix.
+    Stderr.write_all(format!("{line}\n").as_bytes()).ok();
 }
 
 fn pretty(document: &impl Serialize) -> Result<String, Failure> {
