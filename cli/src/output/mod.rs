@@ -4,6 +4,7 @@ pub(crate) mod figures;
 mod logging;
 mod progress;
 mod tables;
+mod terminal;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -11,11 +12,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub(crate) use baler_analysis::text::{escape, span, time};
 pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
 pub(crate) use tables::{
-    bytes, counted, decimal, nanos, number, per_second, rate, table, two_columns,
+    bytes, counted, cut, decimal, number, per_second, rate, table, two_columns,
 };
+pub(crate) use terminal::{RecordOutput, width};
 
 use crate::exit::Failure;
 
@@ -30,15 +33,16 @@ pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Prints text on standard output.
+/// Prints text on standard output. Ends of lines and tabs are the only control characters that stay.
 ///
 /// # Errors
 ///
 /// Standard output cannot be written.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    progress::end();
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(text.as_bytes())
+        .write_all(terminal::lines(text).as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output("standard output", &error))
 }
@@ -67,11 +71,13 @@ pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::output(path.display(), &error))
 }
 
-/// Says one line on standard error.
+/// Says one line or more on standard error, above the line of progress.
 ///
 /// That nobody listens there is no reason to end.
 pub(crate) fn say(line: impl Display) {
-    writeln!(io::stderr().lock(), "{line}").ok();
+    let line = line.to_string();
+    let line = terminal::lines(&line);
+    progress::suspended(|| writeln!(io::stderr().lock(), "{line}").ok());
 }
 
 fn pretty(document: &impl Serialize) -> Result<String, Failure> {

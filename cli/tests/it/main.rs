@@ -28,5 +28,6 @@ mod support;
 mod survival;
 mod sweep;
 mod tap;
+mod terminal;
 mod validate;
 mod verify;

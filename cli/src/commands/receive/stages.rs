@@ -1,6 +1,6 @@
 //! The stages of each worker: their own filters and lines, one output and figures for all.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use baler_analysis::Stage;
 use baler_analysis::filters::{ByTime, ByType, Counts, Shared, Taken, Tee, Times};
@@ -10,9 +10,7 @@ use super::settings::{Settings, Target};
 use super::summary::Figures;
 use crate::args::RecordFormat;
 use crate::exit::Failure;
-
-/// The widest a line of `--format table` may be, in characters.
-const WIDTH: usize = 100;
+use crate::output;
 
 /// Makes the stages of one worker after the other.
 #[derive(Debug)]
@@ -57,7 +55,9 @@ impl<'a> Stages<'a> {
                     .map_err(|error| Failure::output(path.display(), &error))?;
                 Sink::lines(BufWriter::new(file), path.display().to_string())
             }
-            (Target::Stdout, _) => Sink::lines(io::stdout(), "standard output".to_owned()),
+            (Target::Stdout, _) => {
+                Sink::lines(output::RecordOutput::new(), "standard output".to_owned())
+            }
         };
         Ok(Self {
             settings,
@@ -110,7 +110,10 @@ impl Sink {
             #[cfg(feature = "parquet")]
             Self::Parquet(shared) => share(shared, last),
             Self::Lines(output, what) if settings.format == RecordFormat::Table => {
-                Box::new(TextTable::new(output.clone(), what.as_str(), WIDTH))
+                // A file has room for all of a record.
+                let to_file = matches!(settings.target, Target::File(_));
+                let width = output::width().filter(|_| !to_file);
+                Box::new(TextTable::new(output.clone(), what.as_str(), width))
             }
             Self::Lines(output, what) => {
                 let lines = JsonLines::new(output.clone(), what.as_str());
