@@ -9,7 +9,13 @@ use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, media, values}
 /// Flags of `baler generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    #[arg(long, value_name = "URI", env = "BALER_TO", help = format!("Where the records go: {}", media::targets()))]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the records go: {}", media::targets())
+    )]
     pub(crate) to: String,
     /// How many records
     #[arg(long, value_name = "N", default_value = "100000", value_parser = values::count)]

@@ -41,7 +41,7 @@ pub(crate) struct GlobalArgs {
 /// How a command shows its result on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentFormat {
-    /// One JSON document and nothing else
+    /// JSON and nothing else
     Json,
     /// Text and tables, as wide as the terminal or as COLUMNS says
     Table,

@@ -15,7 +15,12 @@ pub(crate) struct QuarantineArgs {
     /// The origin and the reason are kept beside each chunk. Without a quarantine, chunks that do not
     /// decode are counted and skipped; a chunk that a relay's target refuses stays at the source, and
     /// the relay ends.
-    #[arg(long, value_name = "DIR|URI", env = "BALER_QUARANTINE")]
+    #[arg(
+        long,
+        value_name = "DIR|URI",
+        env = "BALER_QUARANTINE",
+        hide_env_values = true
+    )]
     pub(crate) quarantine: Option<String>,
     /// The most bytes that the folder of the quarantine may hold; the first chunk that does not fit
     /// stays at the source, and the command ends

@@ -11,7 +11,13 @@ use super::{DictionariesArgs, ObserveArgs, QuarantineArgs, media, values};
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
 pub(crate) struct ReceiveArgs {
-    #[arg(long, value_name = "URI", env = "BALER_FROM", help = format!("Where the records come from: {}", media::sources()))]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_FROM",
+        hide_env_values = true,
+        help = format!("Where the records come from: {}", media::sources())
+    )]
     pub(crate) from: String,
     /// Wait for more at the end of a file source
     #[arg(long)]

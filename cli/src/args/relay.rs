@@ -11,9 +11,21 @@ use super::{DocumentFormat, ObserveArgs, QuarantineArgs, SpoolArgs, media, value
 /// Flags of `baler relay`.
 #[derive(Debug, Args)]
 pub(crate) struct RelayArgs {
-    #[arg(long, value_name = "URI", env = "BALER_FROM", help = format!("Where the chunks come from: {}", media::sources()))]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_FROM",
+        hide_env_values = true,
+        help = format!("Where the chunks come from: {}", media::sources())
+    )]
     pub(crate) from: String,
-    #[arg(long, value_name = "URI", env = "BALER_TO", help = format!("Where the chunks go: {}", media::targets()))]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the chunks go: {}", media::targets())
+    )]
     pub(crate) to: String,
     /// Wait for more at the end of a file source
     #[arg(long)]

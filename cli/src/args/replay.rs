@@ -13,7 +13,12 @@ pub(crate) struct ReplayArgs {
     /// quarantine
     #[arg(value_name = "DIR|URI")]
     pub(crate) what: String,
-    #[arg(long, value_name = "URI", required_unless_present = "check", help = format!("Where the chunks go: {}", media::targets()))]
+    #[arg(
+        long,
+        value_name = "URI",
+        required_unless_present = "check",
+        help = format!("Where the chunks go: {}", media::targets())
+    )]
     pub(crate) to: Option<String>,
     /// Send nothing: only report which chunks decode now
     #[arg(long, conflicts_with_all = ["to", "remove"])]

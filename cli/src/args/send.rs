@@ -15,7 +15,7 @@ pub(crate) struct SendArgs {
     #[arg(
         long,
         value_name = "URI",
-        env = "BALER_FROM",
+        env = "BALER_FROM", hide_env_values = true,
         help = format!(
             "Where the records come from: kieker-log:DIR is a text log of Kieker; {}",
             media::sources()
@@ -28,7 +28,13 @@ pub(crate) struct SendArgs {
         )
     )]
     pub(crate) from: String,
-    #[arg(long, value_name = "URI", env = "BALER_TO", help = format!("Where the records go: {}", media::targets()))]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the records go: {}", media::targets())
+    )]
     pub(crate) to: String,
     /// Stop when nothing has arrived from a medium for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]

@@ -9,7 +9,12 @@ use super::{DictionariesArgs, DocumentFormat, media, values};
 /// Flags of `baler tap`.
 #[derive(Debug, Args)]
 pub(crate) struct TapArgs {
-    #[arg(value_name = "URI", env = "BALER_TAP", help = format!("What to look at: {}", media::tapped()))]
+    #[arg(
+        value_name = "URI",
+        env = "BALER_TAP",
+        hide_env_values = true,
+        help = format!("What to look at: {}", media::tapped())
+    )]
     pub(crate) from: String,
     /// Only records of these types: full names, last parts, or either with `*`
     #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]

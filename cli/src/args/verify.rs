@@ -27,7 +27,7 @@ A run with the same seed and flags makes the same records and injects the same f
 order; how processes and threads interleave is up to the machine.")]
 pub(crate) struct VerifyArgs {
     /// The endpoint to verify: tcp:, file:, kafka+mock:, amqp+private:, or the URI of your own
-    #[arg(long, value_name = "URI", env = "BALER_TO")]
+    #[arg(long, value_name = "URI", env = "BALER_TO", hide_env_values = true)]
     pub(crate) to: String,
     /// How many records
     #[arg(long, value_name = "N", default_value = "20000", value_parser = values::count)]

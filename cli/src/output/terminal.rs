@@ -57,12 +57,13 @@ impl RecordOutput {
 
 impl Write for RecordOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.is_terminal {
-            return self.stdout.write(bytes);
+        if self.is_terminal {
+            progress::end();
+            let text = String::from_utf8_lossy(bytes);
+            self.stdout.write_all(lines(&text).as_bytes())?;
+        } else {
+            self.stdout.write_all(bytes)?;
         }
-        progress::end();
-        let text = String::from_utf8_lossy(bytes);
-        self.stdout.write_all(lines(&text).as_bytes())?;
         Ok(bytes.len())
     }
 
