@@ -231,6 +231,33 @@ fn nothing_of_a_record_can_control_the_terminal() {
     assert!(line.contains("\\u009b31m"), "{line}");
 }
 
+/// The most bytes that came at once.
+#[derive(Clone, Default)]
+struct Largest(Arc<Mutex<usize>>);
+
+impl Write for Largest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut largest = self.0.lock().unwrap();
+        *largest = bytes.len().max(*largest);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn table_of_a_large_chunk_is_written_in_pieces() {
+    let records: Vec<_> = (0..10_000).map(numbered).collect();
+    let output = Largest::default();
+    let mut sink = TextTable::new(output.clone(), "test", None);
+    sink.accept(parcel(&records)).unwrap();
+    sink.finish().unwrap();
+    let largest = *output.0.lock().unwrap();
+    assert!((1_000..100_000).contains(&largest), "{largest}");
+}
+
 struct Full;
 
 impl Write for Full {
