@@ -34,6 +34,13 @@ pub enum AnalysisError {
         /// What it refused.
         message: Box<str>,
     },
+    /// A stage did not end by the deadline: its output takes nothing, a full pipe that nobody reads
+    /// for instance. What it holds was given back to the medium.
+    #[error("{stage}: the output took nothing more until the deadline")]
+    Stalled {
+        /// The stage's name.
+        stage: &'static str,
+    },
     /// A stage panicked on its own thread.
     #[error("{stage} panicked: {message}")]
     StagePanicked {

@@ -19,7 +19,7 @@ pub mod workers;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};
-pub use pipe::Pipe;
+pub use pipe::{Pipe, Progress};
 pub use report::SourceReport;
 pub use source::{Source, Step, Stop};
 pub use stage::Stage;

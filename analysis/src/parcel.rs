@@ -8,6 +8,8 @@ use baler_common::record::RecordRef;
 use baler_common::transport::{ChunkIdentity, Origin, Token, Verdict};
 use crossbeam_channel::Sender;
 
+use crate::filters::Counts;
+
 /// The records of one chunk, or a selection of them. Cloning shares.
 ///
 /// When the last clone is dropped the chunk is settled: acknowledged, or given back if a stage
@@ -201,6 +203,13 @@ impl Held {
     /// Lets go of the parcels, and goes on empty.
     pub fn release_all(&mut self) {
         self.parcels.clear();
+    }
+
+    /// Counts the records of the parcels as written, lets go of them, and goes on empty.
+    pub fn release_into(&mut self, written: &Counts) {
+        self.parcels
+            .drain(..)
+            .for_each(|parcel| written.parcel(&parcel));
     }
 }
 

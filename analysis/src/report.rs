@@ -17,7 +17,7 @@ pub struct SourceReport {
     pub bytes: u64,
     /// Chunks settled as processed.
     pub acknowledged: u64,
-    /// Chunks given back because a stage failed.
+    /// Chunks given back because a stage failed, or did not end in time.
     pub given_back: u64,
     /// Chunks, or bytes that should have been one, that were put aside.
     pub quarantined: u64,

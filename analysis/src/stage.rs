@@ -1,5 +1,7 @@
 //! A filter or a sink.
 
+use std::time::Instant;
+
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 
@@ -21,6 +23,16 @@ pub trait Stage: Send {
     /// The stage's name in messages.
     fn name(&self) -> &'static str;
 
+    /// Waits until the stage can take a parcel without waiting for others, `by` at most; returns
+    /// whether it can. By default it always can.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::accept`].
+    fn ready(&mut self, _by: Instant) -> Result<bool, AnalysisError> {
+        Ok(true)
+    }
+
     /// Processes a parcel.
     ///
     /// # Errors
@@ -30,6 +42,8 @@ pub trait Stage: Send {
 
     /// Makes what was accepted so far durable or visible: flushes buffers. Called when as much is
     /// held as may be in work, and before the end.
+    /// Stages on a thread of their own ([`crate::Pipe`]) may do so later; [`finish`](Self::finish)
+    /// waits for them.
     ///
     /// # Errors
     ///
@@ -64,6 +78,10 @@ pub trait Stage: Send {
 impl<S: Stage + ?Sized> Stage for Box<S> {
     fn name(&self) -> &'static str {
         (**self).name()
+    }
+
+    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
+        (**self).ready(by)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

@@ -144,6 +144,7 @@ impl From<AnalysisError> for Failure {
         let code = match &error {
             AnalysisError::Output { .. } | AnalysisError::Quarantine { .. } => Code::Output,
             AnalysisError::Stage { .. } => Code::Data,
+            AnalysisError::Stalled { .. } => Code::Incomplete,
             AnalysisError::Transport(_) => Code::Unavailable,
             _ => Code::Internal,
         };

@@ -40,6 +40,7 @@ fn run() -> Result<Code, Failure> {
     let cli = Cli::read()?;
     output::start_logging(&cli.global)?;
     let shutdown = Shutdown::new(cli.global.shutdown_timeout);
+    output::wait_at_most_for(&shutdown);
     shutdown
         .listen()
         .map_err(|error| Failure::new(Code::Internal, format!("cannot handle signals: {error}")))?;

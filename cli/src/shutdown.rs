@@ -1,5 +1,9 @@
 //! SIGINT and SIGTERM: the first drains, the second ends at once.
+//!
+//! first signal -> [`Shutdown::request`], the deadline runs -> the command drains and ends
+//!              \-> a thread that tells what is left, and ends a process that hangs
 
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,9 +13,16 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::exit::Code;
+use crate::output;
+
 /// What is kept of the time for ending, a tenth of it at most: for the figures to be told and the
 /// process to be gone before whoever asked for the end loses patience.
 const KEPT: Duration = Duration::from_millis(250);
+
+/// How long after its time a process that hangs is ended. A busy machine needs a moment to reap
+/// threads and to tell the figures.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Whether the program was asked to end, and by when.
 ///
@@ -22,11 +33,28 @@ pub(crate) struct Shutdown {
     timeout: Duration,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     requested: AtomicBool,
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
+    draining: Mutex<Option<Draining>>,
+}
+
+/// What a command drains when it is asked to end.
+struct Draining {
+    quiet: bool,
+    /// How many chunks are left.
+    left: Box<dyn Fn() -> u64 + Send>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("requested", &self.requested)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Shutdown {
@@ -55,10 +83,49 @@ impl Shutdown {
                         std::process::exit(128_i32.saturating_add(signal));
                     }
                     shutdown.request();
-                    tracing::info!(signal, "asked to end: draining");
+                    shutdown.watch_draining(signal);
                 }
             })?;
         Ok(())
+    }
+
+    /// Says that the command drains when it is asked to end, and of how many chunks: the first
+    /// signal is then answered, unless `quiet`, and a process that hangs ends some time after its
+    /// deadline.
+    pub(crate) fn drains(&self, quiet: bool, left: impl Fn() -> u64 + Send + 'static) {
+        let left = Box::new(left);
+        let draining = self.state.draining.lock();
+        *draining.unwrap_or_else(PoisonError::into_inner) = Some(Draining { quiet, left });
+    }
+
+    /// Tells what is left to drain, and ends the process if it is still there after its time.
+    ///
+    /// On a thread of its own: standard error may take nothing, and a second signal may come.
+    fn watch_draining(&self, signal: i32) {
+        let draining = self.state.draining.lock();
+        let draining = draining.unwrap_or_else(PoisonError::into_inner).take();
+        let end = self.deadline() + KEPT + GRACE;
+        let watch = move || {
+            tracing::info!(signal, "asked to end: draining");
+            let Some(draining) = draining else {
+                return;
+            };
+            if !draining.quiet {
+                output::say(format_args!(
+                    "draining, {} chunks left, press again to stop",
+                    output::number((draining.left)())
+                ));
+            }
+            while let Some(left) = end.checked_duration_since(Instant::now()) {
+                thread::park_timeout(left);
+            }
+            // Nothing of what hangs can be waited for, destructors neither.
+            signal_hook::low_level::exit(i32::from(Code::Incomplete.number()));
+        };
+        let thread = thread::Builder::new().name("baler-draining".to_owned());
+        if let Err(error) = thread.spawn(watch) {
+            tracing::warn!(%error, "nobody watches whether draining ends in time");
+        }
     }
 
     /// How long draining may take.
@@ -84,6 +151,20 @@ impl Shutdown {
     /// [`Self::timeout`] is over, so that the process ends within that.
     pub(crate) fn deadline(&self) -> Instant {
         self.lock().unwrap_or_else(|| self.deadline_from_now())
+    }
+
+    /// Until when to wait for an output that takes nothing; for as long as it takes while nobody has
+    /// asked for the end. A little before [`Self::deadline`], so that what was not written can be
+    /// given back.
+    pub(crate) fn output_deadline(&self) -> Option<Instant> {
+        let deadline = *self.lock();
+        deadline.map(|deadline| deadline.checked_sub(self.timeout / 10).unwrap_or(deadline))
+    }
+
+    /// Whether the deadline is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lock()
+            .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     fn deadline_from_now(&self) -> Instant {

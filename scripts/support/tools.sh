@@ -97,18 +97,18 @@ need_python() {
     command -v python3 >/dev/null || install_packages python3 python3-pip
 }
 
-# need_pyarrow: reads the Parquet files of the tests. Where it cannot be had, the tests that want it
-# fail and say so.
-need_pyarrow() {
+# need_python_package NAME: reads the Parquet files of the tests, as scripts/support/NAME.txt pins it.
+# Where it cannot be had, the tests that want it fail and say so.
+need_python_package() {
     need_python
-    local folder=$tools_dir/pyarrow
-    python3 -c 'import pyarrow' 2>/dev/null && return 0
-    PYTHONPATH=$folder python3 -c 'import pyarrow' 2>/dev/null && return 0
-    say "pyarrow is missing: installing it into $folder"
+    local package=$1 folder=$tools_dir/$1
+    python3 -c "import $package" 2>/dev/null && return 0
+    PYTHONPATH=$folder python3 -c "import $package" 2>/dev/null && return 0
+    say "$package is missing: installing it into $folder"
     rm -rf "$folder"
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-input \
         --only-binary :all: --require-hashes --target "$folder" \
-        -r "$root/scripts/support/pyarrow.txt" >&2 || say "pyarrow could not be installed"
+        -r "$root/scripts/support/$package.txt" >&2 || say "$package could not be installed"
 }
 
 # need_valgrind: the tests count a probe's instructions by it.

@@ -1,6 +1,7 @@
 //! Records of a span of time.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
@@ -36,6 +37,10 @@ impl<S: Stage> ByTime<S> {
 impl<S: Stage> Stage for ByTime<S> {
     fn name(&self) -> &'static str {
         "by time"
+    }
+
+    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
+        self.next.ready(by)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

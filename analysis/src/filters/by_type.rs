@@ -1,5 +1,7 @@
 //! Records of some types.
 
+use std::time::Instant;
+
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
@@ -72,6 +74,10 @@ impl<S: Stage> ByType<S> {
 impl<S: Stage> Stage for ByType<S> {
     fn name(&self) -> &'static str {
         "by type"
+    }
+
+    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
+        self.next.ready(by)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

@@ -83,22 +83,10 @@ impl Counts {
         counts
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Totals> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Stage for Count {
-    fn name(&self) -> &'static str {
-        "count"
-    }
-
-    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        let mut totals = self.counts.lock();
+    /// Counts a parcel.
+    pub(crate) fn parcel(&self, parcel: &Parcel) {
+        let mut totals = self.lock();
         totals.chunks = totals.chunks.saturating_add(1);
-        totals.records = totals
-            .records
-            .saturating_add(u64::try_from(parcel.len()).unwrap_or(u64::MAX));
         let whole = parcel.len() == parcel.chunk().batch.len();
         if whole {
             for table in parcel.chunk().batch.tables() {
@@ -110,12 +98,32 @@ impl Stage for Count {
                 .records()
                 .for_each(|(_, record)| totals.add(record.type_name(), 1));
         }
+    }
+
+    /// Counts records of a type, for a sink that does not count by parcels.
+    pub fn add(&self, type_name: &str, records: u64) {
+        self.lock().add(type_name, records);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Totals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage for Count {
+    fn name(&self) -> &'static str {
+        "count"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        self.counts.parcel(&parcel);
         Ok(())
     }
 }
 
 impl Totals {
     fn add(&mut self, type_name: &str, records: u64) {
+        self.records = self.records.saturating_add(records);
         if let Some(count) = self.by_type.get_mut(type_name) {
             *count = count.saturating_add(records);
         } else if self.by_type.len() < MAX_TYPES {

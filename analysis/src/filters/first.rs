@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
@@ -24,6 +25,7 @@ pub struct First<S> {
 pub struct Taken {
     limit: u64,
     records: Arc<AtomicU64>,
+    offered: Arc<AtomicU64>,
 }
 
 impl<S: Stage> First<S> {
@@ -39,7 +41,8 @@ impl Taken {
     pub fn of(limit: u64) -> Self {
         Self {
             limit,
-            records: Arc::new(AtomicU64::new(0)),
+            records: Arc::default(),
+            offered: Arc::default(),
         }
     }
 
@@ -74,6 +77,11 @@ impl Taken {
         self.records.load(Ordering::Acquire)
     }
 
+    /// How many records came, whether they were passed on or not.
+    pub fn offered(&self) -> u64 {
+        self.offered.load(Ordering::Acquire)
+    }
+
     /// Whether there is nothing left to take.
     pub fn is_enough(&self) -> bool {
         self.records() >= self.limit
@@ -85,8 +93,13 @@ impl<S: Stage> Stage for First<S> {
         "first"
     }
 
+    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
+        self.next.ready(by)
+    }
+
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let all = u64::try_from(parcel.len()).unwrap_or(u64::MAX);
+        self.taken.offered.fetch_add(all, Ordering::AcqRel);
         let passed = self.taken.take(all);
         let mut left = passed;
         if passed < all {

@@ -1,5 +1,7 @@
 //! One stream to several stages.
 
+use std::time::Instant;
+
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
@@ -35,6 +37,15 @@ impl Tee {
 impl Stage for Tee {
     fn name(&self) -> &'static str {
         "tee"
+    }
+
+    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
+        for branch in &mut self.branches {
+            if !branch.ready(by)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

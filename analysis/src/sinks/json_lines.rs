@@ -1,24 +1,27 @@
 //! One JSON object a record, one record a line.
 
-use std::io::Write;
+use std::io::{self, Write};
+
+use baler_common::record::RecordRef;
+use baler_common::transport::ChunkIdentity;
 
 use crate::error::AnalysisError;
+use crate::filters::Counts;
 use crate::parcel::{Held, Parcel};
 use crate::sinks::json::{IdentifiedJson, RecordJson};
+use crate::sinks::slices::Slices;
 use crate::stage::Stage;
-
-/// After so many bytes the buffer goes to the output, and the chunks are settled.
-const FLUSH_BYTES: usize = 256 << 10;
 
 /// Writes one JSON object a record, one record a line, as [`RecordJson`] describes it.
 ///
+/// The output gets slices of at most 1 MiB, whatever a chunk expands to.
 /// Chunks are let go when their lines have been handed to the output.
 #[derive(Debug)]
 pub struct JsonLines<W> {
-    output: W,
+    output: Slices<W>,
     what: Box<str>,
-    buffer: Vec<u8>,
     held: Held,
+    written: Counts,
     identified: bool,
 }
 
@@ -26,10 +29,10 @@ impl<W: Write + Send> JsonLines<W> {
     /// Writes to `output`, called `what` in messages.
     pub fn new(output: W, what: impl Into<Box<str>>) -> Self {
         Self {
-            output,
+            output: Slices::new(output),
             what: what.into(),
-            buffer: Vec::new(),
             held: Held::default(),
+            written: Counts::default(),
             identified: false,
         }
     }
@@ -41,7 +44,33 @@ impl<W: Write + Send> JsonLines<W> {
         self
     }
 
-    fn error(&self, error: std::io::Error) -> AnalysisError {
+    /// Counts there what the output has taken.
+    #[must_use]
+    pub fn counting(mut self, written: Counts) -> Self {
+        self.written = written;
+        self
+    }
+
+    fn write(
+        &mut self,
+        record: RecordRef<'_>,
+        chunk: Option<ChunkIdentity>,
+        index: u32,
+    ) -> io::Result<()> {
+        if self.identified {
+            let record = IdentifiedJson {
+                record,
+                chunk,
+                index,
+            };
+            serde_json::to_writer(&mut self.output, &record)?;
+        } else {
+            serde_json::to_writer(&mut self.output, &RecordJson(record))?;
+        }
+        self.output.end_line()
+    }
+
+    fn error(&self, error: io::Error) -> AnalysisError {
         AnalysisError::output(self.what.clone(), error)
     }
 }
@@ -54,34 +83,19 @@ impl<W: Write + Send> Stage for JsonLines<W> {
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let chunk = parcel.identity();
         for (index, record) in parcel.records() {
-            let written = if self.identified {
-                let record = IdentifiedJson {
-                    record,
-                    chunk,
-                    index,
-                };
-                serde_json::to_writer(&mut self.buffer, &record)
-            } else {
-                serde_json::to_writer(&mut self.buffer, &RecordJson(record))
-            };
-            written.map_err(|error| AnalysisError::output(self.what.clone(), error.into()))?;
-            self.buffer.push(b'\n');
+            let written = self.write(record, chunk, index);
+            written.map_err(|error| self.error(error))?;
         }
         self.held.push(parcel);
-        if self.buffer.len() >= FLUSH_BYTES {
+        if self.output.is_due() {
             self.flush()?;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
-        let written = self
-            .output
-            .write_all(&self.buffer)
-            .and_then(|()| self.output.flush());
-        written.map_err(|error| self.error(error))?;
-        self.buffer.clear();
-        self.held.release_all();
+        self.output.flush().map_err(|error| self.error(error))?;
+        self.held.release_into(&self.written);
         Ok(())
     }
 }

@@ -2,28 +2,110 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// One output that several sinks write to, a whole buffer at a time. Cloning shares.
+use crate::pipe::Progress;
+
+/// How much the output gets in one call, so that one that is slow shows that it gets on.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// One output that several sinks write lines to. Cloning shares.
 ///
-/// [`JsonLines`](super::JsonLines) and [`TextTable`](super::TextTable) hand over whole lines by
-/// [`Write::write_all`], which nobody else's bytes get into.
-pub struct SharedOutput(Arc<Mutex<Box<dyn Write + Send>>>);
+/// Each clone has the output to itself from the beginning of a line to its end, however many calls
+/// of [`Write::write_all`] that takes. After the first error every write fails.
+pub struct SharedOutput {
+    shared: Arc<Shared>,
+    number: u64,
+    /// Whether it has written a part of a line.
+    is_owner: bool,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    line_ended: Condvar,
+    clones: AtomicU64,
+    progress: Progress,
+}
+
+struct State {
+    output: Box<dyn Write + Send>,
+    /// The clone that has written a part of a line.
+    owner: Option<u64>,
+    failed: Option<io::ErrorKind>,
+}
 
 impl SharedOutput {
     /// Shares an output.
     pub fn new(output: impl Write + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Box::new(output))))
+        Self::watched(output, Progress::default())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Shares an output, and notes there each time that it has taken something.
+    pub fn watched(output: impl Write + Send + 'static, progress: Progress) -> Self {
+        let state = State {
+            output: Box::new(output),
+            owner: None,
+            failed: None,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                state: Mutex::new(state),
+                line_ended: Condvar::new(),
+                clones: AtomicU64::new(1),
+                progress,
+            }),
+            number: 0,
+            is_owner: false,
+        }
+    }
+
+    /// The output, when no other clone is within a line.
+    fn lock(&self) -> io::Result<MutexGuard<'_, State>> {
+        let is_others = |state: &mut State| {
+            state.failed.is_none() && state.owner.is_some_and(|owner| owner != self.number)
+        };
+        let state = self.shared.state.lock();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let waited = self.shared.line_ended.wait_while(state, is_others);
+        let state = waited.unwrap_or_else(PoisonError::into_inner);
+        match state.failed {
+            Some(kind) => Err(kind.into()),
+            None => Ok(state),
+        }
+    }
+}
+
+impl State {
+    fn write(&mut self, bytes: &[u8], progress: &Progress) -> io::Result<()> {
+        for part in bytes.chunks(WRITE_BYTES) {
+            self.output.write_all(part)?;
+            progress.moved();
+        }
+        Ok(())
     }
 }
 
 impl Clone for SharedOutput {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self {
+            shared: Arc::clone(&self.shared),
+            number: self.shared.clones.fetch_add(1, Ordering::Relaxed),
+            is_owner: false,
+        }
+    }
+}
+
+impl Drop for SharedOutput {
+    fn drop(&mut self) {
+        // Whoever else has the output may never let go of it.
+        if self.is_owner {
+            let state = self.shared.state.lock();
+            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            // Nobody will end the line.
+            state.failed.get_or_insert(io::ErrorKind::Other);
+            self.shared.line_ended.notify_all();
+        }
     }
 }
 
@@ -35,15 +117,20 @@ impl fmt::Debug for SharedOutput {
 
 impl Write for SharedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Part of a buffer could be followed by somebody else's.
-        self.write_all(bytes).map(|()| bytes.len())
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.lock().write_all(bytes)
+        let mut state = self.lock()?;
+        let written = state.write(bytes, &self.shared.progress);
+        let is_owner = bytes.last() != Some(&b'\n');
+        state.owner = is_owner.then_some(self.number);
+        state.failed = written.as_ref().err().map(io::Error::kind);
+        if !is_owner || state.failed.is_some() {
+            self.shared.line_ended.notify_all();
+        }
+        drop(state);
+        self.is_owner = is_owner;
+        written.map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.lock().flush()
+        self.lock()?.output.flush()
     }
 }

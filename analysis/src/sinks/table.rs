@@ -1,13 +1,16 @@
 //! A table for people: one line a record.
 
-use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use baler_common::record::{NO_TIMESTAMP, RecordFields, Role, ValueRef};
+use baler_common::record::{NO_TIMESTAMP, RecordFields, RecordRef, Role, ValueRef};
 
 use crate::error::AnalysisError;
+use crate::filters::Counts;
 use crate::parcel::{Held, Parcel};
 use crate::sinks::json::ValueJson;
+use crate::sinks::slices::Slices;
 use crate::stage::Stage;
 use crate::text;
 
@@ -15,21 +18,18 @@ use crate::text;
 const TIME_WIDTH: usize = 27;
 const TYPE_WIDTH: usize = 24;
 
-/// How many bytes of lines are kept before they are written.
-const WRITE_AT: usize = 64 << 10;
-
 /// Writes one line a record: timestamp, type without its package, fields as `name=value`.
 ///
 /// Points in time are RFC 3339 and spans have units, as the roles of the fields say; control
 /// characters are escaped. Nothing of it is meant for programs: these read JSON.
 #[derive(Debug)]
 pub struct TextTable<W> {
-    output: W,
+    output: Slices<W>,
     what: Box<str>,
     width: Option<usize>,
-    lines: String,
     held: Held,
-    started: bool,
+    written: Counts,
+    has_header: Arc<AtomicBool>,
 }
 
 impl<W: Write + Send> TextTable<W> {
@@ -37,51 +37,60 @@ impl<W: Write + Send> TextTable<W> {
     /// least 60), or whole ones where there is no width.
     pub fn new(output: W, what: impl Into<Box<str>>, width: Option<usize>) -> Self {
         Self {
-            output,
+            output: Slices::new(output),
             what: what.into(),
             width: width.map(|width| width.max(60)),
-            lines: String::new(),
             held: Held::default(),
-            started: false,
+            written: Counts::default(),
+            has_header: Arc::default(),
         }
     }
 
-    fn line(&mut self, time: &str, type_name: &str, fields: &str) -> Result<(), AnalysisError> {
-        let line = format!(
-            "{time:<TIME_WIDTH$}  {:<TYPE_WIDTH$}  {fields}",
-            shorten(type_name, Some(TYPE_WIDTH))
-        );
-        self.lines.push_str(&shorten(line.trim_end(), self.width));
-        self.lines.push('\n');
-        if self.lines.len() > WRITE_AT {
-            self.write()?;
-        }
-        Ok(())
+    /// Shares with other tables of one output whether it has its header: the first to write a line
+    /// writes the header, unless this says that it is there.
+    #[must_use]
+    pub fn sharing_header(mut self, has_header: Arc<AtomicBool>) -> Self {
+        self.has_header = has_header;
+        self
     }
 
-    /// `name=value` of each field, with a space between, and not much more than fits.
-    fn fields(&self, fields: RecordFields<'_>) -> Result<String, AnalysisError> {
-        let mut shown = String::new();
-        each_field(fields, |name, role, value| {
-            if !shown.is_empty() {
-                shown.push(' ');
+    /// Counts there what the output has taken.
+    #[must_use]
+    pub fn counting(mut self, written: Counts) -> Self {
+        self.written = written;
+        self
+    }
+
+    /// Writes a line without its end: columns, which are as wide in all lines, then fields.
+    fn line(&mut self, time: &str, type_name: &str, fields: &str) -> io::Result<()> {
+        let type_name = shorten(type_name, Some(TYPE_WIDTH));
+        let line = format!("{time:<TIME_WIDTH$}  {type_name:<TYPE_WIDTH$}  {fields}");
+        self.output.write_all(shorten(&line, self.width).as_bytes())
+    }
+
+    fn write(&mut self, record: RecordRef<'_>) -> io::Result<()> {
+        if !self.has_header.swap(true, Ordering::AcqRel) {
+            self.line("TIMESTAMP", "TYPE", "FIELDS")?;
+            self.output.end_line()?;
+        }
+        let time = record
+            .timestamp()
+            .map_or_else(|| "-".to_owned(), text::time);
+        let short = record.type_name().rsplit(['.', ':']).next().unwrap_or("");
+        let short = text::escape(short);
+        if let Some(width) = self.width {
+            // Four bytes are the most that a character has.
+            let mut fields = Cut::new(width.saturating_mul(4));
+            let written = write_fields(&mut fields, record.fields());
+            if !fields.is_full() {
+                written?;
             }
-            shown.push_str(&text::escape(name));
-            shown.push('=');
-            push_value(&mut shown, role, value)?;
-            // A character has at most four bytes.
-            Ok(self.width.is_none_or(|width| shown.len() <= width * 4))
-        })
-        .map_err(|error| AnalysisError::output(self.what.clone(), error.into()))?;
-        Ok(shown)
-    }
-
-    /// Hands the lines to the output.
-    fn write(&mut self) -> Result<(), AnalysisError> {
-        let written = self.output.write_all(self.lines.as_bytes());
-        written.map_err(|error| AnalysisError::output(self.what.clone(), error))?;
-        self.lines.clear();
-        Ok(())
+            self.line(&time, &short, &String::from_utf8_lossy(&fields.text))?;
+        } else {
+            self.line(&time, &short, "")?;
+            write_fields(&mut self.output, record.fields())?;
+        }
+        self.output.end_line()
     }
 }
 
@@ -91,89 +100,102 @@ impl<W: Write + Send> Stage for TextTable<W> {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        if !self.started {
-            self.started = true;
-            self.line("TIMESTAMP", "TYPE", "FIELDS")?;
-        }
         for (_, record) in parcel.records() {
-            let time = record
-                .timestamp()
-                .map_or_else(|| "-".to_owned(), text::time);
-            let short = record.type_name().rsplit(['.', ':']).next().unwrap_or("");
-            let fields = self.fields(record.fields())?;
-            self.line(&time, &text::escape(short), &fields)?;
+            let written = self.write(record);
+            written.map_err(|error| AnalysisError::output(self.what.clone(), error))?;
         }
         self.held.push(parcel);
-        if self.lines.len() > WRITE_AT / 2 {
+        if self.output.is_due() {
             self.flush()?;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.write()?;
-        let flushed = self.output.flush();
-        flushed.map_err(|error| AnalysisError::output(self.what.clone(), error))?;
-        self.held.release_all();
+        let written = self.output.flush();
+        written.map_err(|error| AnalysisError::output(self.what.clone(), error))?;
+        self.held.release_into(&self.written);
         Ok(())
     }
 }
 
-/// Passes name, role and value of each field to `show`, until it returns false.
-fn each_field(
-    fields: RecordFields<'_>,
-    mut show: impl FnMut(&str, Role, ValueRef<'_>) -> serde_json::Result<bool>,
-) -> serde_json::Result<()> {
+/// Writes `name=value` of each field, with a space between.
+fn write_fields(out: &mut dyn Write, fields: RecordFields<'_>) -> io::Result<()> {
+    let mut before = "";
     for (position, field) in fields.schema().fields().iter().enumerate() {
-        let Some(value) = fields.get(position) else {
-            continue;
-        };
-        if !show(field.name(), field.role(), value)? {
-            break;
+        if let Some(value) = fields.get(position) {
+            write!(out, "{before}{}=", text::escape(field.name()))?;
+            write_value(out, field.role(), value)?;
+            before = " ";
         }
     }
     Ok(())
 }
 
-/// A value for people; `role` is that of the numbers in it.
-fn push_value(shown: &mut String, role: Role, value: ValueRef<'_>) -> serde_json::Result<()> {
+/// Writes a value for people; `role` is that of the numbers in it.
+fn write_value(out: &mut dyn Write, role: Role, value: ValueRef<'_>) -> io::Result<()> {
     let whole = match value {
         ValueRef::Signed(number) => Some(number),
         ValueRef::Unsigned(number) => i64::try_from(number).ok(),
         _ => None,
     };
     match (role, whole, value) {
-        (Role::UnixNanos, Some(NO_TIMESTAMP), _) => shown.push('-'),
-        (Role::UnixNanos, Some(unix_ns), _) => shown.push_str(&text::time(unix_ns)),
+        (Role::UnixNanos, Some(NO_TIMESTAMP), _) => write!(out, "-"),
+        (Role::UnixNanos, Some(unix_ns), _) => write!(out, "{}", text::time(unix_ns)),
         #[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
-        (Role::Nanos, Some(ns), _) => shown.push_str(&text::span(ns as f64)),
+        (Role::Nanos, Some(ns), _) => write!(out, "{}", text::span(ns as f64)),
         (_, _, ValueRef::List(list)) => {
-            shown.push('[');
+            write!(out, "[")?;
             for (position, item) in list.iter().enumerate() {
-                if position > 0 {
-                    shown.push(',');
-                }
-                push_value(shown, role, item)?;
+                write!(out, "{}", if position > 0 { "," } else { "" })?;
+                write_value(out, role, item)?;
             }
-            shown.push(']');
+            write!(out, "]")
         }
         (_, _, ValueRef::Record(fields)) => {
-            let mut between = '{';
-            each_field(fields, |name, role, value| {
-                // Writing to a String cannot fail.
-                write!(shown, "{between}{}=", text::escape(name)).ok();
-                between = ' ';
-                push_value(shown, role, value).map(|()| true)
-            })?;
-            shown.push_str(if between == '{' { "{}" } else { "}" });
+            write!(out, "{{")?;
+            write_fields(out, fields)?;
+            write!(out, "}}")
         }
         (_, _, value) => {
             let json = serde_json::to_string(&ValueJson(value))?;
             // JSON escapes the control characters of C0 alone.
-            shown.push_str(&text::escape(&json));
+            write!(out, "{}", text::escape(&json))
         }
     }
-    Ok(())
+}
+
+/// The beginning of a text: refuses what is beyond its room, so that nobody makes more of it.
+struct Cut {
+    text: Vec<u8>,
+    room: usize,
+}
+
+impl Cut {
+    fn new(room: usize) -> Self {
+        Self {
+            text: Vec::new(),
+            room,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() >= self.room
+    }
+}
+
+impl Write for Cut {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.room.saturating_sub(self.text.len());
+        let taken = bytes.get(..room).unwrap_or(bytes);
+        self.text.extend_from_slice(taken);
+        // Zero of some bytes is an error of `write_all`.
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// At most `width` characters, the last one an ellipsis when something was cut.

@@ -238,6 +238,11 @@ impl Source {
         let mut last_heard = Instant::now();
         let mut dirty = false;
         while keep_going(&self.report) && !self.member.as_ref().is_some_and(Member::is_stopped) {
+            if !stage.ready(Instant::now() + TICK)? {
+                self.settle_done()?;
+                self.show();
+                continue;
+            }
             match self.step(Instant::now() + TICK)? {
                 Step::Chunk(parcel) => {
                     dirty = true;
@@ -269,7 +274,6 @@ impl Source {
             }
             if self.in_work.len() >= self.demand && self.verdicts.is_empty() {
                 stage.flush()?;
-                dirty = false;
             }
         }
         stage.finish()?;
@@ -299,6 +303,10 @@ impl Source {
     /// The medium failed while it was closed; what was not settled will come again.
     pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
         let settled = self.settle_aside(by).and_then(|()| self.settle_done());
+        // What is still in work, in a stage that did not end for instance, goes back.
+        let in_work = u64::try_from(self.in_work.len()).unwrap_or(u64::MAX);
+        self.report.given_back = self.report.given_back.saturating_add(in_work);
+        self.in_work.clear();
         let report = self.report();
         if let Some(watched) = &mut self.watched {
             watched.show(report.clone(), Instant::now());

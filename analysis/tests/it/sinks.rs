@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use baler_analysis::sinks::{CsvFolder, JsonLines, TextTable};
+use baler_analysis::filters::Counts;
+use baler_analysis::sinks::{CsvFolder, Existing, JsonLines, OutputFile, TextTable};
 use baler_analysis::{Source, Stage, Stop};
 use baler_common::record::{DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
 use bytes::Bytes;
@@ -231,14 +232,14 @@ fn nothing_of_a_record_can_control_the_terminal() {
     assert!(line.contains("\\u009b31m"), "{line}");
 }
 
-/// The most bytes that came at once.
+/// Of what was written at once the largest, and of all the sum.
 #[derive(Clone, Default)]
-struct Largest(Arc<Mutex<usize>>);
+struct Sizes(Arc<Mutex<(usize, usize)>>);
 
-impl Write for Largest {
+impl Write for Sizes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut largest = self.0.lock().unwrap();
-        *largest = bytes.len().max(*largest);
+        let mut sizes = self.0.lock().unwrap();
+        *sizes = (sizes.0.max(bytes.len()), sizes.1 + bytes.len());
         Ok(bytes.len())
     }
 
@@ -248,14 +249,148 @@ impl Write for Largest {
 }
 
 #[test]
-fn table_of_a_large_chunk_is_written_in_pieces() {
-    let records: Vec<_> = (0..10_000).map(numbered).collect();
-    let output = Largest::default();
-    let mut sink = TextTable::new(output.clone(), "test", None);
-    sink.accept(parcel(&records)).unwrap();
-    sink.finish().unwrap();
-    let largest = *output.0.lock().unwrap();
-    assert!((1_000..100_000).contains(&largest), "{largest}");
+fn an_output_gets_a_mebibyte_at_once_at_most_whatever_a_chunk_expands_to() {
+    let text = "x".repeat(1_000);
+    let small = schema("t", &[("text", FieldType::String)]);
+    let small = DynamicRecord::new(small, None, vec![text.as_str().into()]).unwrap();
+    // One record that is longer than a slice.
+    let large = schema("list", &[("texts", FieldType::String.list())]);
+    let texts = Value::List(vec![text.as_str().into(); 4_000]);
+    let large = DynamicRecord::new(large, None, vec![texts]).unwrap();
+    for records in [vec![small; 4_000], vec![large]] {
+        let sizes = Sizes::default();
+        let mut sink = JsonLines::new(sizes.clone(), "sizes");
+        sink.accept(parcel(&records)).unwrap();
+        sink.finish().unwrap();
+        let (largest, sum) = *sizes.0.lock().unwrap();
+        assert!(sum > 4_000_000, "{sum}");
+        assert!(largest <= 1 << 20, "{largest} bytes at once");
+
+        let sizes = Sizes::default();
+        let mut sink = TextTable::new(sizes.clone(), "sizes", None);
+        sink.accept(parcel(&records)).unwrap();
+        sink.finish().unwrap();
+        assert!(sizes.0.lock().unwrap().0 <= 1 << 20);
+    }
+}
+
+#[test]
+fn lines_follow_those_that_are_there_and_a_torn_one_is_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lines");
+    let append = |text: &str, existing| {
+        let (mut file, torn) = OutputFile::lines(&path, existing).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        torn.map(|torn| torn.to_string())
+    };
+    assert_eq!(append("one\ntw", Existing::Append), None);
+    let torn = append("two\n", Existing::Append).unwrap();
+    assert!(torn.contains("lines was torn: moved 2 bytes"), "{torn}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    let aside = folder.path().join("lines.torn");
+    assert_eq!(std::fs::read_to_string(&aside).unwrap(), "tw\n");
+    // A line that is longer than what is read at once, and the only one.
+    let long = "x".repeat(200_000);
+    assert_eq!(append(&long, Existing::Replace), None);
+    assert!(append("new\n", Existing::Append).is_some());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
+}
+
+#[test]
+fn a_file_that_another_process_writes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lines");
+    let (first, _) = OutputFile::lines(&path, Existing::Append).unwrap();
+    for existing in [Existing::Append, Existing::Replace] {
+        let error = OutputFile::lines(&path, existing).unwrap_err();
+        assert!(error.to_string().contains("another process"), "{error}");
+    }
+    drop(first);
+    OutputFile::lines(&path, Existing::Append).unwrap();
+}
+
+/// What each run of a sink of CSV wrote, with the notices of the last one.
+fn csv_runs(
+    folder: &std::path::Path,
+    existing: Existing,
+    runs: &[DynamicRecord],
+) -> (u64, Vec<String>) {
+    let (written, notices) = (Counts::default(), Arc::new(Mutex::new(Vec::new())));
+    for record in runs {
+        let seen = Arc::clone(&notices);
+        seen.lock().unwrap().clear();
+        let mut sink = CsvFolder::new(folder)
+            .with_existing(existing)
+            .with_notice(move |text| seen.lock().unwrap().push(text.to_owned()))
+            .counting(written.clone());
+        sink.accept(parcel(std::slice::from_ref(record))).unwrap();
+        sink.finish().unwrap();
+    }
+    let notices = notices.lock().unwrap().clone();
+    (written.records(), notices)
+}
+
+fn text_record(text: &str) -> DynamicRecord {
+    let schema = schema("t", &[("a,b", FieldType::String)]);
+    DynamicRecord::new(schema, Some(1), vec![text.into()]).unwrap()
+}
+
+#[test]
+fn csv_goes_on_after_whole_rows_and_has_one_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let read = || std::fs::read_to_string(&path).unwrap();
+    let records = [text_record("a\nb \"c\""), text_record("d")];
+    let (written, notices) = csv_runs(folder.path(), Existing::Append, &records);
+    let whole = "(timestamp),\"a,b\"\n1,\"a\nb \"\"c\"\"\"\n1,d\n";
+    assert_eq!((read().as_str(), written), (whole, 2));
+    assert!(notices.is_empty(), "{notices:?}");
+
+    // Cut anywhere, the next run leaves whole rows alone and moves the rest.
+    let rows = ["(timestamp),\"a,b\"\n", "1,\"a\nb \"\"c\"\"\"\n", "1,d\n"];
+    for cut in 1..whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let (_, notices) = csv_runs(folder.path(), Existing::Append, &[text_record("e")]);
+        let (mut kept, mut end) = (rows[0].to_owned(), rows[0].len());
+        for row in &rows[1..] {
+            if end + row.len() <= cut {
+                kept.push_str(row);
+            }
+            end += row.len();
+        }
+        assert_eq!(read(), kept.clone() + "1,e\n", "cut at {cut}");
+        let is_torn = cut < rows[0].len() || kept.len() != cut;
+        assert_eq!(
+            notices.len(),
+            usize::from(is_torn),
+            "cut at {cut}: {notices:?}"
+        );
+    }
+    csv_runs(folder.path(), Existing::Replace, &[text_record("f")]);
+    assert_eq!(read(), "(timestamp),\"a,b\"\n1,f\n");
+}
+
+#[test]
+fn csv_of_other_columns_stays_and_gets_a_file_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let foreign = "name,value\nx,1\nno end";
+    std::fs::write(&path, foreign).unwrap();
+    for _ in 0..2 {
+        let (_, notices) = csv_runs(folder.path(), Existing::Append, &[text_record("a")]);
+        assert!(notices[0].contains("other columns than t"), "{notices:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), foreign);
+    let beside = std::fs::read_dir(folder.path()).unwrap();
+    let beside = beside.map(|it| it.unwrap().path()).find(|it| *it != path);
+    let beside = beside.unwrap();
+    let text = std::fs::read_to_string(&beside).unwrap();
+    assert_eq!(text, "(timestamp),\"a,b\"\n1,a\n1,a\n");
+    // Somebody has put something else there, too.
+    std::fs::write(&beside, foreign).unwrap();
+    let mut sink = CsvFolder::new(folder.path());
+    let error = sink.accept(parcel(&[text_record("a")])).unwrap_err();
+    assert!(error.to_string().contains("move them away"), "{error}");
 }
 
 struct Full;

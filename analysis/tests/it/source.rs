@@ -1,12 +1,12 @@
 //! The source: settle after processing, duplicates, poison, errors.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_analysis::quarantine::{Poison, Quarantine};
-use baler_analysis::{AnalysisError, Pipe, Source, Step, Stop};
+use baler_analysis::{AnalysisError, Pipe, Progress, Source, Step, Stop};
 use baler_common::container::{ChunkHeader, LossReason};
 use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
@@ -324,6 +324,50 @@ fn an_error_behind_a_pipe_is_reported_and_nothing_in_it_is_acknowledged() {
         assert!(acknowledged <= 20, "{acknowledged} acknowledged");
         assert_eq!(numbers.lock().unwrap().len(), 20);
     }
+}
+
+#[test]
+fn a_stage_that_never_ends_is_left_behind_at_the_deadline_and_its_chunks_go_back() {
+    let (reader, verdicts) = Scripted::new(play(0..50));
+    let mut source = Source::new(reader.endless()).with_demand(16);
+    let watch = source.watch();
+    let (open, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    let (stage, numbers) = keep_by(move |number| {
+        if number == 5 {
+            // Until the test is over.
+            gate.lock().unwrap().recv().ok();
+        }
+        Ok(())
+    });
+    let progress = Progress::default();
+    let asked = Arc::new(AtomicBool::new(false));
+    let is_asked = Arc::clone(&asked);
+    let pipe = Pipe::watched(4, stage, progress.clone()).unwrap();
+    let mut pipe = pipe.until(move || is_asked.load(Ordering::Acquire).then(Instant::now));
+    let end = Instant::now() + Duration::from_secs(60);
+    let error = source
+        .run(&mut pipe, Stop::default(), |_| {
+            assert!(Instant::now() < end, "{:?}", watch.report());
+            // The figures are true although the stage takes nothing: five are processed, one is
+            // being processed, and the pipe is full.
+            let report = watch.report();
+            let is_stalled = progress.stalled() > Duration::from_millis(100);
+            let is_seen = (report.acknowledged, report.chunks, report.in_work) == (5, 9, 4);
+            let over = is_stalled && is_seen;
+            asked.store(over, Ordering::Release);
+            !over
+        })
+        .unwrap_err();
+    assert!(matches!(error, AnalysisError::Stalled { .. }), "{error}");
+    assert_eq!(progress.waiting(), 4);
+    drop(pipe);
+    let report = source.close(soon()).unwrap();
+    assert_eq!((report.acknowledged, report.given_back), (5, 4));
+    assert_eq!((report.chunks, report.in_work), (9, 0));
+    assert_eq!(verdicts.lock().unwrap().len(), 5);
+    assert_eq!(*numbers.lock().unwrap(), [0, 1, 2, 3, 4]);
+    drop(open);
 }
 
 #[test]

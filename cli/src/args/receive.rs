@@ -51,8 +51,14 @@ pub(crate) struct ReceiveArgs {
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RecordFormat,
     /// Where records go instead of standard output: a file, or a folder for csv and parquet
+    ///
+    /// Records follow those that are there already. A torn record at the end, which a killed run
+    /// leaves, is moved to a file of the same name and `.torn`.
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+    /// Empty the file of --output, or each CSV file that gets records, before the first record
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) dictionaries: DictionariesArgs,
     /// Write the summary as JSON to this file

@@ -40,7 +40,8 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Starts the server, if one is asked for.
+    /// Starts the server, if one is asked for. From now on the command drains when it is asked to
+    /// end.
     ///
     /// # Errors
     ///
@@ -52,6 +53,8 @@ impl Observation {
         quiet: bool,
     ) -> Result<Self, Failure> {
         let observed = Observed::new(command, shutdown);
+        let holding = observed.clone();
+        shutdown.drains(quiet, move || holding.chunks_left());
         let mut server = None;
         if let Some(address) = args.metrics {
             let service = Service {
@@ -86,12 +89,9 @@ impl Observation {
         &self.observed
     }
 
-    /// Shows the figures of a source, as those of one more worker; nothing is prepared when
-    /// nobody will look.
+    /// Shows the figures of a source, as those of one more worker.
     pub(crate) fn receives(&self, source: &mut Source) {
-        if self.server.is_some() || self.file.is_some() {
-            self.observed.receives(source.watch());
-        }
+        self.observed.receives(source.watch());
     }
 
     /// Lets taps see what this reader hands out, if there can be any.

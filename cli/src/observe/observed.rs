@@ -26,6 +26,11 @@ pub(crate) trait Observable: Send {
         None
     }
 
+    /// How many chunks it holds that are neither delivered nor given back.
+    fn chunks_left(&self) -> u64 {
+        0
+    }
+
     /// Whether it is of use.
     fn checks(&self, limits: Limits, now: Instant) -> Vec<Check>;
 }
@@ -97,6 +102,13 @@ impl Observed {
         let name = state.workers.to_string();
         state.workers = state.workers.saturating_add(1);
         state.parts.push(Box::new(Worker { name, watch }));
+    }
+
+    /// How many chunks are neither delivered nor given back.
+    pub(crate) fn chunks_left(&self) -> u64 {
+        let state = self.lock();
+        let left = state.parts.iter().map(|part| part.chunks_left());
+        left.fold(0, u64::saturating_add)
     }
 
     /// Names an endpoint, without its secrets, and what it is used for: `source` or `sink`.

@@ -1,8 +1,8 @@
 //! The figures of what receives: a source and its reader, once a worker.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use baler_analysis::{SourceReport, SourceWatch};
+use baler_analysis::{Progress, SourceReport, SourceWatch};
 use baler_common::container::LossReason;
 use baler_common::transport::ReaderStats;
 
@@ -11,6 +11,9 @@ use super::health::{Check, Limits};
 use super::metric;
 use super::observed::Observable;
 use crate::output::figures::by_reason;
+
+/// After so long without taking anything an output is stalled.
+const STALLED_AFTER: Duration = Duration::from_secs(5);
 
 /// A worker that receives.
 #[derive(Debug)]
@@ -28,6 +31,10 @@ impl Observable for Worker {
         self.watch.report().reader.total_lag()
     }
 
+    fn chunks_left(&self) -> u64 {
+        u64::try_from(self.watch.report().in_work).unwrap_or(u64::MAX)
+    }
+
     fn checks(&self, _: Limits, _: Instant) -> Vec<Check> {
         let report = self.watch.report();
         let mut check = reader_check(&self.name, &report.reader);
@@ -35,6 +42,23 @@ impl Observable for Worker {
             check = check.with("lanes", lanes);
         }
         vec![check]
+    }
+}
+
+/// Whether the output of records takes what waits for it.
+impl Observable for Progress {
+    fn expose(&self, _: &mut Exposition, _: Instant) {}
+
+    fn checks(&self, _: Limits, _: Instant) -> Vec<Check> {
+        let stalled = self.stalled();
+        let is_stalled = stalled >= STALLED_AFTER;
+        let check = Check::new("output", !is_stalled)
+            .with("state", if is_stalled { "stalled" } else { "ok" })
+            .with("waiting_chunks", self.waiting());
+        if !is_stalled {
+            return vec![check];
+        }
+        vec![check.with("stalled_seconds", stalled.as_secs())]
     }
 }
 

@@ -56,6 +56,10 @@ impl Observable for Shown {
         self.stats().source.total_lag()
     }
 
+    fn chunks_left(&self) -> u64 {
+        self.stats().in_flight
+    }
+
     fn checks(&self, limits: Limits, now: Instant) -> Vec<Check> {
         let stats = self.stats();
         let mut checks = writer_checks(&stats.outbox, limits, now);

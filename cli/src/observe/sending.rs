@@ -19,6 +19,10 @@ impl Observable for Controller {
         outbox(&stats.outbox, exposition, now);
     }
 
+    fn chunks_left(&self) -> u64 {
+        u64::try_from(self.stats().outbox.unconfirmed_chunks).unwrap_or(u64::MAX)
+    }
+
     fn checks(&self, limits: Limits, now: Instant) -> Vec<Check> {
         writer_checks(&self.stats().outbox, limits, now)
     }

@@ -3,6 +3,7 @@
 pub(crate) mod figures;
 mod logging;
 mod progress;
+mod stderr;
 mod tables;
 mod terminal;
 
@@ -15,6 +16,7 @@ use serde::Serialize;
 pub(crate) use baler_analysis::text::{escape, span, time};
 pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
+pub(crate) use stderr::{Stderr, wait_at_most_for};
 pub(crate) use tables::{
     bytes, counted, cut, decimal, number, per_second, rate, table, two_columns,
 };
@@ -73,11 +75,12 @@ pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Says one line or more on standard error, above the line of progress.
 ///
-/// That nobody listens there is no reason to end.
+/// That nobody listens there is no reason to end, and after the deadline none to wait.
 pub(crate) fn say(line: impl Display) {
-    let line = line.to_string();
+    // In one piece: lines of several threads do not mix.
+    let line = format!("{line}\n");
     let line = terminal::lines(&line);
-    progress::suspended(|| writeln!(io::stderr().lock(), "{line}").ok());
+    progress::suspended(|| Stderr.write_all(line.as_bytes()).ok());
 }
 
 fn pretty(document: &impl Serialize) -> Result<String, Failure> {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write};
 
 use baler_analysis::text::escape_but;
 
-use super::progress;
+use super::{Stderr, progress};
 
 /// How many columns a line of a result may have; none where nothing is to be cut or wrapped.
 ///
@@ -86,7 +86,8 @@ impl Write for LogOutput {
         let safe = escape_but(event, |letter| {
             letter == '\t' || (letter == '\x1b' && self.has_colours)
         });
-        progress::suspended(|| writeln!(io::stderr().lock(), "{safe}"))?;
+        let line = format!("{safe}\n");
+        progress::suspended(|| Stderr.write_all(line.as_bytes()))?;
         Ok(bytes.len())
     }
 

@@ -15,6 +15,7 @@ mod image;
 mod kafka;
 mod killed;
 mod observability;
+mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod poison;

@@ -5,21 +5,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use crate::convert::TypeBatch;
+
 /// A file that takes records.
 pub(super) struct OpenFile {
     writer: ArrowWriter<File>,
     names: Names,
+    /// The type of the records, and how many there are.
+    content: (Box<str>, u64),
 }
 
 /// A file on disk with all it needs but its name.
 pub(super) struct WholeFile {
     names: Names,
+    /// The type of the records, and how many there are.
+    content: (Box<str>, u64),
 }
 
 /// The name until the file is whole, and then.
@@ -38,8 +43,8 @@ impl Drop for Names {
 }
 
 impl OpenFile {
-    /// Begins a file in this folder.
-    pub(super) fn create(folder: &Path, stem: &str, schema: &SchemaRef) -> io::Result<Self> {
+    /// Begins a file in this folder for records like these.
+    pub(super) fn create(folder: &Path, stem: &str, records: &TypeBatch) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let names = Names {
             temporary: folder.join(format!(".{stem}.parquet.tmp")),
@@ -50,10 +55,11 @@ impl OpenFile {
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("baler ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let writer = ArrowWriter::try_new(file, SchemaRef::clone(schema), Some(properties));
+        let writer = ArrowWriter::try_new(file, records.rows.schema(), Some(properties));
         Ok(Self {
             writer: writer.map_err(as_io)?,
             names,
+            content: (records.schema.name().into(), 0),
         })
     }
 
@@ -64,7 +70,10 @@ impl OpenFile {
 
     /// Appends records.
     pub(super) fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
-        self.writer.write(rows).map_err(as_io)
+        self.writer.write(rows).map_err(as_io)?;
+        let rows = u64::try_from(rows.num_rows()).unwrap_or(u64::MAX);
+        self.content.1 = self.content.1.saturating_add(rows);
+        Ok(())
     }
 
     /// How large it is so far, about.
@@ -75,9 +84,13 @@ impl OpenFile {
 
     /// Writes what is missing, and waits until the disk has all of it.
     pub(super) fn finish(self) -> io::Result<WholeFile> {
-        let Self { writer, names } = self;
+        let Self {
+            writer,
+            names,
+            content,
+        } = self;
         writer.into_inner().map_err(as_io)?.sync_all()?;
-        Ok(WholeFile { names })
+        Ok(WholeFile { names, content })
     }
 }
 
@@ -85,6 +98,11 @@ impl WholeFile {
     /// The name that it will have.
     pub(super) fn path(&self) -> &Path {
         &self.names.path
+    }
+
+    /// The type of its records, and how many it has.
+    pub(super) fn content(&self) -> (Box<str>, u64) {
+        self.content.clone()
     }
 
     /// Gives it its name; the folder is to be synchronised after that.

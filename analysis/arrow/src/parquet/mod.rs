@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use baler_analysis::filters::Counts;
 use baler_analysis::{AnalysisError, Held, Parcel, Stage};
 
 use self::file::OpenFile;
@@ -77,7 +78,10 @@ pub struct ParquetFolder {
     converter: Converter,
     open: HashMap<Key, OpenFile>,
     held: Held,
+    /// Records in the open files.
     records: usize,
+    /// Records in whole files.
+    written: Counts,
     /// When the first record of the open files came, and the last one.
     first: Option<Instant>,
     last: Option<Instant>,
@@ -111,10 +115,18 @@ impl ParquetFolder {
             open: HashMap::new(),
             held: Held::default(),
             records: 0,
+            written: Counts::default(),
             first: None,
             last: None,
             files: 0,
         }
+    }
+
+    /// Counts there the records in files that are whole and have their name.
+    #[must_use]
+    pub fn counting(mut self, written: Counts) -> Self {
+        self.written = written;
+        self
     }
 
     /// Writes the records of one type, each into its file.
@@ -146,7 +158,7 @@ impl ParquetFolder {
                 .iter()
                 .fold(self.folder.clone(), |path, part| path.join(part));
             let stem = self.stem();
-            let opened = OpenFile::create(&folder, &stem, &batch.rows.schema());
+            let opened = OpenFile::create(&folder, &stem, batch);
             let file = opened.map_err(|error| self.error(&folder, error))?;
             self.open.insert(key, file);
         }
@@ -179,7 +191,9 @@ impl ParquetFolder {
         let mut folders = BTreeSet::new();
         for file in whole {
             let path = file.path().to_owned();
+            let (type_name, rows) = file.content();
             file.publish().map_err(|error| self.error(&path, error))?;
+            self.written.add(&type_name, rows);
             // A folder that is new is an entry of the one above.
             let above = path.ancestors().skip(1);
             let up_to = self.folder.parent();

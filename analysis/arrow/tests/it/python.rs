@@ -1,41 +1,49 @@
-//! Python with pyarrow, another implementation of both formats.
+//! Python with pyarrow and DuckDB, other implementations of the formats.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value as Json;
 
-/// Where pyarrow is: on the machine, or where `scripts/test` has put it, beside what it builds.
-fn pyarrow() -> Option<PathBuf> {
+/// Where a package is: on the machine, or where `scripts/test` has put it, beside what it builds.
+fn folder_of(package: &str) -> Option<PathBuf> {
+    let import = format!("import {package}");
     let found = |folder: Option<&Path>| {
         let mut python = Command::new("python3");
         if let Some(folder) = folder {
             python.env("PYTHONPATH", folder);
         }
-        let output = python.args(["-c", "import pyarrow"]).output();
+        let output = python.args(["-c", &import]).output();
         output.is_ok_and(|output| output.status.success())
     };
     if found(None) {
         return None;
     }
     let beside = std::env::current_exe().unwrap();
-    let mut beside = beside.ancestors().map(|path| path.join("tools/pyarrow"));
+    let mut beside = beside
+        .ancestors()
+        .map(|path| path.join("tools").join(package));
     let folder = beside.find(|folder| folder.is_dir() && found(Some(folder)));
     assert!(
         folder.is_some(),
-        "no pyarrow, which reads what was written: scripts/test installs it, or `pip install pyarrow`"
+        "no {package}, which reads what was written: scripts/test installs it, or \
+         `pip install {package}`"
     );
     folder
 }
 
-/// What it reads in these folders: for each the types of the columns, then the rows.
-pub(crate) fn read(folders: &[&Path]) -> Vec<Json> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_back.py");
+/// Python with a package.
+fn python(package: &str) -> Command {
     let mut python = Command::new("python3");
-    if let Some(folder) = pyarrow() {
+    if let Some(folder) = folder_of(package) {
         python.env("PYTHONPATH", folder);
     }
-    let output = python.arg(script).args(folders).output().unwrap();
+    python
+}
+
+/// What it prints, a JSON document a line.
+fn documents(python: &mut Command) -> Vec<Json> {
+    let output = python.output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{message}");
     let lines = output.stdout.split(|byte| *byte == b'\n');
@@ -43,4 +51,21 @@ pub(crate) fn read(folders: &[&Path]) -> Vec<Json> {
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect()
+}
+
+/// The rows of a query of DuckDB that runs in this folder.
+pub(crate) fn query(folder: &Path, sql: &str) -> Vec<Json> {
+    let script = "import duckdb, json, sys\n\
+                  for row in duckdb.sql(sys.argv[1]).fetchall(): print(json.dumps(row))";
+    documents(
+        python("duckdb")
+            .args(["-c", script, sql])
+            .current_dir(folder),
+    )
+}
+
+/// What pyarrow reads in these folders: for each the types of the columns, then the rows.
+pub(crate) fn read(folders: &[&Path]) -> Vec<Json> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_back.py");
+    documents(python("pyarrow").arg(script).args(folders))
 }

@@ -1,10 +1,11 @@
 //! pyarrow finds every value that was written.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use baler_analysis::Stage as _;
 use baler_arrow::{ParquetFolder, ParquetSettings, TimePartition, Times};
-use baler_common::record::DynamicRecord;
+use baler_common::record::{DynamicRecord, Field, FieldType, Role, Schema, Value};
 use serde_json::{Map, Value as Json, json};
 
 use crate::python;
@@ -145,6 +146,53 @@ fn partitions_are_columns_and_say_where_a_record_belongs() {
         hours.insert(hour);
     }
     assert!(hours.len() > 40);
+}
+
+/// Two operations, of one, two and three nanoseconds.
+fn shop_calls() -> Vec<DynamicRecord> {
+    let point = |name| Field::new(name, FieldType::I64).with_role(Role::UnixNanos);
+    let fields = vec![
+        Field::new("operationSignature", FieldType::String),
+        point("tin"),
+        point("tout"),
+    ];
+    let schema = Arc::new(Schema::new("shop.Call", fields).unwrap());
+    let noon = crate::records::NOON;
+    [("buy()", 1), ("buy()", 2), ("look()", 3)]
+        .map(|(operation, took)| {
+            let times = [noon, noon + took].map(Value::Signed);
+            let values = [Value::from(operation)].into_iter().chain(times);
+            DynamicRecord::new(Arc::clone(&schema), Some(noon), values.collect::<Vec<_>>()).unwrap()
+        })
+        .into()
+}
+
+#[test]
+fn the_query_of_the_readme_runs_as_it_is_printed() {
+    let readme = include_str!("../../README.md");
+    let (_, query) = readme.split_once("```sql\n").unwrap();
+    let (query, _) = query.split_once("```").unwrap();
+    for times in [Times::Nanos, Times::Micros] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = settings();
+        settings.times = times;
+        settings.by_time = Some(TimePartition::Day);
+        // The folder that it names.
+        let mut sink = ParquetFolder::new(folder.path().join("FOLDER"), settings);
+        sink.accept(parcel(&shop_calls(), 0)).unwrap();
+        sink.finish().unwrap();
+        let mut rows = python::query(folder.path(), query);
+        rows.sort_by_key(|row| row[0].to_string());
+        let expected = match times {
+            Times::Micros => [0.0, 0.0],
+            _ => [1.5, 3.0],
+        };
+        let expected = [
+            json!(["buy()", expected[0]]),
+            json!(["look()", expected[1]]),
+        ];
+        assert_eq!(rows, expected);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use baler_analysis::filters::Counts;
 use baler_analysis::{Source, Stage as _, Stop};
 use baler_arrow::{ParquetFolder, ParquetSettings};
 use baler_common::transport::{
@@ -15,7 +16,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
-use crate::records::{calls, chunk, parcel};
+use crate::records::{calls, chunk, every_type, parcel};
 
 const RECORDS: i64 = 50;
 const CHUNKS: u64 = 12;
@@ -165,6 +166,26 @@ fn what_is_dropped_before_its_files_are_whole_leaves_none() {
     assert!(files(folder.path(), ".parquet").is_empty());
     drop(sink);
     assert!(files(folder.path(), "").is_empty());
+}
+
+#[test]
+fn what_is_counted_is_in_whole_files_when_one_of_several_fails() {
+    // Which file comes first is up to chance: one, none, or both kinds of it are tried.
+    for _ in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let written = Counts::default();
+        let sink = ParquetFolder::new(folder.path(), ParquetSettings::default());
+        let mut sink = sink.counting(written.clone());
+        sink.accept(parcel(&every_type(7), 0)).unwrap();
+        sink.accept(parcel(&calls(10), 1)).unwrap();
+        assert_eq!(written.records(), 0);
+        let lost = files(folder.path(), ".parquet.tmp");
+        let is_call = |path: &&PathBuf| path.to_str().unwrap().contains("Operation");
+        std::fs::remove_file(lost.iter().find(is_call).unwrap()).unwrap();
+        sink.finish().unwrap_err();
+        assert_eq!(i64::try_from(written.records()), Ok(rows(folder.path())));
+        assert!([0, 7].contains(&written.records()));
+    }
 }
 
 #[test]

@@ -26,7 +26,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let observe = args.observe.clone();
     let settings = Settings::new(args)?;
     let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
-    let mut stages = Stages::new(&settings)?;
+    let mut stages = Stages::new(&settings, quiet, shutdown)?;
+    observation.observed().add(Box::new(stages.progress()));
     let aside = quarantine::optional(&settings.quarantine, shutdown.timeout())?;
     let decoder = dictionaries::decoder(&settings.dictionaries)?;
     let OpenReaders {
@@ -67,7 +68,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
             if let Some(quarantine) = &aside {
                 source = source.with_quarantine(quarantine.clone());
             }
-            let stage = stages.next();
+            let stage = stages.next()?;
             Ok(Worker { source, stage })
         },
         || !shutdown.is_requested() && !taken.is_enough(),
@@ -103,9 +104,17 @@ fn finish(
     settings: &Settings,
     summary: &Summary,
     report: &SourceReport,
-    result: Result<(), Failure>,
+    mut result: Result<(), Failure>,
     quiet: bool,
 ) -> Result<Code, Failure> {
+    if let Err(failure) = &mut result
+        && failure.code == Code::Incomplete
+    {
+        let given_back = output::number(report.given_back);
+        failure.message.push_str(&format!(
+            "; {given_back} chunks were given back and come again"
+        ));
+    }
     if let Some(path) = &settings.summary {
         output::json_file(path, summary)?;
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_analysis::filters::TypePattern;
+use baler_analysis::sinks::Existing;
 
 use crate::args::{DictionariesArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
@@ -24,6 +25,7 @@ pub(super) struct Settings {
     pub(super) format: RecordFormat,
     pub(super) identity: bool,
     pub(super) target: Target,
+    pub(super) existing: Existing,
     pub(super) dictionaries: DictionariesArgs,
     pub(super) summary: Option<PathBuf>,
     pub(super) quarantine: QuarantineArgs,
@@ -90,6 +92,12 @@ impl Settings {
                  parquet",
             ));
         }
+        if args.overwrite && !matches!(target, Target::File(_) | Target::Folder(_)) {
+            return Err(Failure::configuration(
+                "--overwrite empties the files of --output with --format json, table or csv; \
+                 Parquet files are never replaced: remove their folder, or name another",
+            ));
+        }
         #[cfg(feature = "parquet")]
         if args.parquet.is_given() && args.format != RecordFormat::Parquet {
             return Err(Failure::configuration(
@@ -119,6 +127,11 @@ impl Settings {
             format: args.format,
             identity: args.identity,
             target,
+            existing: if args.overwrite {
+                Existing::Replace
+            } else {
+                Existing::Append
+            },
             dictionaries: args.dictionaries,
             summary: args.summary,
             quarantine: args.quarantine,

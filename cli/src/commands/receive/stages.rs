@@ -1,25 +1,37 @@
 //! The stages of each worker: their own filters and lines, one output and figures for all.
+//!
+//! filters on the worker's thread -> pipe -> sink on a thread of its own, which may have to wait
 
-use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use baler_analysis::Stage;
 use baler_analysis::filters::{ByTime, ByType, Counts, Shared, Taken, Tee, Times};
-use baler_analysis::sinks::{CsvFolder, JsonLines, Null, SharedOutput, TextTable};
+use baler_analysis::sinks::{
+    CsvFolder, Existing, JsonLines, Null, OutputFile, SharedOutput, TextTable,
+};
+use baler_analysis::{AnalysisError, Pipe, Progress, Stage};
 
 use super::settings::{Settings, Target};
 use super::summary::Figures;
 use crate::args::RecordFormat;
 use crate::exit::Failure;
 use crate::output;
+use crate::shutdown::Shutdown;
+
+/// How many chunks of a worker may wait for its sink.
+const PIPE_CHUNKS: usize = 16;
 
 /// Makes the stages of one worker after the other.
 #[derive(Debug)]
 pub(super) struct Stages<'a> {
     settings: &'a Settings,
+    shutdown: Shutdown,
     sink: Sink,
-    counts: Counts,
+    written: Counts,
     times: Option<Times>,
     taken: Taken,
+    progress: Progress,
     /// How many workers are still to come.
     left: usize,
 }
@@ -31,8 +43,17 @@ enum Sink {
     Csv(Option<Shared<CsvFolder>>),
     #[cfg(feature = "parquet")]
     Parquet(Option<Shared<baler_arrow::ParquetFolder>>),
-    Lines(SharedOutput, String),
+    Lines(Lines),
     Nothing,
+}
+
+/// An output of lines.
+#[derive(Debug)]
+struct Lines {
+    output: SharedOutput,
+    what: String,
+    /// Of a table, whether it is there.
+    has_header: Arc<AtomicBool>,
 }
 
 impl<'a> Stages<'a> {
@@ -41,30 +62,48 @@ impl<'a> Stages<'a> {
     /// # Errors
     ///
     /// The file cannot be written.
-    pub(super) fn new(settings: &'a Settings) -> Result<Self, Failure> {
+    pub(super) fn new(
+        settings: &'a Settings,
+        quiet: bool,
+        shutdown: &Shutdown,
+    ) -> Result<Self, Failure> {
+        let (written, progress) = (Counts::default(), Progress::default());
+        let say = move |line: &str| {
+            if !quiet {
+                output::say(line);
+            }
+        };
         let sink = match (&settings.target, settings.format) {
-            (Target::Folder(folder), _) => Sink::Csv(Some(Shared::new(CsvFolder::new(folder)))),
+            (Target::Folder(folder), _) => {
+                let files = CsvFolder::new(folder)
+                    .with_existing(settings.existing)
+                    .with_notice(say)
+                    .counting(written.clone());
+                Sink::Csv(Some(Shared::new(files)))
+            }
             #[cfg(feature = "parquet")]
             (Target::Parquet(folder, parquet), _) => {
                 let files = baler_arrow::ParquetFolder::new(folder, parquet.clone());
-                Sink::Parquet(Some(Shared::new(files)))
+                Sink::Parquet(Some(Shared::new(files.counting(written.clone()))))
             }
             (_, RecordFormat::None | RecordFormat::Csv) => Sink::Nothing,
             (Target::File(path), _) => {
-                let file = std::fs::File::create(path)
-                    .map_err(|error| Failure::output(path.display(), &error))?;
-                Sink::lines(BufWriter::new(file), path.display().to_string())
+                Sink::Lines(Lines::to_file(path, settings.existing, &progress, say)?)
             }
-            (Target::Stdout, _) => {
-                Sink::lines(output::RecordOutput::new(), "standard output".to_owned())
-            }
+            (Target::Stdout, _) => Sink::Lines(Lines {
+                output: SharedOutput::watched(output::RecordOutput::new(), progress.clone()),
+                what: "standard output".to_owned(),
+                has_header: Arc::default(),
+            }),
         };
         Ok(Self {
             settings,
+            shutdown: shutdown.clone(),
             sink,
-            counts: Counts::default(),
+            written,
             times: settings.operations.then(Times::default),
             taken: Taken::of(settings.count.unwrap_or(u64::MAX)),
+            progress,
             left: settings.workers.get(),
         })
     }
@@ -72,18 +111,31 @@ impl<'a> Stages<'a> {
     /// Handles to what all workers count together.
     pub(super) fn figures(&self) -> Figures {
         Figures {
-            counts: self.counts.clone(),
+            written: self.written.clone(),
             times: self.times.clone(),
             taken: self.taken.clone(),
         }
     }
 
+    /// Whether the output takes what waits for it.
+    pub(super) fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
     /// The stages of the next worker.
-    pub(super) fn next(&mut self) -> Box<dyn Stage> {
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses a thread.
+    pub(super) fn next(&mut self) -> Result<Box<dyn Stage>, AnalysisError> {
         self.left = self.left.saturating_sub(1);
-        let mut tee = Tee::new()
-            .branch(self.sink.stage(self.settings, self.left == 0))
-            .branch(self.counts.stage());
+        let mut tee = match self
+            .sink
+            .stage(self.settings, &self.written, self.left == 0)
+        {
+            Some(sink) => Tee::new().branch(self.piped(sink)?),
+            None => Tee::new().branch(self.written.stage()),
+        };
         if let Some(times) = &self.times {
             tee = tee.branch(times.stage());
         }
@@ -94,36 +146,70 @@ impl<'a> Stages<'a> {
         if !self.settings.types.is_empty() {
             stage = Box::new(ByType::new(self.settings.types.iter().cloned(), stage));
         }
-        stage
+        Ok(stage)
+    }
+
+    /// The sink on a thread of its own, for which nobody waits longer than the deadline.
+    fn piped(&self, sink: Box<dyn Stage>) -> Result<Pipe, AnalysisError> {
+        let pipe = Pipe::watched(PIPE_CHUNKS, sink, self.progress.clone())
+            .map_err(|error| AnalysisError::output("a thread for the output", error))?;
+        let shutdown = self.shutdown.clone();
+        Ok(pipe.until(move || shutdown.output_deadline()))
     }
 }
 
 impl Sink {
-    fn lines(output: impl Write + Send + 'static, what: String) -> Self {
-        Self::Lines(SharedOutput::new(output), what)
-    }
-
-    /// One worker's end of it.
-    fn stage(&mut self, settings: &Settings, last: bool) -> Box<dyn Stage> {
-        match self {
+    /// One worker's end of it, if anything is written.
+    fn stage(
+        &mut self,
+        settings: &Settings,
+        written: &Counts,
+        last: bool,
+    ) -> Option<Box<dyn Stage>> {
+        Some(match self {
             Self::Csv(shared) => share(shared, last),
             #[cfg(feature = "parquet")]
             Self::Parquet(shared) => share(shared, last),
-            Self::Lines(output, what) if settings.format == RecordFormat::Table => {
+            Self::Lines(lines) if settings.format == RecordFormat::Table => {
                 // A file has room for all of a record.
                 let to_file = matches!(settings.target, Target::File(_));
                 let width = output::width().filter(|_| !to_file);
-                Box::new(TextTable::new(output.clone(), what.as_str(), width))
+                Box::new(
+                    TextTable::new(lines.output.clone(), lines.what.as_str(), width)
+                        .sharing_header(Arc::clone(&lines.has_header))
+                        .counting(written.clone()),
+                )
             }
-            Self::Lines(output, what) => {
-                let lines = JsonLines::new(output.clone(), what.as_str());
+            Self::Lines(lines) => {
+                let sink = JsonLines::new(lines.output.clone(), lines.what.as_str())
+                    .counting(written.clone());
                 if settings.identity {
-                    return Box::new(lines.with_identity());
+                    return Some(Box::new(sink.with_identity()));
                 }
-                Box::new(lines)
+                Box::new(sink)
             }
-            Self::Nothing => Box::new(Null),
+            Self::Nothing => return None,
+        })
+    }
+}
+
+impl Lines {
+    fn to_file(
+        path: &Path,
+        existing: Existing,
+        progress: &Progress,
+        say: impl Fn(&str),
+    ) -> Result<Self, Failure> {
+        let (file, torn) = OutputFile::lines(path, existing)
+            .map_err(|error| Failure::output(path.display(), &error))?;
+        if let Some(torn) = torn {
+            say(&torn.to_string());
         }
+        Ok(Self {
+            has_header: Arc::new(AtomicBool::new(!file.is_empty())),
+            output: SharedOutput::watched(file, progress.clone()),
+            what: path.display().to_string(),
+        })
     }
 }
 

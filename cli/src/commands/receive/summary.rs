@@ -13,7 +13,8 @@ use crate::output::figures::{OperationFigures, by_reason, operations_table};
 /// Handles to what the stages count.
 #[derive(Debug)]
 pub(super) struct Figures {
-    pub(super) counts: Counts,
+    /// What the output has.
+    pub(super) written: Counts,
     pub(super) times: Option<Times>,
     pub(super) taken: Taken,
 }
@@ -37,10 +38,17 @@ pub(super) enum EndedBy {
 /// What `receive` did. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
-    /// Records written.
+    /// Records that the output has.
     records: u64,
-    /// Records in all chunks, before any was selected.
+    /// Records in all chunks, before any was selected: `records`, `records_filtered` and
+    /// `records_given_back` together.
     records_received: u64,
+    /// Records that `--type`, `--since` or `--until` left out.
+    records_filtered: u64,
+    /// Records that were selected and not written: their chunks were given back.
+    records_given_back: u64,
+    /// Chunks decoded: `acknowledged` and `given_back` together, but for those given back because
+    /// they could not be put into quarantine.
     chunks: u64,
     bytes: u64,
     acknowledged: u64,
@@ -120,10 +128,13 @@ impl Summary {
             acknowledged: reader.acknowledged,
             lanes: reader.lanes,
         });
-        let types = figures.counts.by_type().into_iter();
+        let types = figures.written.by_type().into_iter();
+        let (written, selected) = (figures.written.records(), figures.taken.offered());
         Self {
-            records: figures.counts.records(),
+            records: written,
             records_received: report.records,
+            records_filtered: report.records.saturating_sub(selected),
+            records_given_back: selected.saturating_sub(written),
             chunks: report.chunks,
             bytes: report.bytes,
             acknowledged: report.acknowledged,
@@ -155,15 +166,21 @@ impl Summary {
     /// The summary for people.
     pub(super) fn text(&self) -> String {
         let number = output::number;
+        let mut records = format!(
+            "{} written of {} received",
+            number(self.records),
+            number(self.records_received)
+        );
+        for (count, became) in [
+            (self.records_filtered, "filtered out"),
+            (self.records_given_back, "given back"),
+        ] {
+            if count > 0 {
+                records.push_str(&format!(", {} {became}", number(count)));
+            }
+        }
         let mut rows = vec![
-            (
-                "records",
-                format!(
-                    "{} written of {} received",
-                    number(self.records),
-                    number(self.records_received)
-                ),
-            ),
+            ("records", records),
             (
                 "chunks",
                 format!(
@@ -179,7 +196,7 @@ impl Summary {
         let missing = missing.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
         let lost = self.producer_losses.values().sum();
         for (name, count) in [
-            ("given back", self.given_back),
+            ("chunks given back", self.given_back),
             ("quarantined", self.quarantined),
             ("redelivered", self.redelivered),
             ("duplicates", self.duplicates_within_reader),

@@ -1,0 +1,182 @@
+//! A file that grows from run to run, and begins each with whole records.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// How much is read at a time while the last whole record is looked for.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// What becomes of a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Existing {
+    /// New records follow those that are in it.
+    #[default]
+    Append,
+    /// It is emptied.
+    Replace,
+}
+
+/// A file that one process at a time writes.
+///
+/// What is not a regular file (a device, a FIFO) is opened as it is.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: File,
+    path: PathBuf,
+    /// Bytes in it; nothing is known of what is no regular file.
+    bytes: u64,
+}
+
+/// The end of a file that is no whole record: its writer was killed.
+#[derive(Debug)]
+pub struct Torn {
+    bytes: u64,
+    path: PathBuf,
+    moved_to: PathBuf,
+}
+
+impl fmt::Display for Torn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, to) = (self.path.display(), self.moved_to.display());
+        write!(
+            f,
+            "the last record of {path} was torn: moved {} bytes to {to}",
+            self.bytes
+        )
+    }
+}
+
+impl OutputFile {
+    /// Opens a file of lines for writing at its end, which is that of a whole line.
+    /// What follows the last line is moved to a file of the same name and `.torn`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened or read, or another process is writing it.
+    pub fn lines(path: &Path, existing: Existing) -> io::Result<(Self, Option<Torn>)> {
+        let mut file = Self::open(path, existing)?;
+        let end = file.end_of_last_line()?;
+        let torn = file.cut(end)?;
+        Ok((file, torn))
+    }
+
+    /// Opens a file, and empties it if that is asked for, but changes nothing else.
+    pub(super) fn open(path: &Path, existing: Existing) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let is_special = fs::metadata(path).is_ok_and(|it| !it.is_file());
+        if is_special {
+            options.write(true);
+        } else {
+            options.read(true).append(true).create(true);
+        }
+        let file = options.open(path)?;
+        let mut bytes = 0;
+        if !is_special {
+            // A file system without locks refuses with another error: there nothing protects.
+            if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+                return Err(io::Error::new(
+                    io::ErrorKind::ResourceBusy,
+                    "another process is writing it; give each process a file or folder of its own",
+                ));
+            }
+            if existing == Existing::Replace {
+                file.set_len(0)?;
+            }
+            bytes = file.metadata()?.len();
+        }
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            bytes,
+        })
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The first bytes, as many as there are.
+    pub(super) fn beginning(&mut self, bytes: usize) -> io::Result<Vec<u8>> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut beginning = Vec::new();
+        let most = u64::try_from(bytes).unwrap_or(u64::MAX);
+        (&self.file).take(most).read_to_end(&mut beginning)?;
+        Ok(beginning)
+    }
+
+    /// Moves what is behind the last whole row of CSV to a file of the same name and `.torn`.
+    /// A line break inside of quotes ends no row, so the whole file is read.
+    pub(super) fn cut_torn_row(&mut self) -> io::Result<Option<Torn>> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let (mut is_quoted, mut at, mut end) = (false, 0_u64, 0);
+        let mut block = vec![0; BLOCK_BYTES];
+        loop {
+            let read = self.file.read(&mut block)?;
+            if read == 0 {
+                break;
+            }
+            for byte in block.iter().take(read) {
+                at = at.saturating_add(1);
+                match byte {
+                    // A quote in a cell is written twice.
+                    b'"' => is_quoted = !is_quoted,
+                    b'\n' if !is_quoted => end = at,
+                    _ => {}
+                }
+            }
+        }
+        self.cut(end)
+    }
+
+    fn end_of_last_line(&mut self) -> io::Result<u64> {
+        let mut end = self.bytes;
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
+        while end > 0 {
+            let begin = end.saturating_sub(BLOCK_BYTES as u64);
+            self.file.seek(SeekFrom::Start(begin))?;
+            block.clear();
+            (&self.file).take(end - begin).read_to_end(&mut block)?;
+            if let Some(newline) = block.iter().rposition(|byte| *byte == b'\n') {
+                return Ok(begin + newline as u64 + 1);
+            }
+            end = begin;
+        }
+        Ok(0)
+    }
+
+    fn cut(&mut self, end: u64) -> io::Result<Option<Torn>> {
+        if end >= self.bytes {
+            return Ok(None);
+        }
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".torn");
+        let moved_to = PathBuf::from(name);
+        let mut aside = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&moved_to)?;
+        self.file.seek(SeekFrom::Start(end))?;
+        let bytes = io::copy(&mut self.file, &mut aside)?;
+        aside.write_all(b"\n")?;
+        self.file.set_len(end)?;
+        self.bytes = end;
+        Ok(Some(Torn {
+            bytes,
+            path: self.path.clone(),
+            moved_to,
+        }))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

@@ -1,0 +1,72 @@
+//! Lines that go to an output in slices of bounded size.
+
+use std::io::{self, Write};
+
+/// The largest slice that an output gets at once, whatever a record expands to.
+pub(super) const SLICE_BYTES: usize = 1 << 20;
+
+/// After so many bytes the buffer goes to the output, and the chunks are settled.
+const FLUSH_BYTES: usize = 256 << 10;
+
+/// Collects lines and hands them to an output in slices of at most [`SLICE_BYTES`].
+///
+/// A slice ends with a whole line, unless the line is longer than a slice.
+#[derive(Debug)]
+pub(super) struct Slices<W> {
+    output: W,
+    buffer: Vec<u8>,
+    /// Whether a slice was written since the last [`Write::flush`].
+    is_dirty: bool,
+}
+
+impl<W: Write> Slices<W> {
+    pub(super) fn new(output: W) -> Self {
+        Self {
+            output,
+            buffer: Vec::new(),
+            is_dirty: false,
+        }
+    }
+
+    /// Ends a line.
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        self.write_all(b"\n")?;
+        if self.buffer.len() >= FLUSH_BYTES {
+            self.pour()?;
+        }
+        Ok(())
+    }
+
+    /// Whether so much was written that its chunks should be settled.
+    pub(super) fn is_due(&self) -> bool {
+        self.is_dirty
+    }
+
+    fn pour(&mut self) -> io::Result<()> {
+        self.is_dirty = true;
+        self.output.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for Slices<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len() >= SLICE_BYTES {
+            self.pour()?;
+        }
+        let room = SLICE_BYTES.saturating_sub(self.buffer.len());
+        let taken = bytes.get(..room).unwrap_or(bytes);
+        self.buffer.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.buffer.is_empty() {
+            self.pour()?;
+        }
+        self.output.flush()?;
+        self.is_dirty = false;
+        Ok(())
+    }
+}
