@@ -349,7 +349,7 @@ fn csv_goes_on_after_whole_rows_and_has_one_header() {
     // Cut anywhere, the next run leaves whole rows alone and moves the rest.
     let rows = ["(timestamp),\"a,b\"\n", "1,\"a\nb \"\"c\"\"\"\n", "1,d\n"];
     for cut in 1..whole.len() {
-        std::fs::write(&path, &whole[..cut]).unwrap();
+        std::fs::write(&path, whole.get(..cut).unwrap()).unwrap();
         let (_, notices) = csv_runs(folder.path(), Existing::Append, &[text_record("e")]);
         let (mut kept, mut end) = (rows[0].to_owned(), rows[0].len());
         for row in &rows[1..] {
