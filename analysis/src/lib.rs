@@ -12,6 +12,7 @@ mod report;
 pub mod sinks;
 mod source;
 mod stage;
+pub mod text;
 pub mod trace;
 mod watch;
 pub mod workers;

@@ -1,7 +1,7 @@
 # Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
 #
 # Nothing is installed outside the target folder, except the components and toolchains of rustup
-# and, on Debian, the packages chromium, python3, rabbitmq-server and valgrind.
+# and, on Debian, the packages chromium, iproute2, python3, rabbitmq-server and valgrind.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -82,14 +82,19 @@ need_nightly() {
     rustup toolchain install nightly --profile minimal >&2 || die "rustup could not install nightly"
 }
 
-need_python() {
-    command -v python3 >/dev/null && return 0
-    command -v apt-get >/dev/null || die "python3 is missing"
-    say "python3 is missing: installing it"
+# install_packages PACKAGE...: installs packages of Debian that the tests need.
+install_packages() {
+    command -v apt-get >/dev/null || die "$1 is missing: the tests need it"
+    say "$1 is missing: installing it"
     local as_root=()
     [[ $(id -u) == 0 ]] || as_root=(sudo -n)
-    { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y python3 python3-pip; } \
-        >&2 || die "python3 could not be installed"
+    { "${as_root[@]}" apt-get update &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y --no-install-recommends "$@"; } >&2 || die "$1 could not be installed"
+}
+
+need_python() {
+    command -v python3 >/dev/null || install_packages python3 python3-pip
 }
 
 # need_python_package NAME: reads the Parquet files of the tests, as scripts/support/NAME.txt pins it.
@@ -108,39 +113,21 @@ need_python_package() {
 
 # need_valgrind: the tests count a probe's instructions by it.
 need_valgrind() {
-    command -v valgrind >/dev/null && return 0
-    command -v apt-get >/dev/null || die "valgrind is missing: a probe's instructions are counted by it"
-    say "valgrind is missing: installing it"
-    local as_root=()
-    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
-    { "${as_root[@]}" apt-get update &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y --no-install-recommends valgrind libc6-dbg; } >&2 ||
-        die "valgrind could not be installed"
+    command -v valgrind >/dev/null || install_packages valgrind libc6-dbg
 }
 
 # need_chromium: a test opens a report in it.
 need_chromium() {
-    command -v chromium >/dev/null && return 0
-    command -v apt-get >/dev/null || die "chromium is missing: a test opens a report in it"
-    say "chromium is missing: installing it"
-    local as_root=()
-    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
-    { "${as_root[@]}" apt-get update &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >&2 ||
-        die "chromium could not be installed"
+    command -v chromium >/dev/null || install_packages chromium fonts-dejavu-core
+}
+
+# need_iproute: the test of the READMEs' commands brings up the loopback of its own network with it.
+need_iproute() {
+    command -v ip >/dev/null || install_packages iproute2
 }
 
 # need_rabbitmq: the tests start nodes of their own from its folder, so no service is wanted.
 need_rabbitmq() {
-    compgen -G '/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server' >/dev/null && return 0
-    command -v apt-get >/dev/null || die "RabbitMQ is missing: the tests start nodes of it"
-    say "RabbitMQ is missing: installing the package rabbitmq-server"
-    local as_root=()
-    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
-    { "${as_root[@]}" apt-get update &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y --no-install-recommends rabbitmq-server; } >&2 ||
-        die "rabbitmq-server could not be installed"
+    compgen -G '/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server' >/dev/null ||
+        install_packages rabbitmq-server
 }

@@ -1,10 +1,10 @@
-//! A table for people: one line a record, cut to the width of a screen.
+//! A table for people: one line a record.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use baler_common::record::RecordRef;
+use baler_common::record::{NO_TIMESTAMP, RecordFields, RecordRef, Role, ValueRef};
 
 use crate::error::AnalysisError;
 use crate::filters::Counts;
@@ -12,31 +12,34 @@ use crate::parcel::{Held, Parcel};
 use crate::sinks::json::ValueJson;
 use crate::sinks::slices::Slices;
 use crate::stage::Stage;
+use crate::text;
 
 /// Widths of the columns for time and type; the fields get the rest.
-const TIME_WIDTH: usize = 19;
-const TYPE_WIDTH: usize = 26;
+const TIME_WIDTH: usize = 27;
+const TYPE_WIDTH: usize = 24;
 
-/// Writes one line a record: timestamp, type without its package, fields as `name=value`, cut to a
-/// width in characters.
+/// Writes one line a record: timestamp, type without its package, fields as `name=value`.
+///
+/// Points in time are RFC 3339 and spans have units, as the roles of the fields say; control
+/// characters are escaped. Nothing of it is meant for programs: these read JSON.
 #[derive(Debug)]
 pub struct TextTable<W> {
     output: Slices<W>,
     what: Box<str>,
-    width: usize,
+    width: Option<usize>,
     held: Held,
     written: Counts,
     has_header: Arc<AtomicBool>,
 }
 
 impl<W: Write + Send> TextTable<W> {
-    /// Writes lines of at most `width` characters (at least 60) to `output`, called `what` in
-    /// messages.
-    pub fn new(output: W, what: impl Into<Box<str>>, width: usize) -> Self {
+    /// Writes to `output`, called `what` in messages, lines that are cut to `width` characters (at
+    /// least 60), or whole ones where there is no width.
+    pub fn new(output: W, what: impl Into<Box<str>>, width: Option<usize>) -> Self {
         Self {
             output: Slices::new(output),
             what: what.into(),
-            width: width.max(60),
+            width: width.map(|width| width.max(60)),
             held: Held::default(),
             written: Counts::default(),
             has_header: Arc::default(),
@@ -58,36 +61,36 @@ impl<W: Write + Send> TextTable<W> {
         self
     }
 
+    /// Writes a line without its end: columns, which are as wide in all lines, then fields.
     fn line(&mut self, time: &str, type_name: &str, fields: &str) -> io::Result<()> {
-        let line = format!(
-            "{time:<TIME_WIDTH$}  {:<TYPE_WIDTH$}  {fields}",
-            shorten(type_name, TYPE_WIDTH)
-        );
-        let line = shorten(line.trim_end(), self.width);
-        self.output.write_all(line.as_bytes())?;
-        self.output.end_line()
+        let type_name = shorten(type_name, Some(TYPE_WIDTH));
+        let line = format!("{time:<TIME_WIDTH$}  {type_name:<TYPE_WIDTH$}  {fields}");
+        self.output.write_all(shorten(&line, self.width).as_bytes())
     }
 
     fn write(&mut self, record: RecordRef<'_>) -> io::Result<()> {
         if !self.has_header.swap(true, Ordering::AcqRel) {
             self.line("TIMESTAMP", "TYPE", "FIELDS")?;
+            self.output.end_line()?;
         }
         let time = record
             .timestamp()
-            .map_or_else(|| "-".to_owned(), |time| time.to_string());
+            .map_or_else(|| "-".to_owned(), text::time);
         let short = record.type_name().rsplit(['.', ':']).next().unwrap_or("");
-        // Four bytes are the most that a character has.
-        let mut fields = Cut::new(self.width.saturating_mul(4));
-        for (name, value) in record.fields().values() {
-            let space = if fields.text.is_empty() { "" } else { " " };
-            let written = write!(fields, "{space}{name}=")
-                .and_then(|()| Ok(serde_json::to_writer(&mut fields, &ValueJson(value))?));
-            if fields.is_full() {
-                break;
+        let short = text::escape(short);
+        if let Some(width) = self.width {
+            // Four bytes are the most that a character has.
+            let mut fields = Cut::new(width.saturating_mul(4));
+            let written = write_fields(&mut fields, record.fields());
+            if !fields.is_full() {
+                written?;
             }
-            written?;
+            self.line(&time, &short, &String::from_utf8_lossy(&fields.text))?;
+        } else {
+            self.line(&time, &short, "")?;
+            write_fields(&mut self.output, record.fields())?;
         }
-        self.line(&time, short, &String::from_utf8_lossy(&fields.text))
+        self.output.end_line()
     }
 }
 
@@ -113,6 +116,52 @@ impl<W: Write + Send> Stage for TextTable<W> {
         written.map_err(|error| AnalysisError::output(self.what.clone(), error))?;
         self.held.release_into(&self.written);
         Ok(())
+    }
+}
+
+/// Writes `name=value` of each field, with a space between.
+fn write_fields(out: &mut dyn Write, fields: RecordFields<'_>) -> io::Result<()> {
+    let mut before = "";
+    for (position, field) in fields.schema().fields().iter().enumerate() {
+        if let Some(value) = fields.get(position) {
+            write!(out, "{before}{}=", text::escape(field.name()))?;
+            write_value(out, field.role(), value)?;
+            before = " ";
+        }
+    }
+    Ok(())
+}
+
+/// Writes a value for people; `role` is that of the numbers in it.
+fn write_value(out: &mut dyn Write, role: Role, value: ValueRef<'_>) -> io::Result<()> {
+    let whole = match value {
+        ValueRef::Signed(number) => Some(number),
+        ValueRef::Unsigned(number) => i64::try_from(number).ok(),
+        _ => None,
+    };
+    match (role, whole, value) {
+        (Role::UnixNanos, Some(NO_TIMESTAMP), _) => write!(out, "-"),
+        (Role::UnixNanos, Some(unix_ns), _) => write!(out, "{}", text::time(unix_ns)),
+        #[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
+        (Role::Nanos, Some(ns), _) => write!(out, "{}", text::span(ns as f64)),
+        (_, _, ValueRef::List(list)) => {
+            write!(out, "[")?;
+            for (position, item) in list.iter().enumerate() {
+                write!(out, "{}", if position > 0 { "," } else { "" })?;
+                write_value(out, role, item)?;
+            }
+            write!(out, "]")
+        }
+        (_, _, ValueRef::Record(fields)) => {
+            write!(out, "{{")?;
+            write_fields(out, fields)?;
+            write!(out, "}}")
+        }
+        (_, _, value) => {
+            let json = serde_json::to_string(&ValueJson(value))?;
+            // JSON escapes the control characters of C0 alone.
+            write!(out, "{}", text::escape(&json))
+        }
     }
 }
 
@@ -150,10 +199,10 @@ impl Write for Cut {
 }
 
 /// At most `width` characters, the last one an ellipsis when something was cut.
-fn shorten(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+fn shorten(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width.filter(|width| text.chars().count() > *width) else {
         return text.to_owned();
-    }
+    };
     let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
     short.push('…');
     short

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use baler_analysis::filters::Counts;
 use baler_analysis::sinks::{CsvFolder, Existing, JsonLines, OutputFile, TextTable};
 use baler_analysis::{Source, Stage, Stop};
-use baler_common::record::{DynamicRecord, EnumType, FieldType, Value};
+use baler_common::record::{DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
 use bytes::Bytes;
 
 use crate::support::{Play, Scripted, chunk, numbered, parcel, schema};
@@ -156,7 +156,7 @@ fn a_type_name_does_not_lead_out_of_the_folder() {
 #[test]
 fn table_lines_fit_their_width() {
     let output = Shared::default();
-    let mut sink = TextTable::new(output.clone(), "test", 100);
+    let mut sink = TextTable::new(output.clone(), "test", Some(100));
     sink.accept(parcel(&[numbered(5), odd()])).unwrap();
     sink.finish().unwrap();
     let text = output.text();
@@ -165,6 +165,71 @@ fn table_lines_fit_their_width() {
         "{text}"
     );
     assert!(text.lines().nth(1).unwrap().ends_with("number=5"), "{text}");
+}
+
+/// One record of a type with one field each of these, in a table without a width.
+fn shown(type_name: &str, fields: Vec<(Field, Value)>) -> String {
+    let (fields, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+    let schema = Arc::new(Schema::new(type_name, fields).unwrap());
+    let record = DynamicRecord::new(schema, Some(1_283_156_545_250_000_999), values).unwrap();
+    let output = Shared::default();
+    let mut sink = TextTable::new(output.clone(), "test", None);
+    sink.accept(parcel(&[record])).unwrap();
+    sink.finish().unwrap();
+    let text = output.text();
+    assert_eq!(text.lines().count(), 2, "{text:?}");
+    text.lines().nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn table_shows_times_and_spans_by_the_roles_of_fields() {
+    let list = FieldType::U64.list();
+    let line = shown(
+        "p.T",
+        vec![
+            (
+                Field::new("at", FieldType::I64).with_role(Role::UnixNanos),
+                Value::Signed(1_500),
+            ),
+            (
+                Field::new("never", FieldType::I64).with_role(Role::UnixNanos),
+                Value::Signed(-1),
+            ),
+            (
+                Field::new("took", FieldType::I64).with_role(Role::Nanos),
+                Value::Signed(1_234_567),
+            ),
+            (
+                Field::new("all", list).with_role(Role::Nanos),
+                Value::List(vec![Value::Unsigned(2), Value::Unsigned(3_000)]),
+            ),
+            (
+                Field::new("plain", FieldType::I64),
+                Value::Signed(1_234_567),
+            ),
+            (
+                Field::new("long", FieldType::String),
+                "x".repeat(300).into(),
+            ),
+        ],
+    );
+    let start = "2010-08-30T08:22:25.250000Z  T                         \
+        at=1970-01-01T00:00:00.000001Z never=- took=1.23 ms all=[2 ns,3.00 us] plain=1234567 ";
+    assert_eq!(line, format!("{start}long=\"{}\"", "x".repeat(300)));
+}
+
+#[test]
+fn nothing_of_a_record_can_control_the_terminal() {
+    let evil = "\x1b[2J\u{9b}31m\r\n\x07";
+    let line = shown(
+        &format!("p.{evil}"),
+        vec![
+            (Field::new(evil, FieldType::String), evil.into()),
+            (Field::new("c", FieldType::Char), Value::Char('\u{85}')),
+        ],
+    );
+    assert!(!line.contains(char::is_control), "{line:?}");
+    assert!(line.contains("\\u009b31m"), "{line}");
 }
 
 /// Of what was written at once the largest, and of all the sum.
@@ -202,7 +267,7 @@ fn an_output_gets_a_mebibyte_at_once_at_most_whatever_a_chunk_expands_to() {
         assert!(largest <= 1 << 20, "{largest} bytes at once");
 
         let sizes = Sizes::default();
-        let mut sink = TextTable::new(sizes.clone(), "sizes", 100);
+        let mut sink = TextTable::new(sizes.clone(), "sizes", None);
         sink.accept(parcel(&records)).unwrap();
         sink.finish().unwrap();
         assert!(sizes.0.lock().unwrap().0 <= 1 << 20);

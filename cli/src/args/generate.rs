@@ -4,18 +4,23 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 
-use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, values};
+use super::{DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, media, values};
 
 /// Flags of `baler generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// Where the records go: null:, tcp://host:port, kafka://host:port/topic or file:///folder
-    #[arg(long, value_name = "URI", env = "BALER_TO")]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the records go: {}", media::targets())
+    )]
     pub(crate) to: String,
     /// How many records
     #[arg(long, value_name = "N", default_value = "100000", value_parser = values::count)]
     pub(crate) records: u64,
-    /// Records a second over all threads, at times fixed in advance; as fast as possible without
+    /// Records per second over all threads, at times fixed in advance [default: as fast as possible]
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
     /// How many threads emit
@@ -24,7 +29,7 @@ pub(crate) struct GenerateArgs {
     /// The same seed makes the same records, thread by thread
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What the records tell of
+    /// What the records describe
     #[arg(long, value_enum, default_value = "operations")]
     pub(crate) workload: Workload,
     /// How the summary is shown

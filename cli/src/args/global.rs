@@ -11,21 +11,22 @@ use super::values;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// Say more on standard error: -v what happens, -vv details, -vvv everything
+    /// Log more on standard error: -v what happens, -vv details, -vvv everything
     ///
-    /// BALER_LOG takes tracing's directives instead, `baler_monitoring=debug` for instance.
+    /// BALER_LOG takes directives of tracing instead, for instance `baler_monitoring=debug`. NO_COLOR
+    /// switches colours off.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Say nothing on standard error but errors
+    /// Print nothing but errors on standard error
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Take what flags and environment do not say from this TOML file
+    /// A TOML file with defaults for flags; the command line and the environment come first
     ///
-    /// A section a command, `[global]`, `[observe]` and `[shipping]` for what several take; a key is
-    /// a flag's name with underscores: `[send]` wait_time = "1s".
+    /// Each command has a section, such as `[send]`. `[global]`, `[observe]` and `[shipping]` are for
+    /// flags that several commands have. A key is a flag's name with underscores: wait_time = "1s".
     #[arg(long, global = true, value_name = "FILE", env = "BALER_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// How long the program may take to drain and end after SIGINT, SIGTERM or the last record
+    /// How long the program may take to finish after SIGINT, SIGTERM or the last record
     #[arg(
         long,
         global = true,
@@ -40,8 +41,8 @@ pub(crate) struct GlobalArgs {
 /// How a command shows its result on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentFormat {
-    /// One JSON document and nothing else
+    /// JSON and nothing else
     Json,
-    /// Text and tables of at most 100 columns
+    /// Text and tables, as wide as the terminal or as COLUMNS says
     Table,
 }

@@ -13,16 +13,16 @@ pub(crate) struct InspectArgs {
     /// A chunk, a segment, a folder of them, or a URI
     #[arg(value_name = "PATH|URI")]
     pub(crate) what: String,
-    /// Show the first records of each chunk
+    /// Show this many records of each chunk, the first ones
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) records: usize,
-    /// Look at so many chunks at most
+    /// Look at no more than this many chunks
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) count: usize,
-    /// Show at most so many strings of each chunk
+    /// Show at most this many strings of each chunk
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) strings: usize,
-    /// Stop when nothing came from a live endpoint for so long
+    /// Stop when nothing has arrived from a live endpoint for this long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub(crate) struct InspectArgs {
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
-    /// Write the address that a tcp endpoint listens on to this file
+    /// Write the address that a tcp: or kafka+mock: endpoint listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
 }

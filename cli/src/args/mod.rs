@@ -5,6 +5,7 @@ mod dictionaries;
 mod generate;
 mod global;
 mod inspect;
+mod media;
 mod needs;
 mod observe;
 #[cfg(feature = "parquet")]
@@ -73,22 +74,23 @@ pub(crate) struct Cli {
 /// What `baler overhead --help` ends with.
 const OVERHEAD: &str = "\
 A method calls itself, ten deep by default, and each call has a probe: the benchmark MooBench. Every \
-repetition of every row is a process of its own, in a random order. Figures are nanoseconds an \
-instrumented call; `x clock` and `mean x` compare median and mean with two reads of the processor's \
+repetition of every row is a process of its own, in a random order. Figures are nanoseconds per \
+instrumented call. `x clock` and `mean x` compare median and mean with two reads of the processor's \
 cycle counter and nothing else, in the same run. `lost` is the share of calls without a record at the \
-end, `bg CPU` the time of all other threads, the collector's above all. The variants do nothing but call, \
-so that a queue fills as it never does in an application: `--experiment paced` makes 500,000 calls a \
-second. Measure on a machine that does nothing else.";
+end. `bg CPU` is the time of all other threads, mostly the collector's. The variants do nothing but \
+call, so a queue fills faster than in any application; `--experiment paced` makes 500,000 calls a \
+second instead. Measure on a machine that does nothing else.";
 
 /// What `baler sweep --help` ends with.
 const SWEEP: &str = "\
-A writer makes records at a constant rate and sends them to the medium in chunks of each size, a reader \
-takes them apart and checks them by number and hash; both are processes of their own, and so is the \
-embedded cluster. Beside them records go one a message with the same client library: `pipelined`, at its \
-best, and `awaiting` each. Runs are in a random order and kept as they end: the same command goes on \
-after an interruption. CPU time is that of the writing process, bytes are those of its connections as \
-the kernel counts them, latency is from when a record was due to when it is decoded; intervals are 95 % \
-of the means of runs. Measure on a machine that does nothing else.";
+A writer makes records at a constant rate and sends them to the medium in chunks of each size. A reader \
+decodes them and checks their number and hash. Both are processes of their own, and so is the embedded \
+cluster. For comparison, records are also sent with the client library alone, one record per message: \
+`pipelined` is the library at its best, `awaiting` waits for each confirmation. Runs are in a random \
+order, and each result is kept: after an interruption the same command goes on. CPU time is that of the \
+writing process. Bytes are those of its connections, counted by the kernel. Latency is from the time \
+when a record was due to the time when it is decoded. Intervals are 95 % confidence intervals of the \
+means of runs. Measure on a machine that does nothing else.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -107,7 +109,7 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Show what is in chunks: headers, schemas, strings, columns and records
     Inspect(InspectArgs),
-    /// Show records as they pass, without disturbing those who consume them
+    /// Show records as they pass, without taking them from their consumers
     Tap(TapArgs),
     /// Watch the figures of a running process in the terminal
     Top(TopArgs),
@@ -120,7 +122,7 @@ pub(crate) enum Command {
         /// What to measure
         order: String,
     },
-    /// Measure what each chunk size costs on a medium, and tell which to set
+    /// Measure what each chunk size costs on a medium, and recommend one
     #[command(after_long_help = SWEEP)]
     Sweep(Box<SweepArgs>),
     /// A process of `sweep`

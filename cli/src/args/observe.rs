@@ -12,11 +12,11 @@ use super::values;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Observability")]
 pub(crate) struct ObserveArgs {
-    /// Serve /metrics (Prometheus), /livez, /readyz and /tap here: a port of loopback, or
+    /// Serve /metrics (Prometheus), /livez, /readyz and /tap at this port of the loopback, or at
     /// address:port
     #[arg(long, value_name = "ADDR", env = "BALER_METRICS", value_parser = values::listen_address)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Write the address of --metrics to this file: port 0 takes a free one
+    /// Write the address of --metrics to this file; with port 0 the system chooses a free port
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_port_file: Option<PathBuf>,
     /// Write the last figures to this file at the end, as node_exporter's textfile collector reads
@@ -26,7 +26,7 @@ pub(crate) struct ObserveArgs {
     /// Let /tap show records at an address that is not loopback
     #[arg(long)]
     pub(crate) metrics_tap: bool,
-    /// /readyz fails when the oldest chunk is unconfirmed for so long
+    /// /readyz fails when the oldest chunk has been unconfirmed for this long
     #[arg(
         long,
         value_name = "DURATION",

@@ -11,20 +11,19 @@ use super::values;
 /// Flags of `baler receive --format parquet`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ParquetArgs {
-    /// Folders for Parquet files below that of the record type, several separated by commas
+    /// Divide the Parquet files of a record type into folders; several names are separated by commas
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
     pub(crate) parquet_by: Vec<ParquetBy>,
-    /// A Parquet file ends at the latest when all that are open have so many records together
+    /// Close Parquet files when all open ones together have this many records
     #[arg(long, value_name = "N")]
     pub(crate) parquet_records: Option<NonZeroUsize>,
-    /// A Parquet file ends at the latest when all that are open are so large together
+    /// Close Parquet files when all open ones together have this size
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub(crate) parquet_bytes: Option<NonZeroUsize>,
-    /// A Parquet file ends when its first record is there for so long; until then the chunks in it
-    /// are not acknowledged
+    /// Close a Parquet file this long after its first record; its chunks are acknowledged then
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) parquet_age: Option<Duration>,
-    /// A Parquet file ends when nothing came for so long
+    /// Close Parquet files when nothing has arrived for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) parquet_idle: Option<Duration>,
     /// The unit of points in time in Parquet files: nanos, or micros for Spark

@@ -9,15 +9,21 @@ use super::values;
 /// Where chunks go that cannot be processed.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct QuarantineArgs {
-    /// Keep chunks that do not decode, or that a relay's target refuses for good: in this folder,
-    /// with coordinates and reason, or in a topic or queue by its URI
+    /// Keep chunks that do not decode, or that the target of a relay refuses: in this folder, or in
+    /// the topic or queue of this URI
     ///
-    /// Without it, what does not decode is counted and skipped; a chunk that a relay's target
-    /// refuses stays at the source and ends the relay.
-    #[arg(long, value_name = "DIR|URI", env = "BALER_QUARANTINE")]
+    /// The origin and the reason are kept beside each chunk. Without a quarantine, chunks that do not
+    /// decode are counted and skipped; a chunk that a relay's target refuses stays at the source, and
+    /// the relay ends.
+    #[arg(
+        long,
+        value_name = "DIR|URI",
+        env = "BALER_QUARANTINE",
+        hide_env_values = true
+    )]
     pub(crate) quarantine: Option<String>,
-    /// The most bytes that a quarantine's folder may have; the chunk that would pass it stays at
-    /// the source and ends the command
+    /// The most bytes that the folder of the quarantine may hold; the first chunk that does not fit
+    /// stays at the source, and the command ends
     #[arg(
         long,
         value_name = "SIZE",

@@ -6,31 +6,36 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DictionariesArgs, ObserveArgs, QuarantineArgs, values};
+use super::{DictionariesArgs, ObserveArgs, QuarantineArgs, media, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
 pub(crate) struct ReceiveArgs {
-    /// Where the records come from: tcp://host:port listens there, kafka://host:port/topic joins a
-    /// group, file:///folder reads
-    #[arg(long, value_name = "URI", env = "BALER_FROM")]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_FROM",
+        hide_env_values = true,
+        help = format!("Where the records come from: {}", media::sources())
+    )]
     pub(crate) from: String,
     /// Wait for more at the end of a file source
     #[arg(long)]
     pub(crate) follow: bool,
     /// How many workers receive and decode at the same time, each on a thread of its own
     ///
-    /// Of a Kafka topic each is a member of the group, of a queue a competing consumer; of other
-    /// media one reader hands them its lanes. Records of different lanes interleave.
+    /// With Kafka, each worker is a member of the consumer group; with RabbitMQ, a competing consumer
+    /// of the queue. With other media, one reader distributes its lanes among them. Records of
+    /// different lanes interleave.
     #[arg(long, value_name = "N", default_value = "1", env = "BALER_WORKERS")]
     pub(crate) workers: NonZeroUsize,
-    /// Stop after exactly so many records
+    /// Stop after exactly this many records
     ///
-    /// The chunk in which the last one lies is acknowledged only if nothing of it is left;
-    /// otherwise the medium delivers it again, to whoever reads next.
+    /// The last chunk is acknowledged only if all of its records were taken; otherwise the medium
+    /// delivers it again to the next reader.
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count: Option<u64>,
-    /// Stop when nothing came for so long
+    /// Stop when nothing has arrived for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     /// Only records of these types: full names, last parts, or either with `*`
@@ -64,13 +69,13 @@ pub(crate) struct ReceiveArgs {
     /// Measure the response times of operations, and show them in the summary
     #[arg(long)]
     pub(crate) operations: bool,
-    /// Add to each JSON record, or row of Parquet, who it is: producer, epoch, lane, sequence, index
+    /// Add its identity to each JSON record or row of Parquet: producer, epoch, lane, sequence, index
     #[arg(long)]
     pub(crate) identity: bool,
     #[cfg(feature = "parquet")]
     #[command(flatten)]
     pub(crate) parquet: super::ParquetArgs,
-    /// Write the address that a tcp source listens on to this file
+    /// Write the address that a tcp: or kafka+mock: source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
     #[command(flatten)]
@@ -80,16 +85,16 @@ pub(crate) struct ReceiveArgs {
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RecordFormat {
-    /// One CSV file a record type, in the folder of --output
+    /// One CSV file per record type, in the folder of --output
     Csv,
-    /// One JSON object a record, one record a line
+    /// One JSON object per line, one line per record
     Json,
-    /// Not at all: only the summary
+    /// Write no records, only the summary
     None,
     /// Files of Parquet, in folders by record type, in the folder of --output
     #[cfg(feature = "parquet")]
     Parquet,
-    /// One line a record, cut to 100 columns
+    /// One line per record: cut to the width of a terminal (or to COLUMNS), else whole
     Table,
 }
 

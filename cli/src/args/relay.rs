@@ -6,31 +6,39 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ObserveArgs, QuarantineArgs, SpoolArgs, values};
+use super::{DocumentFormat, ObserveArgs, QuarantineArgs, SpoolArgs, media, values};
 
 /// Flags of `baler relay`.
 #[derive(Debug, Args)]
 pub(crate) struct RelayArgs {
-    /// Where the chunks come from: tcp://host:port listens there for any number of senders, kafka:
-    /// joins a group, amqp: reads a queue, file: reads a folder
-    #[arg(long, value_name = "URI", env = "BALER_FROM")]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_FROM",
+        hide_env_values = true,
+        help = format!("Where the chunks come from: {}", media::sources())
+    )]
     pub(crate) from: String,
-    /// Where they go: kafka://host:port/topic, amqp://host:port/vhost?queue=name, tcp://host:port,
-    /// file:///folder or null:
-    #[arg(long, value_name = "URI", env = "BALER_TO")]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the chunks go: {}", media::targets())
+    )]
     pub(crate) to: String,
     /// Wait for more at the end of a file source
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Stop after so many chunks, repeated ones included
+    /// Stop after this many chunks, counting repeated ones
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count_chunks: Option<u64>,
-    /// Stop when nothing came for so long and everything is confirmed
+    /// Stop when nothing has arrived for this long and everything is confirmed
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
-    /// How many chunks may be received and not settled
+    /// The most chunks that are received and not yet settled
     #[arg(
         long,
         value_name = "N",
@@ -38,7 +46,7 @@ pub(crate) struct RelayArgs {
         env = "BALER_MAX_CHUNKS"
     )]
     pub(crate) max_chunks: NonZeroUsize,
-    /// How many bytes may be received and not settled
+    /// The most bytes that are received and not yet settled
     #[arg(
         long,
         value_name = "SIZE",
@@ -50,7 +58,7 @@ pub(crate) struct RelayArgs {
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
-    /// Write the address that a tcp source listens on to this file
+    /// Write the address that a tcp: or kafka+mock: source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
     #[command(flatten)]

@@ -4,19 +4,23 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DictionariesArgs, DocumentFormat, SpoolArgs, values};
+use super::{DictionariesArgs, DocumentFormat, SpoolArgs, media, values};
 
 /// Flags of `baler replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// What is sent on: the folder of a quarantine, or the URI of a medium with chunks or with a
+    /// What to send on: the folder of a quarantine, or the URI of a medium with chunks or with a
     /// quarantine
     #[arg(value_name = "DIR|URI")]
     pub(crate) what: String,
-    /// Where it goes
-    #[arg(long, value_name = "URI", required_unless_present = "check")]
+    #[arg(
+        long,
+        value_name = "URI",
+        required_unless_present = "check",
+        help = format!("Where the chunks go: {}", media::targets())
+    )]
     pub(crate) to: Option<String>,
-    /// Send nothing: only tell what decodes now
+    /// Send nothing: only report which chunks decode now
     #[arg(long, conflicts_with_all = ["to", "remove"])]
     pub(crate) check: bool,
     /// Remove from the folder what the target has confirmed
@@ -25,7 +29,7 @@ pub(crate) struct ReplayArgs {
     /// What happens to chunks that do not decode
     #[arg(long, value_enum, default_value = "skip")]
     pub(crate) undecodable: Undecodable,
-    /// Stop when nothing came from a medium for so long
+    /// Stop when nothing has arrived from a medium for this long
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
     #[command(flatten)]
@@ -40,8 +44,8 @@ pub(crate) struct ReplayArgs {
 /// What happens to chunks that do not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Undecodable {
-    /// They are sent as they are, if it is known who they are
+    /// Send them as they are, if their identity is known
     Send,
-    /// They stay where they are, and are counted
+    /// Leave them where they are, and count them
     Skip,
 }

@@ -5,22 +5,38 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    DictionariesArgs, DocumentFormat, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs, values,
+    DictionariesArgs, DocumentFormat, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs, media,
+    values,
 };
 
 /// Flags of `baler send`.
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Where the records come from: kieker-log:DIR, or a medium: tcp://host:port, file:///folder
-    ///
-    /// Lines of a log that are no records are counted and skipped; kieker-log:DIR?on_bad_line=stop
-    /// stops at the first.
-    #[arg(long, value_name = "URI", env = "BALER_FROM")]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_FROM", hide_env_values = true,
+        help = format!(
+            "Where the records come from: kieker-log:DIR is a text log of Kieker; {}",
+            media::sources()
+        ),
+        long_help = format!(
+            "Where the records come from: kieker-log:DIR is a text log of Kieker; {}\n\n\
+             Lines of a log that are not records are counted and skipped. With \
+             kieker-log:DIR?on_bad_line=stop, the first such line ends the command.",
+            media::sources()
+        )
+    )]
     pub(crate) from: String,
-    /// Where they go: null:, tcp://host:port, kafka://host:port/topic or file:///folder
-    #[arg(long, value_name = "URI", env = "BALER_TO")]
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the records go: {}", media::targets())
+    )]
     pub(crate) to: String,
-    /// Stop when nothing came from a medium for so long
+    /// Stop when nothing has arrived from a medium for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]

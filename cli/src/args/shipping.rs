@@ -14,11 +14,11 @@ use super::values;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Chunks")]
 pub(crate) struct ShippingArgs {
-    /// The container
+    /// The format of chunks
     #[arg(long, value_enum, default_value = "native", env = "BALER_CONTAINER")]
     pub(crate) container: ContainerChoice,
-    /// How native chunks are compressed: none, lz4, zstd, zstd:1 to zstd:22, or auto: what pays for
-    /// it by zstd:1
+    /// How native chunks are compressed: none, lz4, zstd, zstd:1 to zstd:22, or auto (zstd:1 where it
+    /// saves enough)
     #[arg(
         long,
         value_name = "NAME",
@@ -27,11 +27,11 @@ pub(crate) struct ShippingArgs {
         value_parser = values::compression
     )]
     pub(crate) compression: Compression,
-    /// A dictionary to compress with (`zstd --train`), with --compression zstd: readers need it too
+    /// A dictionary made by `zstd --train`, for --compression zstd; readers need it, too
     #[arg(long, value_name = "FILE", env = "BALER_DICTIONARY")]
     pub(crate) dictionary: Option<PathBuf>,
-    /// A chunk closes at so many records; auto: at as many, and as late, as costs least at the rate
-    /// of the moment within --max-latency
+    /// Close a chunk at this many records; with auto, the size that costs least CPU at the present
+    /// rate and keeps --max-latency
     #[arg(
         long,
         value_name = "N|auto",
@@ -39,7 +39,7 @@ pub(crate) struct ShippingArgs {
         value_parser = values::chunk_records
     )]
     pub(crate) chunk_records: Option<ChunkRecords>,
-    /// With --chunk-records auto: how long a record may take from being emitted to being confirmed
+    /// With --chunk-records auto: how long it may take from emitting a record to its confirmation
     /// [default: 500ms]
     #[arg(
         long,
@@ -48,11 +48,11 @@ pub(crate) struct ShippingArgs {
         value_parser = values::duration
     )]
     pub(crate) max_latency: Option<Duration>,
-    /// A chunk closes at so many encoded bytes
+    /// Close a chunk at this many encoded bytes
     #[arg(long, value_name = "SIZE", env = "BALER_CHUNK_BYTES", value_parser = values::size)]
     pub(crate) chunk_bytes: Option<NonZeroUsize>,
-    /// A chunk closes when its oldest record has waited so long [default: 500ms, with --chunk-records
-    /// auto what --max-latency leaves]
+    /// Close a chunk when its oldest record has waited this long [default: 500ms; with --chunk-records
+    /// auto, most of --max-latency]
     #[arg(long, value_name = "DURATION", env = "BALER_WAIT_TIME", value_parser = values::duration)]
     pub(crate) wait_time: Option<Duration>,
     /// What happens to a record when the queue is full
@@ -67,28 +67,27 @@ pub(crate) struct ShippingArgs {
         value_parser = values::duration
     )]
     pub(crate) block_timeout: Duration,
-    /// The largest chunk; one above it is split. A smaller limit of the medium counts
+    /// The largest chunk: a larger one is split. If the medium has a smaller limit, that one counts
     #[arg(long, value_name = "SIZE", env = "BALER_MAX_CHUNK_BYTES", value_parser = values::size)]
     pub(crate) max_chunk_bytes: Option<NonZeroUsize>,
-    /// Deal the records to so many lanes by their trace; with partition_by=trace a Kafka topic
-    /// gives each lane a partition
+    /// Distribute the records over this many lanes by their trace; with partition_by=trace, a Kafka
+    /// topic gives each lane a partition
     #[arg(long, value_name = "N", env = "BALER_LANES")]
     pub(crate) lanes: Option<NonZeroUsize>,
-    /// Create the Kafka topic of the URI if there is none: how many partitions, and on how many
-    /// brokers each of them is
+    /// Create the Kafka topic of the URI if it does not exist, with this many partitions and replicas
     #[arg(
         long,
         value_name = "PARTITIONS,REPLICATION",
         env = "BALER_CREATE_TOPIC"
     )]
     pub(crate) create_topic: Option<String>,
-    /// One budget for queues, batches, and chunks in flight and to be tried again
+    /// Memory for queues, batches and unconfirmed chunks together
     #[arg(long, value_name = "SIZE", env = "BALER_MEMORY", value_parser = values::size)]
     pub(crate) memory: Option<NonZeroUsize>,
     /// Memory for the queues of all threads
     #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = values::size)]
     pub(crate) queue_bytes: Option<NonZeroUsize>,
-    /// Give up when the medium cannot be reached for so long
+    /// Give up when the medium cannot be reached for this long
     #[arg(
         long,
         value_name = "DURATION",
@@ -97,8 +96,8 @@ pub(crate) struct ShippingArgs {
         value_parser = values::duration
     )]
     pub(crate) give_up: Duration,
-    /// Drop a chunk that is not confirmed for so long, and count its records as undelivered; without
-    /// it, chunks are tried again for ever
+    /// Drop a chunk that is unconfirmed for this long, and count its records as undelivered [default:
+    /// try again without limit]
     #[arg(
         long,
         value_name = "DURATION",
@@ -106,11 +105,11 @@ pub(crate) struct ShippingArgs {
         value_parser = values::duration
     )]
     pub(crate) retry_max_elapsed: Option<Duration>,
-    /// Drop a chunk after so many failed attempts
+    /// Drop a chunk after this many failed attempts
     #[arg(long, value_name = "N", env = "BALER_RETRY_MAX_ATTEMPTS")]
     pub(crate) retry_max_attempts: Option<NonZeroU32>,
-    /// The longest pause between attempts to reach the medium; each is drawn evenly from 0 to a
-    /// doubling bound
+    /// The longest pause between attempts to reach the medium; pauses are random, and their bound
+    /// doubles up to this one
     #[arg(
         long,
         value_name = "DURATION",
@@ -166,18 +165,18 @@ impl ShippingArgs {
 /// A container by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ContainerChoice {
-    /// Kieker's KIKA/DFLT: no checksum, schema or compression
+    /// Kieker's KIKA/DFLT, without checksum, schema or compression
     Kieker,
-    /// Baler's own
+    /// Baler's own format
     Native,
 }
 
 /// An overflow policy by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OverflowChoice {
-    /// The thread that emits waits until there is room
+    /// The emitting thread waits until there is room
     Block,
-    /// It waits for a while, then the record is dropped
+    /// The emitting thread waits for --block-timeout, then the record is dropped
     BlockWithTimeout,
     /// The record is dropped
     DropNewest,

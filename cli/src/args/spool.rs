@@ -12,11 +12,11 @@ use super::values;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Spool")]
 pub(crate) struct SpoolArgs {
-    /// Put chunks into this folder while the medium is away, and send them on when it is back, in
-    /// this run or the next. One folder a process
+    /// Store chunks in this folder while the medium cannot be reached, and send them when it can, in
+    /// this run or the next; each process needs a folder of its own
     #[arg(long, value_name = "DIR", env = "BALER_SPOOL")]
     pub(crate) spool: Option<PathBuf>,
-    /// How long the medium may be away before chunks go to disk [default: 1s]
+    /// How long the medium may be away before chunks are stored on disk [default: 1s]
     #[arg(
         long,
         value_name = "DURATION",
@@ -24,7 +24,7 @@ pub(crate) struct SpoolArgs {
         value_parser = values::duration
     )]
     pub(crate) spool_after: Option<Duration>,
-    /// The most that the spool may take on disk; at the bound, senders have to wait [default: 1GiB]
+    /// The most bytes of the spool on disk; when it is full, senders wait [default: 1GiB]
     #[arg(
         long,
         value_name = "SIZE",

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DictionariesArgs, DocumentFormat, values};
+use super::{DictionariesArgs, DocumentFormat, media, values};
 
 /// Flags of `baler tap`.
 #[derive(Debug, Args)]
 pub(crate) struct TapArgs {
-    /// What to look at: http://host:port is the --metrics address of a running command, and
-    /// kafka://host:port/topic, file:///folder or amqp://host?exchange=name a medium
-    #[arg(value_name = "URI", env = "BALER_TAP")]
+    #[arg(
+        value_name = "URI",
+        env = "BALER_TAP",
+        hide_env_values = true,
+        help = format!("What to look at: {}", media::tapped())
+    )]
     pub(crate) from: String,
     /// Only records of these types: full names, last parts, or either with `*`
     #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
@@ -23,16 +26,16 @@ pub(crate) struct TapArgs {
     /// record that lacks a field does not match.
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub(crate) condition: Option<String>,
-    /// Begin with what the medium still has, rather than with what comes from now on
+    /// Begin with the oldest chunk that the medium has, not with the next one that arrives
     #[arg(long)]
     pub(crate) from_start: bool,
-    /// Stop after so many records
+    /// Stop after this many records
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count: Option<u64>,
-    /// Show so many records a second at most; the others are counted
+    /// Show at most this many records per second; the others are counted
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
-    /// Stop when nothing came for so long
+    /// Stop when nothing has arrived for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]
@@ -40,7 +43,7 @@ pub(crate) struct TapArgs {
     /// How records are shown: one line each, or one JSON object each
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
-    /// Add to each JSON record who it is: producer, epoch, lane, sequence, index
+    /// Add its identity to each JSON record: producer, epoch, lane, sequence, index
     #[arg(long)]
     pub(crate) identity: bool,
 }

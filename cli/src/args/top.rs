@@ -13,7 +13,8 @@ pub(crate) struct TopArgs {
     #[arg(
         value_name = "URL",
         default_value = "http://127.0.0.1:9464",
-        env = "BALER_TOP_ADDRESS"
+        env = "BALER_TOP_ADDRESS",
+        hide_env_values = true
     )]
     pub(crate) address: String,
     /// How often to look; + and - change it

@@ -4,16 +4,22 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ShippingArgs, SpoolArgs, values};
+use super::{DocumentFormat, ShippingArgs, SpoolArgs, media, values};
 
 /// Flags of `baler validate`.
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
-    /// Check this source; without --from and --to, those of all sections of the --config file
-    #[arg(long, value_name = "URI")]
+    #[arg(
+        long,
+        value_name = "URI",
+        help = format!(
+            "Check this source: {}. Without --from and --to, those of all sections of the --config \
+             file are checked",
+            media::sources()
+        )
+    )]
     pub(crate) from: Option<String>,
-    /// Check this target
-    #[arg(long, value_name = "URI")]
+    #[arg(long, value_name = "URI", help = format!("Check this target: {}", media::targets()))]
     pub(crate) to: Option<String>,
     /// Connect to the endpoints as well: reach, credentials, topic or queue, the broker's limits
     ///

@@ -9,11 +9,11 @@ use super::{ChunkRecords, DocumentFormat, ObserveArgs, ShippingArgs, SpoolArgs, 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Producers and consumers are processes of their own, so that they can be killed. Producers send \
-numbered records through the endpoint, consumers compare every record with what it must be, and \
-the command ends with 0 only if everything acknowledged was delivered, nothing else was, nothing \
+numbered records through the endpoint, and consumers compare every record with what it must be. \
+The command ends with 0 only if everything acknowledged was delivered, nothing else was, nothing \
 was altered, no reader let a copy through, each thread's records came in order, every producer's \
-last line adds up, and a fresh record passes at the end; else with 76. With 69 nobody answers at \
-the endpoint, and nothing was judged.
+last line adds up, and a fresh record passes at the end; else with 76. It ends with 69 when the \
+endpoint does not answer; nothing was judged then.
 
 Endpoints:
   tcp:                     processes on the loopback; with broker faults a `baler relay` in between
@@ -27,7 +27,7 @@ A run with the same seed and flags makes the same records and injects the same f
 order; how processes and threads interleave is up to the machine.")]
 pub(crate) struct VerifyArgs {
     /// The endpoint to verify: tcp:, file:, kafka+mock:, amqp+private:, or the URI of your own
-    #[arg(long, value_name = "URI", env = "BALER_TO")]
+    #[arg(long, value_name = "URI", env = "BALER_TO", hide_env_values = true)]
     pub(crate) to: String,
     /// How many records
     #[arg(long, value_name = "N", default_value = "20000", value_parser = values::count)]
@@ -50,7 +50,7 @@ pub(crate) struct VerifyArgs {
     /// How many consumers, each a process; `tcp:` and `file:` have one for each producer
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) consumers: u16,
-    /// Put a spool before each producer's writer, in the temporary folder
+    /// Give each producer a spool, in the temporary folder
     #[arg(long)]
     pub(crate) spool: bool,
     /// How long acknowledged records may take to arrive after the last fault
@@ -62,8 +62,8 @@ pub(crate) struct VerifyArgs {
     /// Makes one consumer lie, to see that the oracle notices
     #[arg(long, value_enum, hide = true)]
     pub(crate) sabotage: Option<Sabotage>,
-    /// A chunk closes at so many records, or where the collector chooses; by default at a
-    /// four-hundredth of all, 16 to 1,024
+    /// Close a chunk at this many records, or let the collector choose [default: a four-hundredth of
+    /// all records, between 16 and 1,024]
     #[arg(long, value_name = "N|auto", value_parser = values::chunk_records)]
     pub(crate) chunk_records: Option<ChunkRecords>,
     /// How chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
@@ -156,11 +156,11 @@ pub(crate) enum FaultChoice {
     CoordinatorMove,
     /// The broker answers requests with errors
     RequestErrors,
-    /// The broker takes its time for each answer
+    /// The broker answers slowly
     Throttle,
-    /// Connections stand still for a while, then go on
+    /// Connections transfer nothing for a while, then go on
     Stall,
-    /// Connections stand still for good, without an end; new ones work
+    /// Connections transfer nothing any more and stay open; new ones work
     HalfOpen,
     /// Connections are reset in the middle of a chunk
     Reset,
@@ -168,7 +168,7 @@ pub(crate) enum FaultChoice {
     SlowLink,
     /// The broker closes all connections
     ConnectionClosed,
-    /// The broker takes nothing for a while, and says so
+    /// The broker blocks publishers for a while, and tells them
     Blocked,
     /// A producer gets SIGTERM, and another life goes on
     ProducerTerm,
@@ -180,7 +180,7 @@ pub(crate) enum FaultChoice {
     ConsumerKill,
     /// A consumer joins, and leaves again
     Rebalance,
-    /// Consumers take their time for each chunk
+    /// Consumers are slow
     ConsumerSlow,
     /// Producers cannot write to their disk for a while
     DiskFull,
@@ -188,7 +188,7 @@ pub(crate) enum FaultChoice {
     TornWrite,
     /// Foreign bytes among the chunks
     Poison,
-    /// Producers make more than fits, with a policy that drops
+    /// Producers make more records than their queues hold, with a policy that drops
     Overflow,
 }
 

@@ -106,16 +106,18 @@ fn scope(command: &Command, section: &str) -> Vec<(Option<String>, Arg)> {
     scope
 }
 
-/// The commands that take settings.
+/// The commands that take settings. Hidden ones are processes of other commands, which pass them
+/// all that they need.
 fn commands(command: &Command) -> impl Iterator<Item = &Command> {
     command
         .get_subcommands()
+        .filter(|sub| !sub.is_hide_set())
         .filter(|sub| sub.get_arguments().any(|arg| key_of(arg).is_some()))
 }
 
 /// The sections that are called after a group of flags: `global`, `shipping`.
 fn shared_groups(command: &Command) -> Vec<String> {
-    let all = std::iter::once(command).chain(command.get_subcommands());
+    let all = std::iter::once(command).chain(commands(command));
     let mut names: Vec<String> = all
         .flat_map(Command::get_groups)
         .map(|group| section_of(group.get_id().as_str()))

@@ -6,7 +6,8 @@ use baler_analysis::filters::Times;
 use baler_common::container::{LossReason, Losses};
 use serde::Serialize;
 
-use super::tables::{nanos, number, table};
+use super::span;
+use super::tables::{number, table};
 
 /// Counts by the reason's name; reasons that this version does not know are named by number.
 pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
@@ -74,7 +75,7 @@ pub(crate) fn short_operation(signature: &str) -> &str {
 /// A table of response times, in order.
 pub(crate) fn operations_table(operations: &[OperationFigures]) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
-    let time = |value: u64| nanos(value as f64);
+    let time = |value: u64| span(value as f64);
     table(
         &["operation", "count", "mean", "p50", "p99", "max"],
         &[1, 2, 3, 4, 5],
@@ -82,7 +83,7 @@ pub(crate) fn operations_table(operations: &[OperationFigures]) -> String {
             vec![
                 short_operation(&it.operation).to_owned(),
                 number(it.count),
-                nanos(it.mean_ns),
+                span(it.mean_ns),
                 time(it.p50_ns),
                 time(it.p99_ns),
                 time(it.max_ns),

@@ -1,10 +1,8 @@
 //! Logs of the program and its crates, on standard error.
 
-use std::io;
-
 use tracing_subscriber::EnvFilter;
 
-use super::Stderr;
+use super::terminal::{self, LogOutput};
 use crate::args::GlobalArgs;
 use crate::exit::Failure;
 
@@ -39,10 +37,11 @@ pub(crate) fn start(args: &GlobalArgs) -> Result<(), Failure> {
             (false, _) => "trace",
         }),
     };
+    let has_colours = terminal::has_colours();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| Stderr)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .with_ansi(has_colours)
+        .with_writer(move || LogOutput { has_colours })
         .init();
     Ok(())
 }

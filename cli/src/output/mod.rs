@@ -5,6 +5,7 @@ mod logging;
 mod progress;
 mod stderr;
 mod tables;
+mod terminal;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -12,12 +13,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub(crate) use baler_analysis::text::{escape, span, time};
 pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
 pub(crate) use stderr::{Stderr, wait_at_most_for};
 pub(crate) use tables::{
-    bytes, counted, decimal, nanos, number, per_second, rate, table, two_columns,
+    bytes, counted, cut, decimal, number, per_second, rate, table, two_columns,
 };
+pub(crate) use terminal::{RecordOutput, width};
 
 use crate::exit::Failure;
 
@@ -32,15 +35,16 @@ pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Prints text on standard output.
+/// Prints text on standard output. Ends of lines and tabs are the only control characters that stay.
 ///
 /// # Errors
 ///
 /// Standard output cannot be written.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    progress::end();
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(text.as_bytes())
+        .write_all(terminal::lines(text).as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output("standard output", &error))
 }
@@ -69,12 +73,14 @@ pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::output(path.display(), &error))
 }
 
-/// Says one line on standard error.
+/// Says one line or more on standard error, above the line of progress.
 ///
 /// That nobody listens there is no reason to end, and after the deadline none to wait.
 pub(crate) fn say(line: impl Display) {
     // In one piece: lines of several threads do not mix.
-    Stderr.write_all(format!("{line}\n").as_bytes()).ok();
+    let line = format!("{line}\n");
+    let line = terminal::lines(&line);
+    progress::suspended(|| Stderr.write_all(line.as_bytes()).ok());
 }
 
 fn pretty(document: &impl Serialize) -> Result<String, Failure> {

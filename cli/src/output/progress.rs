@@ -1,9 +1,13 @@
 //! Live progress on standard error, when that is a terminal.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// The line that is shown now, for whatever else is printed on the terminal.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// A line that moves while a command works; nothing when standard error is no terminal.
 #[derive(Debug)]
@@ -37,20 +41,23 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
+        set_shown((!bar.is_hidden()).then(|| bar.clone()));
         Self { bar }
     }
 
     /// Moves to a position and shows a message, made only when it is seen.
     pub(crate) fn show(&self, position: u64, message: impl FnOnce() -> String) {
-        if !self.bar.is_hidden() {
+        if !self.bar.is_hidden() && !self.bar.is_finished() {
             self.bar.set_position(position);
-            self.bar.set_message(message());
+            let message = message();
+            self.bar.set_message(super::escape(&message).into_owned());
         }
     }
 
     /// Removes the line.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
+        set_shown(None);
     }
 }
 
@@ -58,6 +65,30 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Removes the line that is shown, for good.
+pub(super) fn end() {
+    if let Some(bar) = shown() {
+        bar.finish_and_clear();
+        set_shown(None);
+    }
+}
+
+/// Prints something else on standard error: the line goes before and comes back after.
+pub(super) fn suspended<T>(print: impl FnOnce() -> T) -> T {
+    match shown() {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+fn shown() -> Option<ProgressBar> {
+    SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn set_shown(bar: Option<ProgressBar>) {
+    *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = bar;
 }
 
 fn target(quiet: bool) -> ProgressDrawTarget {

@@ -1,15 +1,24 @@
-//! Tables of at most 100 columns, and figures as people read them.
+//! Tables as wide as the terminal, and figures as people read them.
 
 use std::time::Duration;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
-/// The widest a table may be.
-const WIDTH: u16 = 100;
+use super::{escape, width};
 
-/// A table with a header line; the columns named in `right` are aligned to the right.
+/// A table with a header line; the columns named in `right` are aligned to the right. Cells that do
+/// not fit the terminal are broken into lines.
 pub(crate) fn table(
+    header: &[&str],
+    right: &[usize],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    table_within(width(), header, right, rows)
+}
+
+fn table_within(
+    width: Option<usize>,
     header: &[&str],
     right: &[usize],
     rows: impl IntoIterator<Item = Vec<String>>,
@@ -21,16 +30,20 @@ pub(crate) fn table(
             } else {
                 CellAlignment::Left
             };
-            Cell::new(text).set_alignment(alignment)
+            Cell::new(escape(&text)).set_alignment(alignment)
         });
         cells.collect::<Vec<_>>()
     };
     let mut table = Table::new();
     table
         .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH)
+        .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(aligned(header.iter().map(|it| (*it).to_owned()).collect()));
+    if let Some(width) = width {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    }
     for row in rows {
         table.add_row(aligned(row));
     }
@@ -39,11 +52,15 @@ pub(crate) fn table(
 
 /// Names and values, one pair a line, indented; a long value goes on below itself.
 pub(crate) fn two_columns(rows: &[(&str, String)]) -> String {
+    two_columns_within(width(), rows)
+}
+
+fn two_columns_within(columns: Option<usize>, rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let room = usize::from(WIDTH).saturating_sub(width + 4);
+    let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(width + 4));
     let mut text = String::new();
     for (name, value) in rows {
-        for (index, line) in wrapped(value, room).iter().enumerate() {
+        for (index, line) in wrapped(&escape(value), room).iter().enumerate() {
             let name = if index == 0 { name } else { "" };
             text.push_str(format!("  {name:<width$}  {line}").trim_end());
             text.push('\n');
@@ -69,6 +86,17 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A line cut to the terminal's width, indented by so many spaces.
+pub(crate) fn cut(text: &str, indent: usize) -> String {
+    let room = width().map_or(usize::MAX, |width| width.saturating_sub(indent));
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(room.saturating_sub(1)).collect();
+    short.push('…');
+    short
 }
 
 fn trimmed(text: &str) -> String {
@@ -119,16 +147,6 @@ pub(crate) fn bytes(value: u64) -> String {
     format!("{:.1} TiB", size / 1_024.0)
 }
 
-/// A duration in nanoseconds: `740 ns`, `12.3 us`, `1.50 s`.
-pub(crate) fn nanos(value: f64) -> String {
-    match value {
-        it if it < 1e3 => format!("{it:.0} ns"),
-        it if it < 1e6 => format!("{:.1} us", it / 1e3),
-        it if it < 1e9 => format!("{:.1} ms", it / 1e6),
-        it => format!("{:.2} s", it / 1e9),
-    }
-}
-
 /// A quotient with one decimal and thousands apart, `-` when there is nothing to divide by.
 pub(crate) fn decimal(dividend: u64, divisor: u64) -> String {
     let half = u128::from(divisor / 2);
@@ -162,7 +180,6 @@ mod tests {
         assert_eq!(number(1_234_567), "1,234,567");
         assert_eq!(bytes(1_023), "1023 B");
         assert_eq!(bytes(1_536), "1.5 KiB");
-        assert_eq!(nanos(12_345.0), "12.3 us");
         assert_eq!(decimal(10, 4), "2.5");
         assert_eq!(decimal(89_026, 6), "14,837.7");
         assert_eq!(decimal(u64::MAX, 1), "18,446,744,073,709,551,615.0");
@@ -175,7 +192,7 @@ mod tests {
     #[test]
     fn a_long_value_goes_on_below_itself() {
         let rows = [("fault", "word ".repeat(30)), ("n", "1".to_owned())];
-        let text = two_columns(&rows);
+        let text = two_columns_within(Some(100), &rows);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
         assert!(lines[0].starts_with("  fault  word word"), "{text}");
@@ -186,13 +203,19 @@ mod tests {
             "{text}"
         );
         let path = "/".repeat(200);
-        assert!(two_columns(&[("path", path.clone())]).contains(&path));
+        let long = [("path", path.clone())];
+        assert!(two_columns_within(Some(100), &long).contains(&path));
+        let text = two_columns_within(None, &rows);
+        assert_eq!(text.lines().count(), 2, "{text}");
     }
 
     #[test]
-    fn no_line_of_a_table_is_wider_than_100() {
-        let rows = (0..3).map(|row| vec!["x".repeat(90), "word ".repeat(30), row.to_string()]);
-        let text = table(&["first", "second", "n"], &[2], rows);
+    fn a_table_is_as_wide_as_it_may_be() {
+        let row = |row: u32| vec!["x".repeat(90), "word ".repeat(30), row.to_string()];
+        let columns = ["first", "second", "n"];
+        let text = table_within(None, &columns, &[2], (0..3).map(row));
+        assert_eq!(text.lines().count(), 4, "{text}");
+        let text = table_within(Some(100), &columns, &[2], (0..3).map(row));
         assert!(text.lines().count() > 4);
         assert!(
             text.lines().all(|line| line.chars().count() <= 100),

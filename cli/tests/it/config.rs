@@ -145,6 +145,15 @@ fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
             ":2: [recieve] is no section; there are ",
         ),
         ("[recieve]\nfrom = \"null:\"", "did you mean receive?"),
+        // A process that `verify` starts is no command of the user's.
+        (
+            "[verify-producer]\nto = \"null:\"",
+            ":2: [verify-producer] is no section; there are demo, ",
+        ),
+        (
+            "[verify_consumer]\nfrom = \"null:\"",
+            "validate, verify; did you mean ",
+        ),
         (
             "[generate]\n\nrecrods = 1",
             ":3: recrods is no setting of [generate]; did you mean records?",

@@ -29,5 +29,6 @@ mod support;
 mod survival;
 mod sweep;
 mod tap;
+mod terminal;
 mod validate;
 mod verify;

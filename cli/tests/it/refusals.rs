@@ -93,6 +93,24 @@ fn verify_tells_an_endpoint_that_nobody_answers_from_a_broken_promise() {
 }
 
 #[test]
+fn help_shows_no_secret_of_the_environment() {
+    let uri = "amqp://me:hush@host?queue=q";
+    for (command, variable) in [
+        ("receive", "BALER_FROM"),
+        ("send", "BALER_TO"),
+        ("tap", "BALER_TAP"),
+        ("relay", "BALER_QUARANTINE"),
+        ("top", "BALER_TOP_ADDRESS"),
+    ] {
+        let mut help = crate::support::command();
+        let help = help.args([command, "--help"]).env(variable, uri).output();
+        let text = String::from_utf8(help.unwrap().stdout).unwrap();
+        assert!(text.contains(&format!("[env: {variable}]")), "{text}");
+        assert!(!text.contains("hush"), "{text}");
+    }
+}
+
+#[test]
 fn flags_of_a_command_stand_before_those_of_all_commands() {
     for command in [
         "receive", "relay", "replay", "tap", "top", "validate", "verify",

@@ -15,7 +15,8 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(200);
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_baler"));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BALER_") {
+        let says_something = name == "COLUMNS" || name == "NO_COLOR";
+        if says_something || name.to_string_lossy().starts_with("BALER_") {
             command.env_remove(name);
         }
     }

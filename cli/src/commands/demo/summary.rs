@@ -123,5 +123,5 @@ impl Tree {
 
 fn time(nanos: i64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
-    output::nanos(nanos as f64)
+    output::span(nanos as f64)
 }

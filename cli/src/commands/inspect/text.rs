@@ -1,4 +1,4 @@
-//! Chunks for people: tables of at most 100 columns.
+//! Chunks for people.
 
 use super::Document;
 use super::chunk::ChunkFigures;
@@ -43,10 +43,13 @@ fn block(chunk: &ChunkFigures) -> String {
     for schema in &chunk.schemas {
         text.push_str(&format!(
             "\n  {} ({} records)\n",
-            schema.name, schema.records
+            output::escape(&schema.name),
+            schema.records
         ));
         for field in &schema.fields {
-            text.push_str(&format!("    {}: {}\n", field.name, field.field_type));
+            let name = output::escape(&field.name);
+            let kind = output::escape(&field.field_type);
+            text.push_str(&format!("    {name}: {kind}\n"));
         }
     }
     if !chunk.layout.columns.is_empty() {
@@ -66,7 +69,7 @@ fn block(chunk: &ChunkFigures) -> String {
     if !chunk.first_strings.is_empty() {
         text.push_str("\n  strings\n");
         for string in &chunk.first_strings {
-            text.push_str(&format!("    {}\n", cut(&format!("{string:?}"))));
+            text.push_str(&format!("    {}\n", output::cut(&format!("{string:?}"), 4)));
         }
         let rest = chunk.strings.saturating_sub(chunk.first_strings.len());
         if rest > 0 {
@@ -76,7 +79,7 @@ fn block(chunk: &ChunkFigures) -> String {
     if !chunk.first_records.is_empty() {
         text.push_str("\n  records\n");
         for record in &chunk.first_records {
-            text.push_str(&format!("    {}\n", cut(record.get())));
+            text.push_str(&format!("    {}\n", output::cut(record.get(), 4)));
         }
     }
     text
@@ -114,7 +117,7 @@ fn header_rows(chunk: &ChunkFigures) -> Vec<(&'static str, String)> {
     if let (Some(first), Some(last)) = (chunk.first_unix_ns, chunk.last_unix_ns) {
         rows.push((
             "time",
-            format!("{first} to {last} (nanoseconds since 1970)"),
+            format!("{} to {}", output::time(first), output::time(last)),
         ));
     }
     if let Some(header) = &chunk.header {
@@ -132,14 +135,4 @@ fn header_rows(chunk: &ChunkFigures) -> Vec<(&'static str, String)> {
         }
     }
     rows
-}
-
-/// Within 100 columns, indented by four.
-fn cut(text: &str) -> String {
-    if text.chars().count() <= 96 {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(95).collect();
-    short.push('…');
-    short
 }

@@ -2,7 +2,6 @@
 //!
 //! filters on the worker's thread -> pipe -> sink on a thread of its own, which may have to wait
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,9 +18,6 @@ use crate::args::RecordFormat;
 use crate::exit::Failure;
 use crate::output;
 use crate::shutdown::Shutdown;
-
-/// The widest a line of `--format table` may be, in characters.
-const WIDTH: usize = 100;
 
 /// How many chunks of a worker may wait for its sink.
 const PIPE_CHUNKS: usize = 16;
@@ -95,7 +91,7 @@ impl<'a> Stages<'a> {
                 Sink::Lines(Lines::to_file(path, settings.existing, &progress, say)?)
             }
             (Target::Stdout, _) => Sink::Lines(Lines {
-                output: SharedOutput::watched(io::stdout(), progress.clone()),
+                output: SharedOutput::watched(output::RecordOutput::new(), progress.clone()),
                 what: "standard output".to_owned(),
                 has_header: Arc::default(),
             }),
@@ -174,11 +170,16 @@ impl Sink {
             Self::Csv(shared) => share(shared, last),
             #[cfg(feature = "parquet")]
             Self::Parquet(shared) => share(shared, last),
-            Self::Lines(lines) if settings.format == RecordFormat::Table => Box::new(
-                TextTable::new(lines.output.clone(), lines.what.as_str(), WIDTH)
-                    .sharing_header(Arc::clone(&lines.has_header))
-                    .counting(written.clone()),
-            ),
+            Self::Lines(lines) if settings.format == RecordFormat::Table => {
+                // A file has room for all of a record.
+                let to_file = matches!(settings.target, Target::File(_));
+                let width = output::width().filter(|_| !to_file);
+                Box::new(
+                    TextTable::new(lines.output.clone(), lines.what.as_str(), width)
+                        .sharing_header(Arc::clone(&lines.has_header))
+                        .counting(written.clone()),
+                )
+            }
             Self::Lines(lines) => {
                 let sink = JsonLines::new(lines.output.clone(), lines.what.as_str())
                     .counting(written.clone());

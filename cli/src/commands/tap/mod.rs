@@ -6,8 +6,6 @@ mod condition;
 mod process;
 mod show;
 
-use std::io;
-
 use baler_analysis::filters::{ByType, First, TypePattern};
 use baler_analysis::sinks::{JsonLines, TextTable};
 use baler_analysis::{Source, Stage, Stop};
@@ -21,9 +19,6 @@ use crate::endpoint::{self, OpenReader, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
-
-/// The widest a line of `--format table` may be, in characters.
-const WIDTH: usize = 100;
 
 /// Shows records until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -87,13 +82,13 @@ struct Counts {
 
 /// The stages from the filters to standard output.
 fn stages(args: &TapArgs, condition: Option<Condition>) -> (Box<dyn Stage>, Counts) {
-    let (stdout, what) = (io::stdout(), "standard output");
+    let (stdout, what) = (output::RecordOutput::new(), "standard output");
     let sink: Box<dyn Stage> = match args.format {
         DocumentFormat::Json if args.identity => {
             Box::new(JsonLines::new(stdout, what).with_identity())
         }
         DocumentFormat::Json => Box::new(JsonLines::new(stdout, what)),
-        DocumentFormat::Table => Box::new(TextTable::new(stdout, what, WIDTH)),
+        DocumentFormat::Table => Box::new(TextTable::new(stdout, what, output::width())),
     };
     let (first, taken) = First::new(args.count.unwrap_or(u64::MAX), Prompt::new(sink));
     let mut counts = Counts {

@@ -3,7 +3,7 @@
 use super::view::{NOW, Rate, Unit, View};
 use crate::output;
 
-/// A view as tables of at most 100 columns.
+/// A view as tables.
 pub(super) fn text(view: &View) -> String {
     let mut head = vec![(
         "process",

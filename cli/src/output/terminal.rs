@@ -1,0 +1,97 @@
+//! What a terminal gets: escaped text, as wide as it is, and colours where they are wanted.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use baler_analysis::text::escape_but;
+
+use super::{Stderr, progress};
+
+/// How many columns a line of a result may have; none where nothing is to be cut or wrapped.
+///
+/// It is what COLUMNS says, else the width of the terminal that standard output is.
+pub(crate) fn width() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok();
+    if let Some(columns) = said.and_then(|columns| columns.trim().parse().ok())
+        && columns > 0
+    {
+        return Some(columns);
+    }
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
+/// Whether standard error shows colours: it is a terminal, and NO_COLOR (<https://no-color.org>) is
+/// not set.
+pub(super) fn has_colours() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !refused && io::stderr().is_terminal()
+}
+
+/// Text in which ends of lines and tabs are the only control characters.
+pub(super) fn lines(text: &str) -> std::borrow::Cow<'_, str> {
+    escape_but(text, |letter| matches!(letter, '\n' | '\t'))
+}
+
+/// Standard output for records: where it is a terminal, the line of progress goes for good, and
+/// control characters are escaped. Each write is one or more whole lines.
+#[derive(Debug)]
+pub(crate) struct RecordOutput {
+    stdout: io::Stdout,
+    is_terminal: bool,
+}
+
+impl RecordOutput {
+    pub(crate) fn new() -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        Self {
+            stdout,
+            is_terminal,
+        }
+    }
+}
+
+impl Write for RecordOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_terminal {
+            progress::end();
+            let text = String::from_utf8_lossy(bytes);
+            self.stdout.write_all(lines(&text).as_bytes())?;
+        } else {
+            self.stdout.write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+}
+
+/// Standard error for logs: one event a write, which is one line.
+#[derive(Debug)]
+pub(super) struct LogOutput {
+    pub(super) has_colours: bool,
+}
+
+impl Write for LogOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let event = text.strip_suffix('\n').unwrap_or(&text);
+        // Colours are escape sequences; those in a message are escaped already.
+        let safe = escape_but(event, |letter| {
+            letter == '\t' || (letter == '\x1b' && self.has_colours)
+        });
+        let line = format!("{safe}\n");
+        progress::suspended(|| Stderr.write_all(line.as_bytes()))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
