@@ -61,12 +61,12 @@ fn nearest(near: Option<&Path>) -> String {
     })
 }
 
-/// A line that is no record.
+/// A line of the map, or a record, that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
     /// The file.
     pub file: Arc<Path>,
-    /// The line, counted from 1.
+    /// The line of what is wrong, counted from 1.
     pub line: u64,
     /// Where in the line, in characters from 1.
     pub column: usize,
@@ -106,7 +106,7 @@ pub enum Problem {
         /// Its class.
         first: Box<str>,
     },
-    /// A list is longer than the line.
+    /// A list is longer than the record.
     #[error("a list of {found} items is announced, {left} fields are left")]
     ListLength {
         /// The length.
@@ -114,11 +114,8 @@ pub enum Problem {
         /// How many fields are left.
         left: usize,
     },
-    /// The line does not begin with `$`.
-    #[error(
-        "a line begins with $ and the number of its class; without it may be the rest of a string \
-         with a line break"
-    )]
+    /// The line does not begin with `$`, and there is no record before it that it could continue.
+    #[error("a record begins with $ and the number of its class; no record begins here")]
     NoDollar,
     /// A line of the map has no `=`.
     #[error("a line of the map is $NUMBER=CLASS")]
@@ -154,14 +151,14 @@ pub enum Problem {
         /// The field's type.
         wanted: &'static str,
     },
-    /// The line ends before the record does.
-    #[error("the line ends; {record} has more fields")]
+    /// The text of the record ends before its last field.
+    #[error("the record ends; {record} has more fields")]
     TooFewFields {
         /// The record type.
         record: Box<str>,
     },
-    /// The line is longer than [`super::LogSettings::line_bytes`].
-    #[error("the line is longer than {limit} bytes")]
+    /// The line is longer than [`super::LogSettings::line_bytes`], with the lines that continue it.
+    #[error("the line is longer than {limit} bytes, with the lines up to the next $")]
     TooLong {
         /// The limit.
         limit: usize,
