@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use baler_common::record::ValueError;
 
+use super::folder::UnreadLog;
+
 /// A log cannot be read, or not further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -31,21 +33,14 @@ pub enum LogError {
         near: Option<PathBuf>,
     },
     /// The folder has compressed or binary logs only.
-    #[error(
-        "{}: no text log in this folder; compressed logs ({compressed}) and binary logs ({binary}) \
-         are not read: decompress {} first",
-        folder.display(),
-        example.display()
-    )]
+    #[error("{}: no text log in this folder: {first}{}", folder.display(), others(*files))]
     NoTextLog {
         /// The folder.
         folder: PathBuf,
-        /// How many compressed files it has.
-        compressed: usize,
-        /// How many binary files it has.
-        binary: usize,
-        /// One of them.
-        example: PathBuf,
+        /// How many compressed and binary files it has.
+        files: usize,
+        /// One of them, with advice.
+        first: UnreadLog,
     },
     /// The folder has no log at all.
     #[error("{}: there is no kieker*.dat or tpmon*.dat in this folder", folder.display())]
@@ -59,6 +54,13 @@ fn nearest(near: Option<&Path>) -> String {
     near.map_or_else(String::new, |near| {
         format!("; did you mean {}?", near.display())
     })
+}
+
+fn others(files: usize) -> String {
+    match files {
+        0 | 1 => String::new(),
+        files => format!(" (and so on; {files} files)"),
+    }
 }
 
 /// A line of the map, or a record, that cannot be read.

@@ -31,8 +31,9 @@
 //!
 //! # What is not read
 //!
-//! Compressed and binary logs: a folder that has nothing else is refused, otherwise the files are
-//! listed by [`LogReader::unread_files`].
+//! Compressed and binary logs, told by their first bytes: Kieker's names do not tell them apart. A
+//! folder that has nothing else is refused with advice, otherwise [`LogReader::unread_files`] lists
+//! them.
 
 mod dat;
 mod error;
@@ -47,5 +48,6 @@ mod reader;
 
 pub use dat::{DatError, DatReader};
 pub use error::{BadLine, LogError, Problem};
+pub use folder::UnreadLog;
 pub use map::LogMap;
 pub use reader::{BadLines, LogReader, LogSettings, OnBadLine, ParseOnBadLineError};

@@ -12,7 +12,7 @@ use baler_common::record::{Catalog, DynamicRecord};
 
 use super::dat::{DatError, DatReader};
 use super::error::{BadLine, LogError};
-use super::folder::LogFolder;
+use super::folder::{LogFolder, UnreadLog};
 use super::map::LogMap;
 
 /// What becomes of the log when a line is wrong.
@@ -121,7 +121,7 @@ pub struct LogReader {
     map: Arc<LogMap>,
     files: std::vec::IntoIter<PathBuf>,
     current: Option<(PathBuf, DatReader<BufReader<File>>)>,
-    unread: Vec<PathBuf>,
+    unread: Vec<UnreadLog>,
     records: u64,
     bad_lines: BadLines,
 }
@@ -168,7 +168,7 @@ impl LogReader {
     }
 
     /// Compressed and binary logs in the folder, which are left out.
-    pub fn unread_files(&self) -> &[PathBuf] {
+    pub fn unread_files(&self) -> &[UnreadLog] {
         &self.unread
     }
 

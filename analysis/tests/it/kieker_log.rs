@@ -496,7 +496,7 @@ fn files_are_read_in_order_of_their_names_and_others_are_listed() {
     let unread: Vec<_> = reader
         .unread_files()
         .iter()
-        .map(|path| path.file_name().unwrap().to_owned())
+        .map(|unread| unread.path().file_name().unwrap().to_owned())
         .collect();
     assert_eq!(unread, ["kieker-0.bin", "kieker-0.dat.gz"]);
     let times: Vec<_> = reader
@@ -523,18 +523,87 @@ fn folders_that_are_no_log_are_refused_with_what_is_there() {
         "the folder inside has a map: {error}"
     );
     assert!(matches!(open(&inner), LogError::NoLog { .. }));
-    fs::write(inner.join("kieker-1.gz"), "").unwrap();
-    fs::write(inner.join("kieker-1.bin"), "").unwrap();
-    let error = open(&inner);
-    assert!(matches!(
-        error,
-        LogError::NoTextLog {
-            compressed: 1,
-            binary: 1,
-            ..
-        }
-    ));
-    assert!(error.to_string().contains("kieker-1.gz first"), "{error}");
+}
+
+#[test]
+fn a_compressed_log_is_told_by_its_content_with_the_command_that_decompresses_it() {
+    const BINARY: &str = "a binary log";
+    const TEXT_MAP: &str = "$0=kieker.common.record.misc.KiekerMetadataRecord\n$1=a.B$C\n";
+    const BINARY_MAP: &str = "$0=kieker.common.record.misc.KiekerMetadataRecord\n$1=host1\n";
+    // The first bytes of logs that Kieker wrote, one for each of its compressions.
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00".as_slice();
+    let bzip2 = b"BZh91AY&SY".as_slice();
+    let xz = b"\xfd7zXZ\x00\x00\x04".as_slice();
+    let zip = b"PK\x03\x04\x14\x00\x08\x08".as_slice();
+    let zlib = b"\x78\x9c\x75\x3b".as_slice();
+    let binary = b"\0\0\0\0\xff\xff\xff\xff".as_slice();
+    for (name, head, map, advice) in [
+        ("kieker-1.gz", gzip, TEXT_MAP, "gzip: gzip -dc < IN > OUT"),
+        (
+            "kieker-1.gz",
+            bzip2,
+            TEXT_MAP,
+            "bzip2: bzip2 -dc < IN > OUT",
+        ),
+        (
+            "kieker-1.dat",
+            bzip2,
+            TEXT_MAP,
+            "bzip2: bzip2 -dc < IN > OUT",
+        ),
+        ("kieker-1.xz", xz, TEXT_MAP, "xz: xz -dc < IN > OUT"),
+        ("kieker-1.zip", zip, TEXT_MAP, "zip: unzip -p IN > OUT"),
+        ("kieker-1.df", zlib, TEXT_MAP, "zlib: pigz -dc < IN > OUT"),
+        (
+            "kieker-1.dat.gz",
+            gzip,
+            TEXT_MAP,
+            "gzip: gzip -dc < IN > OUT",
+        ),
+        ("kieker-1.bin", binary, BINARY_MAP, BINARY),
+        ("kieker-1.dat", binary, BINARY_MAP, BINARY),
+        (
+            "kieker-1.xz",
+            xz,
+            BINARY_MAP,
+            "a binary log, compressed with xz",
+        ),
+    ] {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("kieker.map"), map).unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, head).unwrap();
+        let error = LogReader::open(folder.path(), LogSettings::default()).unwrap_err();
+        assert!(matches!(error, LogError::NoTextLog { files: 1, .. }));
+        let error = error.to_string();
+        let to = if name == "kieker-1.dat" {
+            "kieker-1.text.dat"
+        } else {
+            "kieker-1.dat"
+        };
+        let to = format!("{:?}", folder.path().join(to));
+        let advice = advice
+            .replace("IN", &format!("{path:?}"))
+            .replace("OUT", &to);
+        assert!(error.contains(&advice), "{name}: {error}");
+        assert_eq!(
+            error.contains("TextLogStreamHandler"),
+            advice.contains(BINARY),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_text_log_is_read_whatever_its_name_is() {
+    let folder = TempDir::new().unwrap();
+    fs::write(
+        folder.path().join("kieker.map"),
+        format!("$1={TIMESTAMP}\n"),
+    )
+    .unwrap();
+    fs::write(folder.path().join("kieker-1.bin"), "$1;1;1\n").unwrap();
+    assert_eq!(read_strictly(folder.path()).len(), 1);
 }
 
 #[test]

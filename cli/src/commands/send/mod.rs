@@ -78,11 +78,8 @@ fn send_log(
     quiet: bool,
 ) -> (SourceFigures, Result<(), Failure>) {
     if !quiet {
-        for path in log.unread_files() {
-            output::say(format_args!(
-                "not read, it is no text log: {}",
-                path.display()
-            ));
+        for unread in log.unread_files() {
+            output::say(format_args!("not read: {unread}"));
         }
     }
     let mut stopped_early = false;
