@@ -13,6 +13,7 @@ mod habits;
 mod image;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod kieker;
 mod killed;
 mod observability;
 #[cfg(feature = "parquet")]

@@ -22,6 +22,7 @@ use crate::error::{ProtocolError, ProtocolErrorKind};
 use crate::frame::{FrameHeader, FrameKind};
 use crate::hello::{Hello, Role};
 use crate::incoming::{Incoming, Step};
+use crate::kieker::{self, Guess};
 
 /// How much is read at a time, at least: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
@@ -109,7 +110,9 @@ async fn greet(stream: &mut TcpStream, config: &TcpConfig) -> Result<(Hello, Byt
     };
     let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
     let heard = time::timeout(config.connect_timeout, async {
-        while bytes.len() < Hello::BYTES && Hello::may_start(&bytes) {
+        while (bytes.len() < Hello::BYTES && Hello::may_start(&bytes))
+            || kieker::guess(&bytes) == Guess::Perhaps
+        {
             if stream.read_buf(&mut bytes).await? == 0 {
                 break;
             }
@@ -120,6 +123,9 @@ async fn greet(stream: &mut TcpStream, config: &TcpConfig) -> Result<(Hello, Byt
     if bytes.is_empty() {
         // Somebody looked whether the port is open.
         return Err(End::Bye);
+    }
+    if kieker::guess(&bytes) == Guess::Yes {
+        return Err(broken(ProtocolErrorKind::Kieker, bytes));
     }
     if !Hello::may_start(&bytes) {
         return Err(broken(ProtocolErrorKind::Magic, bytes));

@@ -71,6 +71,35 @@ fn wrong_hellos_are_told_with_their_bytes() {
 }
 
 #[test]
+fn writer_of_kieker_is_told_what_it_is_and_what_to_do() {
+    let streams: [&[u8]; 3] = [
+        include_bytes!("../../../../common/tests/golden/kieker/tcp-single.stream"),
+        include_bytes!("../../../../common/tests/golden/kieker/tcp-dual-registry-head.stream"),
+        include_bytes!("../../../../common/tests/golden/kieker/tcp-dual-records-head.stream"),
+    ];
+    let mut reader = receiver(config(0));
+    for bytes in streams {
+        // The network may cut the stream anywhere.
+        for first in [1, 6, 13, bytes.len()] {
+            let mut stream = connect(reader.local_addr());
+            stream.set_nodelay(true).unwrap();
+            let (first, rest) = bytes.split_at(first);
+            stream.write_all(first).unwrap();
+            stream.write_all(rest).unwrap();
+            let damaged = damaged(&mut reader);
+            assert!(
+                damaged.reason.contains("a socket writer of Kieker")
+                    && damaged.reason.contains("kieker-log:"),
+                "{}",
+                damaged.reason
+            );
+            assert!(bytes.starts_with(&damaged.bytes));
+        }
+    }
+    assert_eq!(reader.counts().damaged(), 12);
+}
+
+#[test]
 fn flipped_hello_is_told() {
     let mut reader = receiver(config(0));
     let mut bytes = SENDER.bytes();
