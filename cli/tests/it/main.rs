@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod accounts;
 mod autoscale;
 #[cfg(all(feature = "amqp", feature = "kafka"))]
 mod brokers;

@@ -42,8 +42,8 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let mut relay = Relay::new(reader, target.writer, &settings);
     let shown = Shown::default();
     observation.observed().add(Box::new(shown.clone()));
-    if let Some(spool) = target.spool {
-        observation.observed().add(Box::new(spool));
+    if let Some(spool) = &target.spool {
+        observation.observed().add(Box::new(spool.clone()));
     }
     relay = relay.with_quarantine(move |unfit| aside.put_unfit_aside(unfit));
     let mut stop = Stop::default();
@@ -78,7 +78,8 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         ended_by,
         source.listens_on,
         elapsed,
-    );
+    )
+    .with_spool(target.spool.as_ref());
     match args.format {
         DocumentFormat::Json => output::json(&summary)?,
         DocumentFormat::Table => output::print(&summary.text())?,
