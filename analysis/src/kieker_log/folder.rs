@@ -193,7 +193,8 @@ fn has_more_than_classes(map: &Path) -> bool {
     lines.any(|line| {
         let name = line.split_once('=').map_or("", |(_, name)| name.trim_end());
         let is_plain = |char: char| char.is_alphanumeric() || matches!(char, '.' | '_' | '$');
-        !name.is_empty() && !(name.contains('.') && name.chars().all(is_plain))
+        let is_class = name.contains('.') && name.chars().all(is_plain);
+        !is_class && !name.is_empty()
     })
 }
 

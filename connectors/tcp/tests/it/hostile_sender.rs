@@ -357,11 +357,8 @@ fn stall_in_large_chunks(address: SocketAddr, senders: usize, sent: usize) -> Ve
         stream.write_all(&header.bytes()).unwrap();
         // As far as the receiver takes it.
         stream.set_nonblocking(true).unwrap();
-        let bytes = vec![0; sent];
-        let mut rest = bytes.as_slice();
-        while let Ok(taken @ 1..) = stream.write(rest) {
-            rest = &rest[taken..];
-        }
+        let mut parts = std::iter::repeat_n([0; 1 << 10], sent >> 10);
+        parts.all(|part| stream.write_all(&part).is_ok());
         stream
     });
     stalled.collect()
