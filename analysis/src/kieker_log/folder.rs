@@ -127,7 +127,10 @@ impl fmt::Display for UnreadLog {
                     _ => "dat",
                 };
                 let to = path.with_extension(extension);
-                write!(f, "compressed with {name}: {command} {path:?} > {to:?}")
+                write!(
+                    f,
+                    "compressed with {name}; decompress it first: {command} {path:?} > {to:?}"
+                )
             }
             _ => {
                 f.write_str("a binary log")?;

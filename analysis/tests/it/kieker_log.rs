@@ -538,27 +538,47 @@ fn a_compressed_log_is_told_by_its_content_with_the_command_that_decompresses_it
     let zlib = b"\x78\x9c\x75\x3b".as_slice();
     let binary = b"\0\0\0\0\xff\xff\xff\xff".as_slice();
     for (name, head, map, advice) in [
-        ("kieker-1.gz", gzip, TEXT_MAP, "gzip: gzip -dc < IN > OUT"),
+        (
+            "kieker-1.gz",
+            gzip,
+            TEXT_MAP,
+            "gzip; decompress it first: gzip -dc < IN > OUT",
+        ),
         (
             "kieker-1.gz",
             bzip2,
             TEXT_MAP,
-            "bzip2: bzip2 -dc < IN > OUT",
+            "bzip2; decompress it first: bzip2 -dc < IN > OUT",
         ),
         (
             "kieker-1.dat",
             bzip2,
             TEXT_MAP,
-            "bzip2: bzip2 -dc < IN > OUT",
+            "bzip2; decompress it first: bzip2 -dc < IN > OUT",
         ),
-        ("kieker-1.xz", xz, TEXT_MAP, "xz: xz -dc < IN > OUT"),
-        ("kieker-1.zip", zip, TEXT_MAP, "zip: unzip -p IN > OUT"),
-        ("kieker-1.df", zlib, TEXT_MAP, "zlib: pigz -dc < IN > OUT"),
+        (
+            "kieker-1.xz",
+            xz,
+            TEXT_MAP,
+            "xz; decompress it first: xz -dc < IN > OUT",
+        ),
+        (
+            "kieker-1.zip",
+            zip,
+            TEXT_MAP,
+            "zip; decompress it first: unzip -p IN > OUT",
+        ),
+        (
+            "kieker-1.df",
+            zlib,
+            TEXT_MAP,
+            "zlib; decompress it first: pigz -dc < IN > OUT",
+        ),
         (
             "kieker-1.dat.gz",
             gzip,
             TEXT_MAP,
-            "gzip: gzip -dc < IN > OUT",
+            "gzip; decompress it first: gzip -dc < IN > OUT",
         ),
         ("kieker-1.bin", binary, BINARY_MAP, BINARY),
         ("kieker-1.dat", binary, BINARY_MAP, BINARY),
