@@ -1,4 +1,4 @@
-//! One file of a log.
+//! Reads one file of a log.
 
 use std::io::{self, BufRead};
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::line::{LineError, parse};
 use super::lines::{Line, Lines};
 use super::map::LogMap;
 
-/// Reads the records of one `.dat` file, line by line.
+/// Reads the records of one `.dat` file, one after the other.
 #[derive(Debug)]
 pub struct DatReader<R> {
     file: Arc<Path>,
@@ -24,7 +24,7 @@ pub struct DatReader<R> {
 /// The next record of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DatError {
-    /// The line is wrong; the next one can be read.
+    /// The record is wrong; the next one can be read.
     #[error(transparent)]
     Line(#[from] BadLine),
     /// The file cannot be read further.
@@ -33,7 +33,8 @@ pub enum DatError {
 }
 
 impl<R: BufRead> DatReader<R> {
-    /// A reader of the file with this name, whose lines have at most `line_bytes` bytes.
+    /// A reader of the file with this name. A record has at most `line_bytes` bytes, with the lines
+    /// that continue it.
     pub fn new(file: Arc<Path>, input: R, map: Arc<LogMap>, line_bytes: usize) -> Self {
         Self {
             file,
@@ -44,17 +45,17 @@ impl<R: BufRead> DatReader<R> {
         }
     }
 
-    /// The record in the next line that is not empty; `None` at the end.
-    ///
-    /// A last line without an end is one too.
+    /// Reads the next record; `None` at the end. Empty lines before the first record are skipped,
+    /// and the last line needs no line end.
     ///
     /// # Errors
     ///
-    /// [`DatError::Line`] for a wrong line: the next call goes on behind it.
+    /// [`DatError::Line`] for a wrong record: the next call continues after it.
     pub fn next_record(&mut self) -> Result<Option<DynamicRecord>, DatError> {
-        while let Some(line) = self.lines.next_line()? {
-            self.line = self.line.saturating_add(1);
-            let (text, result) = match line {
+        while let Some((record, lines)) = self.lines.next_record()? {
+            let first = self.line.saturating_add(1);
+            self.line = self.line.saturating_add(lines);
+            let (text, result) = match record {
                 Line::Whole(b"") => continue,
                 Line::Whole(bytes) => match std::str::from_utf8(bytes) {
                     Ok(text) => (text, parse(text, &self.map)),
@@ -75,10 +76,11 @@ impl<R: BufRead> DatReader<R> {
                 Ok(record) => Ok(Some(record)),
                 Err(error) => {
                     let before = text.get(..error.at.min(text.len())).unwrap_or_default();
+                    let (lines, column) = position(before);
                     Err(DatError::Line(BadLine {
                         file: Arc::clone(&self.file),
-                        line: self.line,
-                        column: before.chars().count().saturating_add(1),
+                        line: first.saturating_add(lines),
+                        column,
                         field: error.field,
                         problem: error.problem,
                     }))
@@ -87,4 +89,15 @@ impl<R: BufRead> DatReader<R> {
         }
         Ok(None)
     }
+}
+
+/// How many lines end in this text, and the column that follows it, in characters from 1.
+fn position(text: &str) -> (u64, usize) {
+    let text = text.replace("\r\n", "\n");
+    let mut lines = 0;
+    let mut last = "";
+    for (number, line) in (0..).zip(text.split(['\n', '\r'])) {
+        (lines, last) = (number, line);
+    }
+    (lines, last.chars().count().saturating_add(1))
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use baler_common::record::ValueError;
 
+use super::folder::UnreadLog;
+
 /// A log cannot be read, or not further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -31,21 +33,14 @@ pub enum LogError {
         near: Option<PathBuf>,
     },
     /// The folder has compressed or binary logs only.
-    #[error(
-        "{}: no text log in this folder; compressed logs ({compressed}) and binary logs ({binary}) \
-         are not read: decompress {} first",
-        folder.display(),
-        example.display()
-    )]
+    #[error("{}: no text log in this folder: {first}{}", folder.display(), others(*files))]
     NoTextLog {
         /// The folder.
         folder: PathBuf,
-        /// How many compressed files it has.
-        compressed: usize,
-        /// How many binary files it has.
-        binary: usize,
-        /// One of them.
-        example: PathBuf,
+        /// How many compressed and binary files it has.
+        files: usize,
+        /// One of them, with advice.
+        first: UnreadLog,
     },
     /// The folder has no log at all.
     #[error("{}: there is no kieker*.dat or tpmon*.dat in this folder", folder.display())]
@@ -61,12 +56,19 @@ fn nearest(near: Option<&Path>) -> String {
     })
 }
 
-/// A line that is no record.
+fn others(files: usize) -> String {
+    match files {
+        0 | 1 => String::new(),
+        files => format!(" (and so on; {files} files)"),
+    }
+}
+
+/// A line of the map, or a record, that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
     /// The file.
     pub file: Arc<Path>,
-    /// The line, counted from 1.
+    /// The line of what is wrong, counted from 1.
     pub line: u64,
     /// Where in the line, in characters from 1.
     pub column: usize,
@@ -106,7 +108,7 @@ pub enum Problem {
         /// Its class.
         first: Box<str>,
     },
-    /// A list is longer than the line.
+    /// A list is longer than the record.
     #[error("a list of {found} items is announced, {left} fields are left")]
     ListLength {
         /// The length.
@@ -114,11 +116,8 @@ pub enum Problem {
         /// How many fields are left.
         left: usize,
     },
-    /// The line does not begin with `$`.
-    #[error(
-        "a line begins with $ and the number of its class; without it may be the rest of a string \
-         with a line break"
-    )]
+    /// The line does not begin with `$`, and there is no record before it that it could continue.
+    #[error("a record begins with $ and the number of its class; no record begins here")]
     NoDollar,
     /// A line of the map has no `=`.
     #[error("a line of the map is $NUMBER=CLASS")]
@@ -154,14 +153,14 @@ pub enum Problem {
         /// The field's type.
         wanted: &'static str,
     },
-    /// The line ends before the record does.
-    #[error("the line ends; {record} has more fields")]
+    /// The text of the record ends before its last field.
+    #[error("the record ends; {record} has more fields")]
     TooFewFields {
         /// The record type.
         record: Box<str>,
     },
-    /// The line is longer than [`super::LogSettings::line_bytes`].
-    #[error("the line is longer than {limit} bytes")]
+    /// The line is longer than [`super::LogSettings::line_bytes`], with the lines that continue it.
+    #[error("the line is longer than {limit} bytes, with the lines up to the next $")]
     TooLong {
         /// The limit.
         limit: usize,

@@ -1,4 +1,4 @@
-//! One line of a log to one record.
+//! Parses the text of one record.
 
 use std::str::Split;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use super::error::Problem;
 use super::map::LogMap;
 use super::number::{floating, integer};
 
-/// Where in a line something is wrong, and what.
+/// What is wrong with the text of a record, and where.
 #[derive(Debug)]
 pub(super) struct LineError {
-    /// In bytes from the start of the line.
+    /// In bytes from the start of the record.
     pub(super) at: usize,
     /// The record's field that was being read.
     pub(super) field: Option<Box<str>>,
@@ -55,7 +55,9 @@ fn unfit(schema: &Schema, field: &Field) -> Problem {
     }
 }
 
-/// Reads the record in a line that is not empty.
+/// Parses a line that is not empty, with the lines that continue it.
+///
+/// Empty lines after the record are no part of it, unless it ends in a string: Kieker writes none.
 pub(super) fn parse(line: &str, map: &LogMap) -> Result<DynamicRecord, LineError> {
     let Some(rest) = line.strip_prefix('$') else {
         return Err(LineError::new(0, Problem::NoDollar));
@@ -76,7 +78,7 @@ pub(super) fn parse(line: &str, map: &LogMap) -> Result<DynamicRecord, LineError
         .map_err(|problem| LineError::new(fields.at, problem))?;
     let timestamp = fields
         .take(schema)
-        .and_then(|text| integer(text, "i64"))
+        .and_then(|text| integer(fields.without_blank_lines(text), "i64"))
         .map_err(|problem| fields.error("(timestamp)", problem))?;
     let mut values = Vec::with_capacity(schema.fields().len());
     for field in schema.fields() {
@@ -95,7 +97,7 @@ pub(super) fn parse(line: &str, map: &LogMap) -> Result<DynamicRecord, LineError
         .map_err(|error| LineError::new(0, error.into()))
 }
 
-/// The parts of a line between semicolons.
+/// The parts of a record between semicolons.
 struct Fields<'a> {
     /// Where the part that was taken last begins, in bytes.
     at: usize,
@@ -124,6 +126,14 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// The part that was taken last, without the empty lines after the record.
+    fn without_blank_lines<'t>(&self, text: &'t str) -> &'t str {
+        match self.rest.clone().next() {
+            None => text.trim_end_matches(['\n', '\r']),
+            Some(_) => text,
+        }
+    }
+
     fn left(&self) -> usize {
         self.rest.clone().count()
     }
@@ -143,6 +153,10 @@ impl<'a> Fields<'a> {
         field_type: &FieldType,
     ) -> Result<Value, Problem> {
         let text = self.take(schema)?;
+        let text = match field_type {
+            FieldType::Char | FieldType::String => text,
+            _ => self.without_blank_lines(text),
+        };
         Ok(match field_type {
             FieldType::Bool => match text {
                 "true" => Value::Bool(true),

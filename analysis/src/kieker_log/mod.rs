@@ -6,28 +6,34 @@
 //! ```
 //!
 //! [`LogReader`] reads the folder that Kieker's `FileWriter` (1.9 and later) made: the map from
-//! numbers to class names, then every `.dat` file in the order of the names, line by line, with a
-//! bounded line.
-//! A line is `$`, the number of the class, the logging timestamp, and the fields in order, all
+//! numbers to class names, then every `.dat` file in the order of the names, record by record.
+//! A record is `$`, the number of the class, the logging timestamp, and the fields in order, all
 //! separated by `;`: integers decimal, bools `true` or `false`, floating point as Java's
 //! `Double.toString` has it, enums by ordinal, lists as their length and then their items.
-//! Lines end in LF, CRLF or CR; empty lines are passed over.
+//! Lines end in LF, CRLF or CR.
 //!
 //! # Strings
 //!
-//! They are taken as they stand, as UTF-8. Kieker's writer escapes nothing, so a string with a
-//! semicolon or a line break spoils its line in the log itself: nobody can tell it from two
-//! fields, or from two lines. Such lines are reported as having a field too many
-//! ([`Problem::TooManyFields`]), a field that is no number, too few fields
-//! ([`Problem::TooFewFields`]) or, for what follows the line break, no `$`
-//! ([`Problem::NoDollar`]).
-//! Kieker's own reader loses records there too, and keeps a backslash that makes a semicolon part
-//! of a string; Kieker's writer never writes such a backslash, so here it means itself.
+//! Strings are UTF-8 and are kept as they are. Kieker's writer escapes nothing:
+//!
+//! - A line that does not begin with `$` continues the record before it, because a string with a
+//!   line break looks like this. The line break is kept. Empty lines after a record count as part
+//!   of it only if its last field is a string.
+//! - A string with a semicolon cannot be told from two fields. The record is skipped and reported:
+//!   it has a field too many ([`Problem::TooManyFields`]), or a field that is no number.
+//! - A line break with `$` after it cannot be told from two records. Both are reported, unless the
+//!   first is a whole record.
+//!
+//! A record has a bounded length ([`LogSettings::line_bytes`]), however many lines it has.
+//! Kieker's own reader loses records with line breaks. It also keeps a backslash that makes a
+//! semicolon part of a string; Kieker's writer never writes such a backslash, so it means itself
+//! here.
 //!
 //! # What is not read
 //!
-//! Compressed and binary logs: a folder that has nothing else is refused, otherwise the files are
-//! listed by [`LogReader::unread_files`].
+//! Compressed and binary logs, told by their first bytes: Kieker's names do not tell them apart. A
+//! folder that has nothing else is refused with advice, otherwise [`LogReader::unread_files`] lists
+//! them.
 
 mod dat;
 mod error;
@@ -42,5 +48,6 @@ mod reader;
 
 pub use dat::{DatError, DatReader};
 pub use error::{BadLine, LogError, Problem};
+pub use folder::UnreadLog;
 pub use map::LogMap;
 pub use reader::{BadLines, LogReader, LogSettings, OnBadLine, ParseOnBadLineError};

@@ -12,13 +12,13 @@ use baler_common::record::{Catalog, DynamicRecord};
 
 use super::dat::{DatError, DatReader};
 use super::error::{BadLine, LogError};
-use super::folder::LogFolder;
+use super::folder::{LogFolder, UnreadLog};
 use super::map::LogMap;
 
 /// What becomes of the log when a line is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnBadLine {
-    /// The line is counted and passed over.
+    /// The line or record is counted and skipped.
     #[default]
     Skip,
     /// Reading ends with an error that names the line.
@@ -59,7 +59,8 @@ impl FromStr for OnBadLine {
 pub struct LogSettings {
     /// What becomes of the log when a line is wrong. Default: skip.
     pub on_bad_line: OnBadLine,
-    /// The longest line, in bytes without its end. Default 1 MiB.
+    /// The longest line of the map, and the longest record with the lines that continue it, in
+    /// bytes. Default 1 MiB.
     pub line_bytes: usize,
     /// The types that the map may name. Default: Kieker's.
     pub catalog: Arc<Catalog>,
@@ -75,7 +76,7 @@ impl Default for LogSettings {
     }
 }
 
-/// The lines that were passed over.
+/// The records, and lines of the map, that were skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BadLines {
     reasons: BTreeMap<&'static str, u64>,
@@ -112,7 +113,7 @@ impl BadLines {
 
 /// Reads the records of a folder that Kieker's `FileWriter` wrote, oldest file first.
 ///
-/// It blocks while it reads files, and keeps one line and one buffer in memory.
+/// It blocks while it reads files, and keeps one record and one buffer in memory.
 /// The records have the logging timestamps of the log.
 #[derive(Debug)]
 pub struct LogReader {
@@ -120,7 +121,7 @@ pub struct LogReader {
     map: Arc<LogMap>,
     files: std::vec::IntoIter<PathBuf>,
     current: Option<(PathBuf, DatReader<BufReader<File>>)>,
-    unread: Vec<PathBuf>,
+    unread: Vec<UnreadLog>,
     records: u64,
     bad_lines: BadLines,
 }
@@ -167,7 +168,7 @@ impl LogReader {
     }
 
     /// Compressed and binary logs in the folder, which are left out.
-    pub fn unread_files(&self) -> &[PathBuf] {
+    pub fn unread_files(&self) -> &[UnreadLog] {
         &self.unread
     }
 
@@ -176,7 +177,7 @@ impl LogReader {
         self.records
     }
 
-    /// The lines that were passed over so far, those of the map among them.
+    /// The records and lines of the map that were skipped so far.
     pub fn bad_lines(&self) -> &BadLines {
         &self.bad_lines
     }

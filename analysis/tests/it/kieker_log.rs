@@ -174,28 +174,16 @@ fn a_golden_log_holds_what_its_twin_in_the_container_does() {
 fn what_kieker_spoils_in_its_own_log_is_named_and_the_rest_is_read() {
     let (records, bad) = read_leniently(&golden("file-text-none-odd"));
     assert_eq!(records.len(), 14);
-    let messages: Vec<_> = bad
-        .iter()
-        .map(|bad| {
-            (
-                bad.line,
-                bad.column,
-                bad.field.as_deref(),
-                bad.problem.to_string(),
-            )
-        })
-        .collect();
+    let [bad] = &bad[..] else {
+        unreachable!("the semicolon spoils one record, of two lines: {bad:?}");
+    };
     assert_eq!(
-        messages,
-        [
-            (
-                14,
-                40,
-                Some("traceId"),
-                "\"umlaut äöü €\" is not a number of type i64".to_owned()
-            ),
-            (15, 1, None, Problem::NoDollar.to_string()),
-        ]
+        (bad.line, bad.column, bad.field.as_deref()),
+        (14, 40, Some("traceId"))
+    );
+    assert_eq!(
+        bad.problem.to_string(),
+        "\"umlaut äöü €\" is not a number of type i64"
     );
     let Some(Value::F64(tiny)) = records[13].values().get(8) else {
         unreachable!("the ninth field of the last record is a double");
@@ -210,6 +198,69 @@ fn what_kieker_spoils_in_its_own_log_is_named_and_the_rest_is_read() {
             .to_string()
             .contains("-001.dat:14:40: field traceId: "),
         "{error}"
+    );
+}
+
+#[test]
+fn a_line_without_a_dollar_belongs_to_the_record_before_it() {
+    const BEFORE: &str = "kieker.common.record.flow.trace.operation.BeforeOperationEvent";
+    // The golden log, but with a newline where its last string ends and none of its semicolons.
+    let golden = golden("file-text-none-odd");
+    let map = fs::read_to_string(golden.join("kieker.map")).unwrap();
+    let log = fs::read_to_string(golden.join("kieker-20261120-221156691-UTC-001.dat")).unwrap();
+    let log = log
+        .replace("semi;colon", "semicolon")
+        .replace("a.B\n$3", "a.B\r\nof two\n\nparts\n$3");
+    let records = read_strictly(folder(&map, log.as_bytes()).path());
+    assert_eq!(records.len(), 15);
+    let texts = |record: &DynamicRecord| -> Vec<String> {
+        let texts = record.values().iter().filter_map(|value| match value {
+            Value::String(text) => Some(text.to_string()),
+            _ => None,
+        });
+        texts.collect()
+    };
+    assert_eq!(records[2].schema().name(), BEFORE);
+    assert_eq!(
+        texts(&records[2]),
+        ["public void a.B.c(int)", "a.B\r\nof two\n\nparts"]
+    );
+    assert_eq!(records[13].schema().name(), OER);
+    assert_eq!(
+        texts(&records[13]),
+        ["semicolon\\back", "umlaut äöü €", "h\nnl"]
+    );
+    assert_eq!(
+        records[13].values()[6..],
+        [-1, -2_147_483_648].map(Value::Signed)
+    );
+}
+
+#[test]
+fn what_is_wrong_in_a_later_line_of_a_record_is_found_there() {
+    let map = format!("$1={OER}\n$2={TIMESTAMP}");
+    let log = "$1;1;a\nb\r\nüb;s;x;0;0;h;0;0\n$2;2;2\n$2;3;3\nrest\n\n$2;4;4\n$9;1\nrest\n";
+    let folder = folder(&map, log.as_bytes());
+    let (records, bad) = read_leniently(folder.path());
+    assert_eq!(records.len(), 2);
+    let places: Vec<_> = bad
+        .iter()
+        .map(|bad| (bad.line, bad.column, bad.problem.reason()))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            (3, 6, "not_a_number"),
+            (5, 6, "not_a_number"),
+            (9, 2, "unknown_class")
+        ]
+    );
+    assert!(
+        bad[0]
+            .to_string()
+            .contains("kieker-1.dat:3:6: field traceId: "),
+        "{}",
+        bad[0]
     );
 }
 
@@ -256,12 +307,12 @@ fn every_bad_line_says_where_and_what() {
         (
             "$1",
             3,
-            "field (timestamp): the line ends; kieker.common.record.misc.TimestampRecord has more fields",
+            "field (timestamp): the record ends; kieker.common.record.misc.TimestampRecord has more fields",
         ),
         (
             "$1;5",
             5,
-            "field timestamp: the line ends; kieker.common.record.misc.TimestampRecord has more fields",
+            "field timestamp: the record ends; kieker.common.record.misc.TimestampRecord has more fields",
         ),
         (
             "$1;5;6;7;8",
@@ -299,11 +350,6 @@ fn every_bad_line_says_where_and_what() {
             "$5;1;p;n;-1",
             10,
             "field values: \"-1\" is not a number of type u32",
-        ),
-        (
-            "1;5;6",
-            1,
-            "a line begins with $ and the number of its class; without it may be the rest of a string with a line break",
         ),
     ] {
         let folder = folder(&map, format!("$1;1;1\n{line}\n$1;2;2\n").as_bytes());
@@ -379,10 +425,11 @@ fn types_of_ones_own_are_read_as_far_as_a_text_log_can_hold_them() {
 }
 
 #[test]
-fn bytes_that_are_no_text_and_lines_too_long_are_passed_over() {
-    let mut log = b"$1;1;\xff\n".to_vec();
+fn bytes_that_are_no_text_and_records_too_long_are_skipped() {
+    let mut log = b"1;5;6\n$1;1;\xff\n$".to_vec();
     log.extend(std::iter::repeat_n(b'9', 100));
-    log.extend_from_slice(b"\n$1;1;1\n");
+    log.extend_from_slice(b"\nrest\n$1;1;1\n$2");
+    log.extend(b"\nrest".repeat(100));
     let folder = folder(&format!("$1={TIMESTAMP}"), &log);
     let mut settings = LogSettings::default();
     settings.line_bytes = 70;
@@ -390,9 +437,20 @@ fn bytes_that_are_no_text_and_lines_too_long_are_passed_over() {
     assert!(reader.next().unwrap().is_ok());
     assert!(reader.next().is_none());
     let bad = reader.bad_lines().first();
-    assert_eq!((bad[0].column, &bad[0].problem), (6, &Problem::NotUtf8));
-    assert_eq!(bad[1].problem, Problem::TooLong { limit: 70 });
-    assert_eq!(reader.bad_lines().reasons()["too_long"], 1);
+    let too_long = Problem::TooLong { limit: 70 };
+    let places: Vec<_> = bad
+        .iter()
+        .map(|bad| (bad.line, bad.column, bad.problem.clone()))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            (1, 1, Problem::NoDollar),
+            (2, 6, Problem::NotUtf8),
+            (3, 1, too_long.clone()),
+            (6, 1, too_long)
+        ]
+    );
 }
 
 #[test]
@@ -438,7 +496,7 @@ fn files_are_read_in_order_of_their_names_and_others_are_listed() {
     let unread: Vec<_> = reader
         .unread_files()
         .iter()
-        .map(|path| path.file_name().unwrap().to_owned())
+        .map(|unread| unread.path().file_name().unwrap().to_owned())
         .collect();
     assert_eq!(unread, ["kieker-0.bin", "kieker-0.dat.gz"]);
     let times: Vec<_> = reader
@@ -465,18 +523,107 @@ fn folders_that_are_no_log_are_refused_with_what_is_there() {
         "the folder inside has a map: {error}"
     );
     assert!(matches!(open(&inner), LogError::NoLog { .. }));
-    fs::write(inner.join("kieker-1.gz"), "").unwrap();
-    fs::write(inner.join("kieker-1.bin"), "").unwrap();
-    let error = open(&inner);
-    assert!(matches!(
-        error,
-        LogError::NoTextLog {
-            compressed: 1,
-            binary: 1,
-            ..
-        }
-    ));
-    assert!(error.to_string().contains("kieker-1.gz first"), "{error}");
+}
+
+#[test]
+fn a_compressed_log_is_told_by_its_content_with_the_command_that_decompresses_it() {
+    const BINARY: &str = "a binary log";
+    const TEXT_MAP: &str = "$0=kieker.common.record.misc.KiekerMetadataRecord\n$1=a.B$C\n";
+    const BINARY_MAP: &str = "$0=kieker.common.record.misc.KiekerMetadataRecord\n$1=host1\n";
+    // The first bytes of logs that Kieker wrote, one for each of its compressions.
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00".as_slice();
+    let bzip2 = b"BZh91AY&SY".as_slice();
+    let xz = b"\xfd7zXZ\x00\x00\x04".as_slice();
+    let zip = b"PK\x03\x04\x14\x00\x08\x08".as_slice();
+    let zlib = b"\x78\x9c\x75\x3b".as_slice();
+    let binary = b"\0\0\0\0\xff\xff\xff\xff".as_slice();
+    for (name, head, map, advice) in [
+        (
+            "kieker-1.gz",
+            gzip,
+            TEXT_MAP,
+            "gzip; decompress it first: gzip -dc < IN > OUT",
+        ),
+        (
+            "kieker-1.gz",
+            bzip2,
+            TEXT_MAP,
+            "bzip2; decompress it first: bzip2 -dc < IN > OUT",
+        ),
+        (
+            "kieker-1.dat",
+            bzip2,
+            TEXT_MAP,
+            "bzip2; decompress it first: bzip2 -dc < IN > OUT",
+        ),
+        (
+            "kieker-1.xz",
+            xz,
+            TEXT_MAP,
+            "xz; decompress it first: xz -dc < IN > OUT",
+        ),
+        (
+            "kieker-1.zip",
+            zip,
+            TEXT_MAP,
+            "zip; decompress it first: unzip -p IN > OUT",
+        ),
+        (
+            "kieker-1.df",
+            zlib,
+            TEXT_MAP,
+            "zlib; decompress it first: pigz -dc < IN > OUT",
+        ),
+        (
+            "kieker-1.dat.gz",
+            gzip,
+            TEXT_MAP,
+            "gzip; decompress it first: gzip -dc < IN > OUT",
+        ),
+        ("kieker-1.bin", binary, BINARY_MAP, BINARY),
+        ("kieker-1.dat", binary, BINARY_MAP, BINARY),
+        (
+            "kieker-1.xz",
+            xz,
+            BINARY_MAP,
+            "a binary log, compressed with xz",
+        ),
+    ] {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("kieker.map"), map).unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, head).unwrap();
+        let error = LogReader::open(folder.path(), LogSettings::default()).unwrap_err();
+        assert!(matches!(error, LogError::NoTextLog { files: 1, .. }));
+        let error = error.to_string();
+        let to = if name == "kieker-1.dat" {
+            "kieker-1.text.dat"
+        } else {
+            "kieker-1.dat"
+        };
+        let to = format!("{:?}", folder.path().join(to));
+        let advice = advice
+            .replace("IN", &format!("{path:?}"))
+            .replace("OUT", &to);
+        assert!(error.contains(&advice), "{name}: {error}");
+        assert_eq!(
+            error.contains("TextLogStreamHandler"),
+            advice.contains(BINARY),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_text_log_is_read_whatever_its_name_is() {
+    let folder = TempDir::new().unwrap();
+    fs::write(
+        folder.path().join("kieker.map"),
+        format!("$1={TIMESTAMP}\n"),
+    )
+    .unwrap();
+    fs::write(folder.path().join("kieker-1.bin"), "$1;1;1\n").unwrap();
+    assert_eq!(read_strictly(folder.path()).len(), 1);
 }
 
 #[test]

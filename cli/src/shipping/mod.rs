@@ -2,6 +2,8 @@
 //!
 //! args -> [`Shipper`] (controller, watch over the link, signals) -> [`Report`] that adds up
 
+#[cfg(test)]
+pub(crate) mod agreement;
 mod link;
 mod report;
 mod spool;
@@ -19,6 +21,8 @@ use baler_spool::{SpoolRoute, SpoolStatus, SpoolWatch};
 use link::Link;
 
 pub(crate) use report::Report;
+#[cfg(test)]
+pub(crate) use report::tests::report as example_report;
 pub(crate) use spool::SpoolFigures;
 
 use crate::args::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};

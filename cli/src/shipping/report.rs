@@ -13,8 +13,10 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::output::figures::by_reason;
 
-/// What became of the records: `emitted` is `delivered`, `spooled` and all of `dropped`. The names
-/// are part of the program's interface.
+/// What became of the records: `emitted` is `delivered`, `spooled` and all of `dropped`.
+///
+/// `chunks_made` is `chunks`, `chunks_spooled` and `chunks_given_up`, and also all of `closed_by`.
+/// The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) to: String,
@@ -25,6 +27,12 @@ pub(crate) struct Report {
     pub(crate) dropped: BTreeMap<String, u64>,
     /// Chunks that the medium confirmed.
     pub(crate) chunks: u64,
+    /// Chunks put on local disk while the medium was away.
+    chunks_spooled: u64,
+    /// Chunks that the medium refused or did not confirm in time.
+    chunks_given_up: u64,
+    /// Chunks made, the one that marks the end included.
+    chunks_made: u64,
     /// Bytes of the chunks that the medium confirmed.
     pub(crate) bytes: u64,
     records_per_chunk: Option<f64>,
@@ -75,6 +83,9 @@ impl Report {
             spooled: stats.spooled,
             dropped: by_reason(&stats.dropped),
             chunks,
+            chunks_spooled: stats.chunks_spooled,
+            chunks_given_up: stats.chunks_given_up,
+            chunks_made: stats.chunks_encoded,
             bytes,
             records_per_chunk: quotient(stats.delivered, chunks),
             bytes_per_chunk: quotient(bytes, chunks),
@@ -161,25 +172,35 @@ impl Report {
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let number = output::number;
         let dropped = self.losses.total();
-        let spooled = match self.spooled {
+        let spooled = |count| match count {
             0 => String::new(),
-            records => format!("{} spooled + ", number(records)),
+            count => format!("{} spooled + ", number(count)),
         };
         let mut rows = vec![
             (
                 "records",
                 format!(
-                    "{} emitted = {} delivered + {spooled}{} dropped",
+                    "{} emitted = {} delivered + {}{} dropped",
                     number(self.emitted),
                     number(self.delivered),
+                    spooled(self.spooled),
                     number(dropped),
                 ),
             ),
             (
                 "chunks",
                 format!(
-                    "{}, {} ({} records and {} bytes a chunk, {} bytes a record)",
+                    "{} made = {} delivered + {}{} given up",
+                    number(self.chunks_made),
                     number(self.chunks),
+                    spooled(self.chunks_spooled),
+                    number(self.chunks_given_up),
+                ),
+            ),
+            (
+                "bytes",
+                format!(
+                    "{} delivered ({} records and {} bytes a chunk, {} bytes a record)",
                     output::bytes(self.bytes),
                     output::decimal(self.delivered, self.chunks),
                     output::decimal(self.bytes, self.chunks),
@@ -208,6 +229,9 @@ impl Report {
         for (reason, count) in &self.dropped {
             rows.push(("dropped", format!("{} {reason}", number(*count))));
         }
+        if self.splits > 0 {
+            rows.push(("split", format!("{} times", number(self.splits))));
+        }
         if self.retries > 0 || self.reconnects > 0 {
             let text = format!(
                 "{} chunks again, {} reconnects",
@@ -224,4 +248,51 @@ impl Report {
 fn quotient(dividend: u64, divisor: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
     (divisor > 0).then(|| (dividend as f64 / divisor as f64 * 10.0).round() / 10.0)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::super::agreement::{assert_every_count_is_shown, spool_figures};
+    use super::*;
+
+    /// A report in which no two counts are alike.
+    pub(crate) fn report() -> Report {
+        Report {
+            to: "null:".to_owned(),
+            emitted: 1_001,
+            delivered: 1_002,
+            spooled: 1_003,
+            dropped: BTreeMap::from([("refused".to_owned(), 1_004)]),
+            chunks: 1_005,
+            chunks_spooled: 1_006,
+            chunks_given_up: 1_007,
+            chunks_made: 1_008,
+            bytes: 1_000_000_009,
+            records_per_chunk: None,
+            bytes_per_chunk: None,
+            bytes_per_record: None,
+            closed_by: ClosedBy {
+                age: 1_010,
+                bytes: 1_011,
+                flush: 1_012,
+                records: 1_013,
+            },
+            splits: 1_014,
+            retries: 1_015,
+            reconnects: 1_016,
+            seconds: 0.5,
+            records_per_second: 0.5,
+            spool: Some(spool_figures()),
+            losses: Losses::default(),
+            adds_up: true,
+            chosen: None,
+            unreachable: None,
+        }
+    }
+
+    #[test]
+    fn text_and_json_say_the_same() {
+        let report = report();
+        assert_every_count_is_shown(&report, &output::two_columns(&report.rows()));
+    }
 }

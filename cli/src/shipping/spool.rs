@@ -5,18 +5,26 @@ use serde::Serialize;
 
 use crate::output;
 
-/// What a spool did and holds. What was `found` and `spooled` is `replayed`, `refused`, `lost` and
-/// `waiting`. The names are part of the program's interface.
+/// What a spool did and holds. `found` and `spooled` together are `replayed`, `refused`, `lost` and
+/// `waiting`, in records and in chunks. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct SpoolFigures {
     /// Records that an earlier run left.
     found: u64,
+    /// Chunks that an earlier run left.
+    found_chunks: u64,
     /// Records put on disk in this run.
     spooled: u64,
+    /// Chunks put on disk in this run.
+    spooled_chunks: u64,
     /// Records sent on from disk and confirmed in this run.
     replayed: u64,
+    /// Chunks sent on from disk and confirmed in this run.
+    replayed_chunks: u64,
     /// Records that the medium refused for good after they were on disk; they are in `refused`.
     refused: u64,
+    /// Chunks with them.
+    refused_chunks: u64,
     /// Records that are on disk now.
     waiting: u64,
     /// Chunks that are on disk now.
@@ -42,9 +50,13 @@ impl SpoolFigures {
     pub(crate) fn new(status: &SpoolStatus) -> Self {
         Self {
             found: status.found_records,
+            found_chunks: status.found_chunks,
             spooled: status.stats.spooled_records,
+            spooled_chunks: status.stats.spooled_chunks,
             replayed: status.stats.replayed_records,
+            replayed_chunks: status.stats.replayed_chunks,
             refused: status.refused_records,
+            refused_chunks: status.refused_chunks,
             waiting: status.waiting_records,
             waiting_chunks: status.stats.waiting_chunks,
             waiting_bytes: status.stats.waiting_bytes,
@@ -57,7 +69,7 @@ impl SpoolFigures {
     }
 
     /// Whether something on disk could never be delivered, or not be read.
-    pub(super) fn has_refused(&self) -> bool {
+    pub(crate) fn has_refused(&self) -> bool {
         self.refused > 0 || self.lost_chunks > 0
     }
 
@@ -65,18 +77,39 @@ impl SpoolFigures {
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let number = output::number;
         let mut rows = Vec::new();
-        if self.found > 0 || self.spooled > 0 {
-            rows.push((
-                "spool",
+        if self.found_chunks > 0 || self.spooled_chunks > 0 {
+            let line = |[found, spooled, replayed, refused, lost, waiting]: [u64; 6]| {
                 format!(
-                    "{} found + {} spooled = {} replayed + {} refused + {} waiting",
-                    number(self.found),
-                    number(self.spooled),
-                    number(self.replayed),
-                    number(self.refused),
-                    number(self.waiting),
-                ),
-            ));
+                    "{} found + {} spooled = {} replayed + {} refused + {} lost + {} waiting",
+                    number(found),
+                    number(spooled),
+                    number(replayed),
+                    number(refused),
+                    number(lost),
+                    number(waiting),
+                )
+            };
+            let chunks = [
+                self.found_chunks,
+                self.spooled_chunks,
+                self.replayed_chunks,
+                self.refused_chunks,
+                self.lost_chunks,
+                self.waiting_chunks,
+            ];
+            let records = [
+                self.found,
+                self.spooled,
+                self.replayed,
+                self.refused,
+                self.lost,
+                self.waiting,
+            ];
+            rows.push(("spool's chunks", line(chunks)));
+            rows.push(("and records", line(records)));
+        }
+        if self.waiting_bytes > 0 {
+            rows.push(("on disk", output::bytes(self.waiting_bytes)));
         }
         for (name, error) in [
             ("medium", &self.medium_error),
@@ -86,8 +119,8 @@ impl SpoolFigures {
                 rows.push((name, error.clone()));
             }
         }
-        if self.lost_chunks > 0 {
-            let text = format!("{} chunks cannot be read back", number(self.lost_chunks));
+        if self.disk_failures > 0 {
+            let text = format!("failed {} times", number(self.disk_failures));
             rows.push(("spool's disk", text));
         }
         rows

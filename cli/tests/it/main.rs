@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod accounts;
 mod autoscale;
 #[cfg(all(feature = "amqp", feature = "kafka"))]
 mod brokers;
@@ -13,6 +14,7 @@ mod habits;
 mod image;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod kieker;
 mod killed;
 mod observability;
 mod outputs;

@@ -12,4 +12,4 @@ pub use error::RelayError;
 pub use relay::{Ended, Relay, RelayReport, Step, Stop};
 pub use settings::RelaySettings;
 pub use stats::RelayStats;
-pub use unfit::{Cause, Unfit};
+pub use unfit::{Cause, Unfit, without_quarantine};

@@ -42,9 +42,13 @@ impl Cause {
 /// Keeps what cannot be passed on; it must be safe when this returns.
 pub(crate) type PutAside = Box<dyn FnMut(Unfit<'_>) -> io::Result<()> + Send>;
 
-/// What happens where no quarantine was given: what never was a chunk is counted and goes, but a
-/// chunk that the sink refuses stays at the source, and the relay ends.
-pub(crate) fn without_quarantine(unfit: Unfit<'_>) -> io::Result<()> {
+/// What a relay without a quarantine does: it discards what never was a chunk. A chunk that the
+/// sink refuses stays at the source, and the relay ends.
+///
+/// # Errors
+///
+/// The bytes are a chunk, which would be lost.
+pub fn without_quarantine(unfit: Unfit<'_>) -> io::Result<()> {
     if unfit.cause.is_a_chunk() {
         return Err(io::Error::other(
             "there is no quarantine, and it would be lost without one",

@@ -115,7 +115,8 @@ impl TcpConfig {
     }
 
     /// Sets how many bytes a reader holds for all its senders, settled chunks excluded. When they
-    /// are reached it stops reading. One chunk is always taken.
+    /// are reached it stops reading. One chunk is always taken. Chunks that have arrived in part
+    /// may take a quarter more, and one of them the rest of its length.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: NonZeroUsize) -> Self {
         self.memory_bytes = bytes;
@@ -127,6 +128,11 @@ impl TcpConfig {
     pub fn max_connections(mut self, connections: NonZeroUsize) -> Self {
         self.max_connections = connections;
         self
+    }
+
+    /// How long a peer may be silent in the middle of a frame, whatever it announced.
+    pub(crate) fn patience(&self) -> Duration {
+        self.heartbeat * MISSED_HEARTBEATS
     }
 
     /// The port; 0 lets the operating system choose.

@@ -49,6 +49,13 @@ pub enum ProtocolErrorKind {
         /// The number.
         found: u64,
     },
+    /// The peer is a socket writer of Kieker, which has another protocol.
+    #[error(
+        "the peer is a socket writer of Kieker, and this port takes senders of Baler only; let \
+         Kieker write a text log, which baler send --from kieker-log:FOLDER reads, or chunks to \
+         Kafka or RabbitMQ (ChunkingCollector)"
+    )]
+    Kieker,
     /// A chunk is above the limit that both sides agreed on, or empty of what it must have.
     #[error("the length {found} is not between {low} and {high}")]
     Length {
@@ -107,7 +114,9 @@ impl ProtocolErrorKind {
     /// Whether connecting again can help.
     pub(crate) fn class(&self) -> RetryClass {
         match self {
-            Self::Magic | Self::Role { .. } | Self::Version { .. } => RetryClass::Final,
+            Self::Kieker | Self::Magic | Self::Role { .. } | Self::Version { .. } => {
+                RetryClass::Final
+            }
             _ => RetryClass::Retry,
         }
     }

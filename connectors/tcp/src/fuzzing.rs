@@ -80,7 +80,7 @@ fn read_pieces(pieces: &[&[u8]]) -> (Vec<usize>, Option<String>) {
                 }
                 Ok(Step::Bye) => return (steps, None),
                 Ok(Step::Chunk(_, _, bytes)) => steps.push(bytes.len()),
-                Ok(Step::Ahead(_) | Step::Heartbeat) => steps.push(usize::MAX),
+                Ok(Step::Heartbeat) => steps.push(usize::MAX),
                 Err(error) => return (steps, Some(error.to_string())),
             }
         }

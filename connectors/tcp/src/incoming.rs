@@ -23,8 +23,6 @@ pub(crate) struct Incoming {
 /// What the front of the buffer is.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The header of a chunk; what follows it has this many bytes. Told before they are read.
-    Ahead(usize),
     /// Nothing follows.
     Bye,
     /// A chunk, and its number in the connection.
@@ -52,6 +50,11 @@ impl Incoming {
         self.offset
     }
 
+    /// Whether the next bytes begin a chunk or another frame, rather than go on with a chunk.
+    pub(crate) fn is_between_frames(&self) -> bool {
+        self.header.is_none()
+    }
+
     /// Takes the next step off the buffer. After an error the bytes at fault are still in it.
     pub(crate) fn next(&mut self, buffer: &mut BytesMut) -> Result<Step, ProtocolError> {
         if let Some(header) = self.header {
@@ -67,7 +70,8 @@ impl Incoming {
                 self.check(&header)
                     .map_err(|kind| self.error("a chunk's header", kind))?;
                 self.header = Some(header);
-                Step::Ahead(usize::try_from(header.length).unwrap_or(usize::MAX))
+                self.advance(buffer, FrameHeader::BYTES);
+                return self.next_chunk(&header, buffer);
             }
             FrameKind::Heartbeat => Step::Heartbeat,
             FrameKind::Bye => Step::Bye,

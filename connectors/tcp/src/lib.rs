@@ -7,6 +7,7 @@ mod frame;
 pub mod fuzzing;
 mod hello;
 mod incoming;
+mod kieker;
 mod outgoing;
 mod reader;
 mod writer;

@@ -148,7 +148,7 @@ mod tests {
                             ended = true;
                             break;
                         }
-                        Step::Ahead(_) | Step::Heartbeat => {}
+                        Step::Heartbeat => {}
                     }
                 }
             }
@@ -167,14 +167,7 @@ mod tests {
             let mut buffer = BytesMut::from(bytes.as_slice());
             buffer[bit / 8] ^= 1 << (bit % 8);
             let mut incoming = Incoming::new(LIMITS, 0);
-            let noticed = loop {
-                match incoming.next(&mut buffer) {
-                    Ok(Step::Ahead(_)) => {}
-                    Ok(_) => break false,
-                    Err(_) => break true,
-                }
-            };
-            assert!(noticed, "bit {bit}");
+            assert!(incoming.next(&mut buffer).is_err(), "bit {bit}");
         }
     }
 }

@@ -23,6 +23,8 @@ struct Accounts {
     delivered: u64,
     spooled: u64,
     chunks_delivered: u64,
+    chunks_spooled: u64,
+    chunks_given_up: u64,
     bytes_delivered: u64,
     lost: Losses,
     chunks_encoded: u64,
@@ -58,25 +60,31 @@ impl Ledger {
     }
 
     pub(super) fn spooled(&self, records: u32) {
-        self.enter(|accounts| add(&mut accounts.spooled, u64::from(records)));
+        self.enter(|accounts| {
+            add(&mut accounts.spooled, u64::from(records));
+            add(&mut accounts.chunks_spooled, 1);
+        });
+    }
+
+    /// A chunk does not reach the medium, or its records go there in other chunks.
+    pub(super) fn given_up(&self) {
+        self.enter(|accounts| add(&mut accounts.chunks_given_up, 1));
     }
 
     pub(super) fn lost(&self, reason: LossReason, records: u64) {
         self.enter(|accounts| accounts.lost.add(reason, records));
     }
 
-    pub(super) fn encoded(&self, bytes: usize) {
+    pub(super) fn encoded(&self, bytes: usize, closed_by: ClosedBy) {
         self.enter(|accounts| {
+            accounts.closed_by.count(closed_by);
             add(&mut accounts.chunks_encoded, 1);
             add_bytes(&mut accounts.encoded_bytes, bytes);
         });
     }
 
-    pub(super) fn closed(&self, by: ClosedBy, row_bytes: usize) {
-        self.enter(|accounts| {
-            accounts.closed_by.count(by);
-            add_bytes(&mut accounts.row_bytes, row_bytes);
-        });
+    pub(super) fn closed(&self, row_bytes: usize) {
+        self.enter(|accounts| add_bytes(&mut accounts.row_bytes, row_bytes));
     }
 
     pub(super) fn split(&self) {
@@ -122,7 +130,7 @@ impl Ledger {
         self.lock().report.clone()
     }
 
-    /// Makes the accounts final: what was emitted and has no fate counts as undelivered.
+    /// Makes the accounts final: records without a fate count as undelivered, chunks as given up.
     ///
     /// The queues must be closed. The first call makes the report, all get it.
     pub(crate) fn finish(
@@ -143,6 +151,12 @@ impl Ledger {
         let rest = stats.emitted.saturating_sub(known);
         stats.dropped.add(LossReason::Undelivered, rest);
         stats.queued = 0;
+        let known = stats
+            .chunks_delivered
+            .saturating_add(stats.chunks_spooled)
+            .saturating_add(stats.chunks_given_up);
+        let rest = stats.chunks_encoded.saturating_sub(known);
+        add(&mut stats.chunks_given_up, rest);
         let report = ShutdownReport {
             on_time,
             error,
@@ -181,6 +195,8 @@ impl Accounts {
             queued: counts.queued,
             queue_bytes: queues.bytes(),
             chunks_delivered: self.chunks_delivered,
+            chunks_spooled: self.chunks_spooled,
+            chunks_given_up: self.chunks_given_up,
             bytes_delivered: self.bytes_delivered,
             chunks_encoded: self.chunks_encoded,
             row_bytes: self.row_bytes,

@@ -31,13 +31,18 @@ pub struct Stats {
     pub chunks_delivered: u64,
     /// Bytes of the chunks that the medium confirmed.
     pub bytes_delivered: u64,
-    /// Chunks made.
+    /// Chunks that were put on local disk while the medium was away.
+    pub chunks_spooled: u64,
+    /// Chunks that the medium refused or did not confirm in time. The records of one that was too
+    /// large are in other chunks.
+    pub chunks_given_up: u64,
+    /// Chunks made. After the shutdown they are those delivered, spooled and given up together.
     pub chunks_encoded: u64,
     /// Bytes that the chunks' records had as rows, each distinct string of a chunk counted once.
     pub row_bytes: u64,
     /// Bytes of the chunks made.
     pub encoded_bytes: u64,
-    /// Why chunks were closed.
+    /// Why chunks were closed. The counts add up to the chunks made.
     pub closed_by: ClosedByCounts,
     /// How often a chunk was too large and had to be taken apart.
     pub splits: u64,
@@ -54,14 +59,14 @@ pub struct Stats {
     pub outbox: OutboxStats,
 }
 
-/// How often chunks were closed, by reason.
+/// How many chunks were closed, by reason. The pieces of a chunk that was too large count each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClosedByCounts {
     /// By the age of the oldest record.
     pub age: u64,
     /// By encoded bytes.
     pub bytes: u64,
-    /// By a flush or the shutdown.
+    /// By a flush or the shutdown, the chunk that marks the end included.
     pub flush: u64,
     /// By the number of records.
     pub records: u64,

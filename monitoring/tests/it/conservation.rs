@@ -11,7 +11,7 @@ use std::time::Duration;
 use baler_common::container::LossReason;
 use baler_monitoring::{Overflow, ShutdownReport};
 
-use super::support::{Medium, Mode, PATIENCE, await_that, beat, plain};
+use super::support::{Medium, Mode, PATIENCE, assert_chunks_add_up, await_that, beat, plain};
 
 /// Emits from so many threads, of which at most 16 live at a time, into queues that are too small
 /// for a writer that confirms a chunk every millisecond.
@@ -66,6 +66,7 @@ fn assert_conserved(overflow: Overflow, threads: u32, records: u64, expected: Lo
     let received = medium.received();
     assert!(report.on_time, "{report}");
     assert!(report.adds_up(), "{report}");
+    assert_chunks_add_up(&report);
     assert_eq!(report.emitted(), u64::from(threads) * records, "{report}");
     assert_eq!(report.delivered(), received.records(), "{report}");
     assert_eq!(
@@ -218,4 +219,40 @@ fn policies_differ_in_what_they_lose() {
     let (oldest, kept) = lost(Overflow::DropOldest);
     assert!(oldest > 0);
     assert_eq!(kept.last(), Some(&19_999), "the newest record survives");
+}
+
+#[test]
+fn every_chunk_is_counted_by_the_reason_that_closed_it_the_last_one_too() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = plain(medium.writer(64))
+        .chunk_records(10)
+        .wait_time(PATIENCE * 100)
+        .start()
+        .unwrap();
+    for number in 0..25 {
+        controller.emit(&beat(0, number));
+    }
+    controller.flush(PATIENCE).unwrap();
+    let report = controller.shutdown(PATIENCE);
+    assert_chunks_add_up(&report);
+    let closed = report.stats.closed_by;
+    // Two full ones, the rest, and the one that marks the end.
+    assert_eq!((closed.records, closed.flush), (2, 2), "{:?}", report.stats);
+    assert_eq!(report.stats.chunks_encoded, 4);
+    assert_eq!(medium.chunks().len(), 4);
+}
+
+#[test]
+fn chunks_that_the_medium_never_took_are_given_up() {
+    for mode in [Mode::Refusing, Mode::Unreachable, Mode::Stuck] {
+        let medium = Medium::new(mode);
+        let controller = plain(medium.writer(64)).chunk_records(10).start().unwrap();
+        for number in 0..100 {
+            controller.emit(&beat(0, number));
+        }
+        let report = controller.shutdown(Duration::from_millis(200));
+        medium.set_mode(Mode::Prompt);
+        assert_eq!(report.delivered(), 0, "{mode:?}: {report}");
+        assert_chunks_add_up(&report);
+    }
 }

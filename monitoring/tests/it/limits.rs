@@ -9,7 +9,7 @@ use baler_common::record::{
 };
 use baler_monitoring::{Controller, FlushError, Quarantined};
 
-use super::support::{Beat, Medium, Mode, PATIENCE, beat, plain};
+use super::support::{Beat, Medium, Mode, PATIENCE, assert_chunks_add_up, beat, plain};
 
 /// A record whose text no encoding makes small.
 fn large(number: u64, bytes: usize) -> Beat {
@@ -60,6 +60,7 @@ fn chunk_above_the_cap_is_split_by_halving() {
         "{report}"
     );
     assert!(report.stats.splits >= 1);
+    assert_chunks_add_up(&report);
     assert!(
         medium
             .chunks()
@@ -110,6 +111,8 @@ fn last_chunk_that_the_medium_finds_too_large_has_a_successor_that_says_so() {
     let (medium, controller) = deceiving(Mode::Prompt);
     let report = controller.shutdown(PATIENCE);
     assert_eq!((report.emitted(), report.delivered()), (32, 32), "{report}");
+    assert!(report.stats.chunks_given_up > 0, "{report}");
+    assert_chunks_add_up(&report);
     let received = medium.received();
     assert_eq!(received.numbers(), (0..32).collect::<Vec<_>>());
     let last: Vec<_> = received.headers.iter().map(|it| it.last_of_epoch).collect();

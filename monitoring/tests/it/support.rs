@@ -11,7 +11,7 @@ use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Outcome,
     RejectReason, Rejected, RetryClass, TransportError,
 };
-use baler_monitoring::{Controller, ControllerBuilder};
+use baler_monitoring::{Controller, ControllerBuilder, ShutdownReport};
 
 /// How long a test waits for anything before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -206,6 +206,22 @@ impl State {
         self.confirmed.clear();
         self.refused.clear();
     }
+}
+
+/// Every chunk made has a reason and a fate.
+pub(crate) fn assert_chunks_add_up(report: &ShutdownReport) {
+    let stats = &report.stats;
+    let closed = stats.closed_by;
+    assert_eq!(
+        stats.chunks_encoded,
+        closed.records + closed.bytes + closed.age + closed.flush,
+        "{stats:?}"
+    );
+    assert_eq!(
+        stats.chunks_encoded,
+        stats.chunks_delivered + stats.chunks_spooled + stats.chunks_given_up,
+        "{stats:?}"
+    );
 }
 
 fn error(class: RetryClass, message: &str) -> TransportError {

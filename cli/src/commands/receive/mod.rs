@@ -28,7 +28,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed().add(Box::new(stages.progress()));
-    let aside = quarantine::optional(&settings.quarantine, shutdown.timeout())?;
+    let aside = quarantine::shared(&settings.quarantine, shutdown.timeout())?;
     let decoder = dictionaries::decoder(&settings.dictionaries)?;
     let OpenReaders {
         readers,
@@ -65,9 +65,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 source = source.with_demand(chunks);
             }
             observation.receives(&mut source);
-            if let Some(quarantine) = &aside {
-                source = source.with_quarantine(quarantine.clone());
-            }
+            source = source.with_quarantine(aside.clone());
             let stage = stages.next()?;
             Ok(Worker { source, stage })
         },

@@ -6,9 +6,8 @@ mod summary;
 
 use std::time::{Duration, Instant};
 
-use baler_analysis::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::Connection;
-use baler_relay::{Relay, RelayError, RelaySettings, RelayStats, Stop, Unfit};
+use baler_relay::{Relay, RelayError, RelaySettings, RelayStats, Stop};
 pub(super) use summary::{EndedBy, Summary};
 
 use crate::args::{DocumentFormat, RelayArgs};
@@ -17,13 +16,13 @@ use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::observe::relaying::Shown;
 use crate::output::{self, Progress};
-use crate::quarantine::{self, SharedQuarantine};
+use crate::quarantine;
 use crate::shutdown::Shutdown;
 
 /// Relays until the end of the source, the count, the idle timeout or a signal.
 pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
-    let aside = quarantine::optional(&args.quarantine, shutdown.timeout())?;
+    let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
     let source = endpoint::open_reader(&args.from, args.follow)?;
     if let Some(address) = source.listens_on {
         if !quiet {
@@ -43,12 +42,10 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let mut relay = Relay::new(reader, target.writer, &settings);
     let shown = Shown::default();
     observation.observed().add(Box::new(shown.clone()));
-    if let Some(spool) = target.spool {
-        observation.observed().add(Box::new(spool));
+    if let Some(spool) = &target.spool {
+        observation.observed().add(Box::new(spool.clone()));
     }
-    if let Some(aside) = aside {
-        relay = relay.with_quarantine(putting_aside(aside));
-    }
+    relay = relay.with_quarantine(move |unfit| aside.put_unfit_aside(unfit));
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
     stop.chunks = args.count_chunks;
@@ -81,7 +78,8 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         ended_by,
         source.listens_on,
         elapsed,
-    );
+    )
+    .with_spool(target.spool.as_ref());
     match args.format {
         DocumentFormat::Json => output::json(&summary)?,
         DocumentFormat::Table => output::print(&summary.text())?,
@@ -103,21 +101,6 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         return Err(failure(error));
     }
     Ok(summary.code())
-}
-
-/// The quarantine as the relay calls it.
-fn putting_aside(
-    mut quarantine: SharedQuarantine,
-) -> impl FnMut(Unfit<'_>) -> std::io::Result<()> + Send {
-    move |unfit| {
-        tracing::warn!(origin = %unfit.origin, reason = unfit.reason, "a chunk is put aside");
-        quarantine.put_aside(Poison {
-            bytes: unfit.bytes,
-            origin: unfit.origin,
-            meta: unfit.meta,
-            reason: unfit.reason,
-        })
-    }
 }
 
 pub(super) fn failure(error: RelayError) -> Failure {

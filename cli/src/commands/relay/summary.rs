@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use baler_relay::{Ended, RelayStats};
+use baler_spool::SpoolWatch;
 use serde::Serialize;
 
 use crate::exit::Code;
 use crate::output;
+use crate::shipping::SpoolFigures;
 
 /// Why it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,7 +41,7 @@ impl EndedBy {
 }
 
 /// What `relay` did: `received` is `forwarded`, `spooled`, `quarantined` and `given_back` together.
-/// The names are part of the program's interface.
+/// What became of the spooled chunks is in `spool`. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Summary {
     from: String,
@@ -64,6 +66,9 @@ pub(in crate::commands) struct Summary {
     ended_by: EndedBy,
     #[serde(skip_serializing_if = "Option::is_none")]
     listened_on: Option<SocketAddr>,
+    /// What the spool did and holds, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spool: Option<SpoolFigures>,
 }
 
 impl Summary {
@@ -97,12 +102,20 @@ impl Summary {
             chunks_per_second: output::per_second(stats.forwarded, elapsed),
             ended_by,
             listened_on,
+            spool: None,
         }
+    }
+
+    /// The summary of a run with a spool.
+    pub(in crate::commands) fn with_spool(mut self, spool: Option<&SpoolWatch>) -> Self {
+        self.spool = spool.map(|spool| SpoolFigures::new(&spool.status()));
+        self
     }
 
     /// With which code the command ends.
     pub(in crate::commands) fn code(&self) -> Code {
-        if self.quarantined > 0 || self.damaged > 0 {
+        let refused_later = self.spool.as_ref().is_some_and(SpoolFigures::has_refused);
+        if self.quarantined > 0 || self.damaged > 0 || refused_later {
             Code::Data
         } else if self.given_back > 0 {
             Code::Incomplete
@@ -159,6 +172,49 @@ impl Summary {
                 rows.push((name, number(count)));
             }
         }
+        rows.extend(self.spool.iter().flat_map(SpoolFigures::rows));
         output::two_columns(&rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shipping::agreement::{assert_every_count_is_shown, spool_figures};
+
+    #[test]
+    fn text_and_json_say_the_same() {
+        let mut stats = RelayStats::default();
+        stats.received = 3_001;
+        stats.received_bytes = 3_000_000_002;
+        stats.forwarded = 3_003;
+        stats.forwarded_bytes = 4_000_000_004;
+        stats.spooled = 3_005;
+        stats.quarantined = 3_006;
+        stats.given_back = 3_007;
+        stats.refused = 3_008;
+        stats.damaged = 3_009;
+        stats.redelivered = 3_010;
+        stats.identities_made = 3_011;
+        stats.stale = 3_012;
+        stats.source_errors = 3_013;
+        stats.outbox.retries = 3_014;
+        stats.outbox.reopened = 3_015;
+        let ends = ("null:".to_owned(), "null:".to_owned());
+        let second = Duration::from_secs(1);
+        let mut summary = Summary::new(ends, &stats, EndedBy::End, None, second);
+        summary.spool = Some(spool_figures());
+        assert_every_count_is_shown(&summary, &summary.text());
+        assert_eq!(summary.code(), Code::Data);
+    }
+
+    #[test]
+    fn chunks_that_the_medium_refused_after_they_were_spooled_are_no_success() {
+        let ends = || ("null:".to_owned(), "null:".to_owned());
+        let stats = RelayStats::default();
+        let mut summary = Summary::new(ends(), &stats, EndedBy::End, None, Duration::ZERO);
+        assert_eq!(summary.code(), Code::Done);
+        summary.spool = Some(spool_figures());
+        assert_eq!(summary.code(), Code::Data);
     }
 }

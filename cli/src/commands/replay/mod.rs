@@ -60,7 +60,8 @@ pub(super) fn run(args: &ReplayArgs, shutdown: &Shutdown) -> Result<Code, Failur
     let report = relay.close(shutdown.deadline());
     let ended_by = EndedBy::of(&ended);
     let (endpoints, elapsed) = ((from, target.endpoint), started.elapsed());
-    let sent = Summary::new(endpoints, &report.stats, ended_by, None, elapsed);
+    let sent = Summary::new(endpoints, &report.stats, ended_by, None, elapsed)
+        .with_spool(target.spool.as_ref());
     let looked = lock(&looked).clone();
     let codes = (sent.code(), code(&looked));
     let sent = Some(sent);
@@ -134,9 +135,10 @@ fn tell(format: DocumentFormat, document: &Document) -> Result<(), Failure> {
         (
             "decodable",
             format!(
-                "{} chunks, {} records",
+                "{} chunks, {} records; {} chunks were unwrapped",
                 number(looked.decodable),
-                number(looked.records)
+                number(looked.records),
+                number(looked.unwrapped)
             ),
         ),
         (

@@ -27,7 +27,7 @@ use crate::shutdown::Shutdown;
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
     let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
-    let aside = quarantine::optional(&args.quarantine, shutdown.timeout())?;
+    let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
     let decoder = dictionaries::decoder(&args.dictionaries)?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
@@ -78,11 +78,8 @@ fn send_log(
     quiet: bool,
 ) -> (SourceFigures, Result<(), Failure>) {
     if !quiet {
-        for path in log.unread_files() {
-            output::say(format_args!(
-                "not read, it is no text log: {}",
-                path.display()
-            ));
+        for unread in log.unread_files() {
+            output::say(format_args!("not read: {unread}"));
         }
     }
     let mut stopped_early = false;
@@ -140,7 +137,7 @@ fn show_bad_lines(bad_lines: &BadLines) {
 /// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
 /// at the other end.
 fn send_medium(
-    (args, aside, decoder): (&SendArgs, Option<SharedQuarantine>, ChunkDecoder),
+    (args, aside, decoder): (&SendArgs, SharedQuarantine, ChunkDecoder),
     open: OpenReader,
     shipper: &Shipper,
     shutdown: &Shutdown,
@@ -150,11 +147,10 @@ fn send_medium(
         output::say(format_args!("listening on {address}"));
     }
     observation.observed().endpoint("source", &open.endpoint);
-    let mut source = Source::new(open.reader).with_decoder(decoder);
+    let mut source = Source::new(open.reader)
+        .with_decoder(decoder)
+        .with_quarantine(aside);
     observation.receives(&mut source);
-    if let Some(quarantine) = aside {
-        source = source.with_quarantine(quarantine);
-    }
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
     let mut forward = Forward::new(shipper);

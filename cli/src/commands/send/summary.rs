@@ -92,7 +92,7 @@ impl Document<'_> {
             rows.push((
                 "chunks read",
                 format!(
-                    "{}, {} acknowledged, {} given back",
+                    "{} = {} acknowledged + {} given back",
                     number(chunks),
                     number(self.source.acknowledged.unwrap_or(0)),
                     number(self.source.given_back.unwrap_or(0)),
@@ -113,5 +113,34 @@ impl Document<'_> {
         }
         rows.extend(self.report.rows());
         output::two_columns(&rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shipping::agreement::assert_every_count_is_shown;
+    use crate::shipping::example_report;
+
+    #[test]
+    fn text_and_json_say_the_same() {
+        let source = SourceFigures {
+            from: "null:".to_owned(),
+            records: 2_001,
+            bad_lines: Some(BTreeMap::from([("too_long", 2_002)])),
+            chunks: Some(2_003),
+            acknowledged: Some(2_004),
+            given_back: Some(2_005),
+            quarantined: Some(2_006),
+            redelivered: Some(2_007),
+            duplicates_within_reader: Some(2_008),
+            stopped_early: false,
+        };
+        let report = example_report();
+        let document = Document {
+            source: &source,
+            report: &report,
+        };
+        assert_every_count_is_shown(&document, &document.text());
     }
 }

@@ -10,24 +10,28 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time;
 
 use super::counts::add;
 use super::progress::Connection;
-use super::shared::{Pending, Shared};
+use super::shared::{Arriving, Pending, Shared};
 use crate::SCHEME;
 use crate::config::{TcpConfig, silence};
 use crate::error::{ProtocolError, ProtocolErrorKind};
 use crate::frame::{FrameHeader, FrameKind};
 use crate::hello::{Hello, Role};
 use crate::incoming::{Incoming, Step};
+use crate::kieker::{self, Guess};
 
 /// How much is read at a time, at least: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
 
 /// Below so much room a new buffer is made instead of reading little.
 const LEAST_ROOM: usize = 4 << 10;
+
+/// How fast a frame must arrive at least, once it has begun and as long as this side reads.
+const LEAST_BYTES_PER_SECOND: u32 = 16 << 10;
 
 /// How many bytes of a damaged connection are kept, unless they are one chunk.
 const DAMAGED_BYTES: usize = 64 << 10;
@@ -109,7 +113,9 @@ async fn greet(stream: &mut TcpStream, config: &TcpConfig) -> Result<(Hello, Byt
     };
     let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
     let heard = time::timeout(config.connect_timeout, async {
-        while bytes.len() < Hello::BYTES && Hello::may_start(&bytes) {
+        while (bytes.len() < Hello::BYTES && Hello::may_start(&bytes))
+            || kieker::guess(&bytes) == Guess::Perhaps
+        {
             if stream.read_buf(&mut bytes).await? == 0 {
                 break;
             }
@@ -120,6 +126,9 @@ async fn greet(stream: &mut TcpStream, config: &TcpConfig) -> Result<(Hello, Byt
     if bytes.is_empty() {
         // Somebody looked whether the port is open.
         return Err(End::Bye);
+    }
+    if kieker::guess(&bytes) == Guess::Yes {
+        return Err(broken(ProtocolErrorKind::Kieker, bytes));
     }
     if !Hello::may_start(&bytes) {
         return Err(broken(ProtocolErrorKind::Magic, bytes));
@@ -168,9 +177,11 @@ async fn converse(
         incoming: Incoming::new(limits, u64::try_from(Hello::BYTES).unwrap_or_default()),
         window_chunks: u64::from(limits.window_chunks),
         silence,
+        patience: config.patience(),
+        spent: Duration::ZERO,
         buffer,
         batch: Vec::new(),
-        memory: None,
+        arriving: Arriving::default(),
     };
     let result = tokio::select! {
         result = receiving.run() => result,
@@ -188,12 +199,17 @@ struct Receiving<'a> {
     connection: &'a Arc<Connection>,
     incoming: Incoming,
     window_chunks: u64,
+    /// How long the sender may be silent between frames: it says so itself.
     silence: Duration,
+    /// How long it may be silent in the middle of a frame, which takes memory.
+    patience: Duration,
+    /// How long this side has waited for the rest of the frame.
+    spent: Duration,
     buffer: BytesMut,
     /// Complete chunks that the owner does not have yet.
     batch: Vec<Pending>,
-    /// Memory for the chunk that is being read.
-    memory: Option<OwnedSemaphorePermit>,
+    /// Memory for the chunk that has arrived in part, beyond the first [`READ_BYTES`].
+    arriving: Arriving,
 }
 
 impl Receiving<'_> {
@@ -206,16 +222,6 @@ impl Receiving<'_> {
     async fn read_frames(&mut self) -> Result<End, End> {
         loop {
             match self.incoming.next(&mut self.buffer) {
-                Ok(Step::Ahead(bytes)) => {
-                    self.memory = match self.shared.try_reserve(bytes) {
-                        None => {
-                            // The owner needs what is there to make room.
-                            self.shared.push(&mut self.batch);
-                            self.shared.reserve(bytes).await
-                        }
-                        memory => memory,
-                    };
-                }
                 Ok(Step::Chunk(sequence, meta, bytes)) => {
                     let limit = self
                         .connection
@@ -225,13 +231,23 @@ impl Receiving<'_> {
                         let chunks = self.window_chunks;
                         return Err(self.broken(ProtocolErrorKind::Window { chunks }));
                     }
-                    if let Some(memory) = self.memory.take() {
+                    let memory = match self.shared.try_reserve(bytes.len()) {
+                        None => {
+                            // The owner needs what is there to make room.
+                            self.shared.push(&mut self.batch);
+                            self.shared.reserve(bytes.len()).await
+                        }
+                        memory => memory,
+                    };
+                    self.arriving = Arriving::default();
+                    self.spent = Duration::ZERO;
+                    if let Some(memory) = memory {
                         let chunk = (sequence, meta, bytes);
                         self.batch
                             .push(Pending::new(self.connection, chunk, memory));
                     }
                 }
-                Ok(Step::Heartbeat) => {}
+                Ok(Step::Heartbeat) => self.spent = Duration::ZERO,
                 Ok(Step::Bye) => return Ok(End::Bye),
                 Ok(Step::More(missing)) => {
                     self.shared.push(&mut self.batch);
@@ -249,11 +265,33 @@ impl Receiving<'_> {
     }
 
     async fn read_more(&mut self, missing: usize) -> Result<(), End> {
-        let room = self.buffer.capacity() - self.buffer.len();
-        if room < missing || room < LEAST_ROOM {
-            self.buffer.reserve(missing.max(READ_BYTES));
+        let held = self.buffer.len();
+        let part = missing.min(READ_BYTES);
+        if held + part > READ_BYTES + self.arriving.bytes {
+            self.shared
+                .reserve_part(&mut self.arriving, READ_BYTES)
+                .await;
         }
-        let read = time::timeout(self.silence, self.read.read_buf(&mut self.buffer)).await??;
+        let room = self.buffer.capacity() - held;
+        if room < part || room < LEAST_ROOM {
+            // As much as has arrived, never as much as is only announced: memory that grows with
+            // what the sender has sent, and few copies.
+            self.buffer.reserve(missing.min(held).max(READ_BYTES));
+        }
+        let most = (READ_BYTES + self.arriving.bytes).saturating_sub(held);
+        let mut read = (&mut self.read).take(u64::try_from(most).unwrap_or(u64::MAX));
+        let reading = read.read_buf(&mut self.buffer);
+        let read = if held == 0 && self.incoming.is_between_frames() {
+            time::timeout(self.silence, reading).await??
+        } else {
+            let frame = u32::try_from(held + missing).unwrap_or(u32::MAX);
+            let all = self.patience + Duration::from_secs(1) * frame / LEAST_BYTES_PER_SECOND;
+            let limit = all.saturating_sub(self.spent).min(self.patience);
+            let began = Instant::now();
+            let read = time::timeout(limit.min(self.silence), reading).await??;
+            self.spent += began.elapsed();
+            read
+        };
         // The sender has what was cut off: it is no damage.
         if read > 0 { Ok(()) } else { Err(End::Lost) }
     }

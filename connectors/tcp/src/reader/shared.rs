@@ -17,6 +17,9 @@ use crate::config::TcpConfig;
 /// How many damaged pieces wait to be told; more are counted only.
 const MAX_DAMAGED: usize = 16;
 
+/// Chunks that have arrived in part may have this part of the memory, in addition.
+const ARRIVING_SHARE: usize = 4;
+
 /// A chunk is charged to the memory budget in steps of so many bytes, one of them for its own
 /// administration.
 const STEP_BYTES: usize = 256;
@@ -28,6 +31,10 @@ pub(super) struct Shared {
     /// What is left of the memory, in steps.
     budget: Arc<Semaphore>,
     budget_steps: u32,
+    /// What is left of the memory for chunks that have arrived in part, in steps.
+    arriving: Arc<Semaphore>,
+    /// Held by the one chunk that may arrive when that memory is used up.
+    beyond: Arc<Semaphore>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -60,6 +67,15 @@ pub(super) struct Pending {
     _memory: OwnedSemaphorePermit,
 }
 
+/// The memory of a chunk that has arrived in part.
+#[derive(Debug, Default)]
+pub(super) struct Arriving {
+    /// How many bytes it is for.
+    pub(super) bytes: usize,
+    memory: Option<OwnedSemaphorePermit>,
+    beyond: Option<OwnedSemaphorePermit>,
+}
+
 impl Pending {
     pub(super) fn new(
         connection: &Arc<Connection>,
@@ -89,6 +105,10 @@ impl Shared {
                 usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
             )),
             budget_steps,
+            arriving: Arc::new(Semaphore::new(
+                config.memory_bytes.get() / ARRIVING_SHARE / STEP_BYTES,
+            )),
+            beyond: Arc::new(Semaphore::new(1)),
             state: Mutex::new(State {
                 ready: VecDeque::new(),
                 again: BTreeMap::new(),
@@ -126,6 +146,30 @@ impl Shared {
     pub(super) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let budget = Arc::clone(&self.budget);
         budget.acquire_many_owned(self.steps(bytes)).await.ok()
+    }
+
+    /// Memory for the next bytes of a chunk that has arrived in part.
+    ///
+    /// The chunks that arrive together share a part of the memory. When it is used up, one of them
+    /// goes on, so that they cannot wait for each other for ever.
+    pub(super) async fn reserve_part(&self, arriving: &mut Arriving, bytes: usize) {
+        if arriving.beyond.is_none() {
+            let steps = u32::try_from(bytes.div_ceil(STEP_BYTES)).unwrap_or(u32::MAX >> 3);
+            tokio::select! {
+                biased;
+                Ok(more) = Arc::clone(&self.arriving).acquire_many_owned(steps) => {
+                    match &mut arriving.memory {
+                        Some(memory) => memory.merge(more),
+                        none => *none = Some(more),
+                    }
+                }
+                Ok(beyond) = Arc::clone(&self.beyond).acquire_owned() => {
+                    arriving.beyond = Some(beyond);
+                }
+                else => {}
+            }
+        }
+        arriving.bytes = arriving.bytes.saturating_add(bytes);
     }
 
     /// Lets the owner have chunks; empties the vector.

@@ -1,12 +1,12 @@
 //! A receiver and what may come in at its port.
 
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Damaged, Received};
-use baler_connector_tcp::TcpReader;
+use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_connector_testkit::{
     ChunkSource, Label, PATIENCE, Pump, Tap, drive_pair, payload, within_patience,
 };
@@ -68,6 +68,35 @@ fn wrong_hellos_are_told_with_their_bytes() {
     }
     assert_eq!(reader.counts().damaged(), 7);
     assert_eq!(reader.counts().connections(), 0);
+}
+
+#[test]
+fn writer_of_kieker_is_told_what_it_is_and_what_to_do() {
+    let streams: [&[u8]; 3] = [
+        include_bytes!("../../../../common/tests/golden/kieker/tcp-single.stream"),
+        include_bytes!("../../../../common/tests/golden/kieker/tcp-dual-registry-head.stream"),
+        include_bytes!("../../../../common/tests/golden/kieker/tcp-dual-records-head.stream"),
+    ];
+    let mut reader = receiver(config(0));
+    for bytes in streams {
+        // The network may cut the stream anywhere.
+        for first in [1, 6, 13, bytes.len()] {
+            let mut stream = connect(reader.local_addr());
+            stream.set_nodelay(true).unwrap();
+            let (first, rest) = bytes.split_at(first);
+            stream.write_all(first).unwrap();
+            stream.write_all(rest).unwrap();
+            let damaged = damaged(&mut reader);
+            assert!(
+                damaged.reason.contains("a socket writer of Kieker")
+                    && damaged.reason.contains("kieker-log:"),
+                "{}",
+                damaged.reason
+            );
+            assert!(bytes.starts_with(&damaged.bytes));
+        }
+    }
+    assert_eq!(reader.counts().damaged(), 12);
 }
 
 #[test]
@@ -207,9 +236,7 @@ fn wrong_frames_end_their_connection_and_no_other() {
     let address = reader.local_addr();
     let counts = reader.counts();
     let mut tap = Tap::new(Box::new(reader));
-    let mut pump = Pump::open(Box::new(baler_connector_tcp::TcpWriter::new(config(
-        address.port(),
-    ))));
+    let mut pump = Pump::open(Box::new(TcpWriter::new(config(address.port()))));
     let mut source = ChunkSource::new(1);
     for (round, (bytes, reason)) in (1..).zip(table) {
         let mut stream = connect(address);
@@ -308,4 +335,103 @@ fn port_that_is_only_looked_at_is_no_damage() {
     let idle = reader.receive(Instant::now() + Duration::from_millis(50));
     assert!(matches!(idle, Ok(Received::Idle)), "{idle:?}");
     assert_eq!(reader.counts().damaged(), 0);
+}
+
+/// Connections that each announce a chunk of 16 MiB, send so many bytes of it, and then nothing,
+/// with the longest heartbeat that there is.
+fn stall_in_large_chunks(address: SocketAddr, senders: usize, sent: usize) -> Vec<TcpStream> {
+    const LENGTH: u32 = 16 << 20;
+    let hello = Hello {
+        max_chunk_bytes: LENGTH,
+        heartbeat_ms: 600_000,
+        ..SENDER
+    };
+    let (good, _) = chunk(0, b"");
+    let header = Header {
+        length: LENGTH,
+        ..good
+    };
+    let stalled = (0..senders).map(|_| {
+        let mut stream = connect(address);
+        greet(&mut stream, hello);
+        stream.write_all(&header.bytes()).unwrap();
+        // As far as the receiver takes it.
+        stream.set_nonblocking(true).unwrap();
+        let mut parts = std::iter::repeat_n([0; 1 << 10], sent >> 10);
+        parts.all(|part| stream.write_all(&part).is_ok());
+        stream
+    });
+    stalled.collect()
+}
+
+#[test]
+fn senders_that_stall_in_large_chunks_stop_nobody_else() {
+    for (senders, sent) in [(5, 0), (100, 0), (40, 1 << 20)] {
+        // Silence ends none of them before the test is over.
+        let long = Duration::from_secs(600);
+        let reader = receiver(TcpConfig::new("127.0.0.1", 0).heartbeat(long));
+        let address = reader.local_addr();
+        let counts = reader.counts();
+        let stalled = stall_in_large_chunks(address, senders, sent);
+        let mut tap = Tap::new(Box::new(reader));
+        let writer = TcpWriter::new(TcpConfig::new("127.0.0.1", address.port()));
+        let mut pump = Pump::open(Box::new(writer));
+        let mut source = ChunkSource::new(1);
+        pump.push((0..200).map(|_| source.next(0, 10_000)));
+        drive_pair(
+            "the live sender goes on",
+            &mut pump,
+            &mut tap,
+            |pump, tap| pump.is_done() && tap.distinct() == 200,
+        );
+        assert_eq!((pump.breaks(), counts.connections_lost()), (0, 0));
+        drop(stalled);
+    }
+}
+
+#[test]
+fn silence_in_the_middle_of_a_chunk_is_limited_by_the_receiver() {
+    let reader = receiver(TcpConfig::new("127.0.0.1", 0).heartbeat(Duration::from_millis(200)));
+    let address = reader.local_addr();
+    let counts = reader.counts();
+    // More than all chunks that arrive may have.
+    let stalled = stall_in_large_chunks(address, 40, 1 << 20);
+    let mut tap = Tap::new(Box::new(reader));
+    let writer = TcpWriter::new(TcpConfig::new("127.0.0.1", address.port()));
+    let mut pump = Pump::open(Box::new(writer));
+    let mut source = ChunkSource::new(1);
+    pump.push((0..3).map(|_| source.next(0, 8 << 20)));
+    drive_pair(
+        "large chunks get through",
+        &mut pump,
+        &mut tap,
+        |pump, tap| pump.is_done() && tap.distinct() == 3,
+    );
+    within_patience("the others are cut", || {
+        (counts.connections_lost() >= 40).then_some(())
+    });
+    drop(stalled);
+}
+
+#[test]
+fn large_chunks_of_several_senders_arrive_together_in_little_memory() {
+    let memory = NonZeroUsize::new(1 << 20).unwrap();
+    let reader = receiver(TcpConfig::new("127.0.0.1", 0).memory_bytes(memory));
+    let port = reader.local_addr().port();
+    let mut tap = Tap::new(Box::new(reader));
+    let mut pumps: Vec<_> = (0..4)
+        .map(|producer| {
+            let writer = TcpWriter::new(TcpConfig::new("127.0.0.1", port));
+            let mut pump = Pump::open(Box::new(writer));
+            let mut source = ChunkSource::new(producer);
+            pump.push((0..3).map(|_| source.next(0, 2 << 20)));
+            pump
+        })
+        .collect();
+    within_patience("all arrive, one after the other", || {
+        pumps.iter_mut().for_each(Pump::step);
+        tap.poll(Duration::from_millis(5));
+        let done = pumps.iter().all(Pump::is_done);
+        (done && tap.distinct() == 12).then_some(())
+    });
 }

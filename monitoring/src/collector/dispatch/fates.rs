@@ -3,6 +3,7 @@
 use baler_common::container::{ChunkDecoder, LossReason};
 use baler_common::transport::{Chunk, End, Fate};
 
+use super::super::batch::ClosedBy;
 use super::super::encoder::Problem;
 use super::super::event::{Event, Hooks, Quarantined};
 use super::super::shared::Shared;
@@ -14,7 +15,10 @@ impl Dispatch {
             self.encoder.list_as_lost(&chunk.meta.identity);
         }
         match end {
-            End::TooLarge { max_chunk_bytes } => self.split_chunk(&chunk, max_chunk_bytes),
+            End::TooLarge { max_chunk_bytes } => {
+                self.shared.ledger.given_up();
+                self.split_chunk(&chunk, max_chunk_bytes);
+            }
             end => account(&self.shared, &mut self.hooks, &chunk, end),
         }
     }
@@ -39,7 +43,7 @@ impl Dispatch {
                     self.sent_last = false;
                 }
                 let lane = usize::try_from(chunk.meta.identity.lane).unwrap_or_default();
-                self.take_apart(lane, decoded.batch, problem, false);
+                self.take_apart(lane, decoded.batch, problem, ClosedBy::Bytes, false);
                 self.resent_below = self.next_ticket();
             }
             Err(_) => self.quarantine(Quarantined {
@@ -64,6 +68,7 @@ pub(super) fn account(shared: &Shared, hooks: &mut Hooks, chunk: &Chunk, end: En
         End::Refused(error) => (LossReason::Refused, Some(error)),
         End::Undelivered(error) => (LossReason::Undelivered, error),
     };
+    shared.ledger.given_up();
     shared.ledger.lost(reason, u64::from(records));
     hooks.tell(&Event::Lost {
         sequence: chunk.meta.identity.sequence,

@@ -5,6 +5,7 @@ use baler_common::record::RecordBatch;
 use baler_common::transport::ContainerKind;
 use bytes::Bytes;
 
+use super::super::batch::ClosedBy;
 use super::super::encoder::Problem;
 use super::super::event::{Event, Quarantined};
 use super::super::split::{apart, halves, versions};
@@ -17,12 +18,13 @@ impl Dispatch {
         &mut self,
         lane: usize,
         batch: &RecordBatch,
+        closed_by: ClosedBy,
         last: bool,
     ) -> Result<usize, Problem> {
         let (losses, limit) = (self.losses(), self.limit());
         let chunk = self.encoder.encode(lane, batch, losses, last, limit)?;
         let bytes = chunk.bytes.len();
-        self.shared.ledger.encoded(bytes);
+        self.shared.ledger.encoded(bytes, closed_by);
         if chunk.meta.container == ContainerKind::Kieker {
             self.types.remember(chunk.ticket, batch);
         }
@@ -36,13 +38,14 @@ impl Dispatch {
         lane: usize,
         batch: RecordBatch,
         problem: Problem,
+        closed_by: ClosedBy,
         last: bool,
     ) {
         let mut todo = Vec::new();
         self.reduce(lane, batch, problem, &mut todo);
         while let Some(batch) = todo.pop() {
             let last = last && todo.is_empty();
-            if let Err(problem) = self.ship(lane, &batch, last) {
+            if let Err(problem) = self.ship(lane, &batch, closed_by, last) {
                 self.reduce(lane, batch, problem, &mut todo);
             }
         }
@@ -156,7 +159,8 @@ impl Dispatch {
             let empty = RecordBatch::default();
             for lane in self.encoder.without_last() {
                 // A serializer that fails even now has nothing to say.
-                self.ship(lane, &empty, true).unwrap_or_default();
+                self.ship(lane, &empty, ClosedBy::Flush, true)
+                    .unwrap_or_default();
             }
         }
         // Kieker's container says nothing of epochs.

@@ -270,7 +270,7 @@ impl Collector {
             tuned.left_batch(count(records));
         }
         let row_bytes = lane.builder.estimated_bytes();
-        self.shared.ledger.closed(reason, row_bytes);
+        self.shared.ledger.closed(row_bytes);
         self.filling.closed(reason, records);
         // Where the medium is what is slow, small chunks help more than cheap ones.
         self.hurries = self.shared.queues.is_backlog(self.hurries) && !self.dispatch.is_held_up();
@@ -285,7 +285,10 @@ impl Collector {
         });
         let ticket = self.dispatch.next_ticket();
         let is_only = self.dispatch.has_settled(ticket);
-        match self.dispatch.ship(number, lane.builder.batch(), last) {
+        match self
+            .dispatch
+            .ship(number, lane.builder.batch(), reason, last)
+        {
             Ok(bytes) => {
                 lane.builder.clear();
                 self.rule.learn(row_bytes, bytes);
@@ -305,7 +308,8 @@ impl Collector {
                 if let Problem::TooLarge { bytes, .. } = problem {
                     self.rule.learn(row_bytes, bytes);
                 }
-                self.dispatch.take_apart(number, batch, problem, last);
+                self.dispatch
+                    .take_apart(number, batch, problem, reason, last);
             }
         }
     }
