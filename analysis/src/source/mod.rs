@@ -5,6 +5,7 @@ mod settling;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
@@ -80,7 +81,8 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Stop {
-    /// Stop when nothing came for so long, neither chunks nor copies nor damage.
+    /// Stop when nothing came for so long, neither chunks nor copies nor damage, while the reader
+    /// was at the end of its medium ([`ChunkReader::waits_for`]).
     pub idle_timeout: Option<Duration>,
 }
 
@@ -172,6 +174,7 @@ impl Source {
         self.show();
         let received = self.receive(by)?;
         self.heard = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
+        self.look_at_progress(&received);
         match received {
             Ok(Received::Chunk(delivery)) => self.arrived(delivery),
             Ok(Received::Damaged(damaged)) => {
@@ -238,6 +241,7 @@ impl Source {
         let mut last_heard = Instant::now();
         let mut dirty = false;
         while keep_going(&self.report) && !self.member.as_ref().is_some_and(Member::is_stopped) {
+            let waited = self.is_waiting();
             match self.step(Instant::now() + TICK)? {
                 Step::Chunk(parcel) => {
                     dirty = true;
@@ -259,6 +263,11 @@ impl Source {
                     }
                 }
                 Step::Idle if self.heard => last_heard = self.noise(),
+                Step::Idle if waited || self.is_waiting() => {
+                    // Silence counts from the end of the medium.
+                    last_heard = Instant::now();
+                    self.member.iter().for_each(Member::waits);
+                }
                 Step::Idle => {
                     let own = last_heard.elapsed();
                     let idle = self.member.as_ref().map_or(own, Member::idle);
@@ -324,6 +333,38 @@ impl Source {
             watched.show(self.report(), now);
         }
         self.watched = Some(watched);
+    }
+
+    /// Notes whether the medium owes something. Other threads learn at once when that changes: who
+    /// gives up must not go by what was before.
+    fn look_at_progress(&mut self, received: &Result<Received, TransportError>) {
+        let owes = match received {
+            Ok(Received::Idle | Received::Assigned { .. } | Received::Revoked { .. }) => {
+                self.reader.waits_for()
+            }
+            Ok(Received::Chunk(_) | Received::Damaged(_) | Received::End) => None,
+            Err(error) => {
+                self.report.waiting.failed(Arc::new(error.again()));
+                Some("the medium")
+            }
+        };
+        let owes = owes.filter(|_| self.in_work.len() < self.demand);
+        let waited = self.is_waiting();
+        match owes {
+            Some(what) => self.report.waiting.go_on(Instant::now(), Some(what)),
+            None => self.report.waiting.end(),
+        }
+        if waited != owes.is_some()
+            && let Some(mut watched) = self.watched.take()
+        {
+            watched.show(self.report(), Instant::now());
+            self.watched = Some(watched);
+        }
+    }
+
+    /// Whether the reader is not at the end of its medium.
+    fn is_waiting(&self) -> bool {
+        self.report.waiting.since().is_some()
     }
 
     /// Something came or was processed: now.

@@ -38,6 +38,13 @@ impl Waiting {
         *self = Self::default();
     }
 
+    /// The same wait, begun no earlier than at this time.
+    #[must_use]
+    pub fn not_before(mut self, time: Instant) -> Self {
+        self.since = self.since.map(|since| since.max(time));
+        self
+    }
+
     /// When the wait began; `None` while nobody waits.
     pub fn since(&self) -> Option<Instant> {
         self.since

@@ -130,12 +130,8 @@ impl ConsumerContext for Callbacks {
     fn post_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Assign(list) => {
-                let partitions = partitions(list);
-                if partitions.is_empty() {
-                    return;
-                }
-                self.shared.assigned(&partitions);
-                if self.shared.is_paused() {
+                self.shared.assigned(&partitions(list));
+                if self.shared.is_paused() && list.count() > 0 {
                     report(&self.shared, client.pause(list));
                 }
             }
@@ -299,7 +295,7 @@ fn take(client: &Client, shared: &Shared, time: Duration) {
         match polled {
             Ok(message) => pass_on(client, shared, &message),
             Err(error) => match error {
-                KafkaError::PartitionEOF(_) => {}
+                KafkaError::PartitionEOF(partition) => shared.reached_end(partition),
                 // One broker of several is away; that all are is told apart.
                 KafkaError::MessageConsumption(
                     RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve,

@@ -25,8 +25,12 @@ impl Relay {
         let mut step = Step::Idle;
         for _ in 0..BATCH {
             match self.ledger.reader.receive(until) {
-                Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
+                Ok(Received::Chunk(delivery)) => {
+                    self.ledger.counts.source_waiting.end();
+                    self.admit(delivery)?;
+                }
                 Ok(Received::Damaged(damaged)) => {
+                    self.ledger.counts.source_waiting.end();
                     add(&mut self.ledger.counts.damaged, 1);
                     self.ledger.keep(Unfit {
                         bytes: &damaged.bytes,
@@ -38,15 +42,24 @@ impl Relay {
                 }
                 Ok(Received::End) => {
                     self.ended = true;
+                    self.ledger.counts.source_waiting.end();
                     return Ok(step);
                 }
-                Ok(Received::Idle) => break,
+                Ok(Received::Idle) => {
+                    let owes = self.ledger.reader.waits_for();
+                    let waiting = &mut self.ledger.counts.source_waiting;
+                    match owes.filter(|_| !self.demand.paused) {
+                        Some(what) => waiting.go_on(Instant::now(), Some(what)),
+                        None => waiting.end(),
+                    }
+                    break;
+                }
                 // What is in flight of a lane that goes to another reader is settled as its
                 // confirmations come; what is later than the medium waits for goes stale, and
                 // comes again there.
                 Ok(Received::Assigned { .. } | Received::Revoked { .. }) => continue,
                 Err(error) if error.is_retryable() => {
-                    add(&mut self.ledger.counts.source_errors, 1);
+                    self.ledger.source_failed(error);
                     // A source may fail at once, again and again: do not spin.
                     self.bell.wait(by.min(Instant::now() + PAUSE_AFTER_ERROR));
                     return Ok(step);

@@ -1,6 +1,7 @@
 //! What is in flight; what became of a chunk decides over its delivery at the source.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
@@ -134,7 +135,15 @@ impl Ledger {
         if !error.is_retryable() {
             return Err(RelayError::Source(error));
         }
-        add(&mut self.counts.source_errors, 1);
+        self.source_failed(error);
         Ok(())
+    }
+
+    /// Notes a failure of the source from which it recovers by itself.
+    pub(super) fn source_failed(&mut self, error: TransportError) {
+        add(&mut self.counts.source_errors, 1);
+        let waiting = &mut self.counts.source_waiting;
+        waiting.failed(Arc::new(error));
+        waiting.go_on(Instant::now(), Some("the source"));
     }
 }
