@@ -5,7 +5,6 @@ mod settling;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
@@ -338,23 +337,12 @@ impl Source {
     /// Notes whether the medium owes something. Other threads learn at once when that changes: who
     /// gives up must not go by what was before.
     fn look_at_progress(&mut self, received: &Result<Received, TransportError>) {
-        let owes = match received {
-            Ok(Received::Idle | Received::Assigned { .. } | Received::Revoked { .. }) => {
-                self.reader.waits_for()
-            }
-            Ok(Received::Chunk(_) | Received::Damaged(_) | Received::End) => None,
-            Err(error) => {
-                self.report.waiting.failed(Arc::new(error.again()));
-                Some("the medium")
-            }
-        };
-        let owes = owes.filter(|_| self.in_work.len() < self.demand);
+        let has_room = self.in_work.len() < self.demand;
         let waited = self.is_waiting();
-        match owes {
-            Some(what) => self.report.waiting.go_on(Instant::now(), Some(what)),
-            None => self.report.waiting.end(),
-        }
-        if waited != owes.is_some()
+        let waits_for = || self.reader.waits_for().filter(|_| has_room);
+        let waiting = &mut self.report.waiting;
+        waiting.received(received, waits_for, Instant::now);
+        if waited != self.is_waiting()
             && let Some(mut watched) = self.watched.take()
         {
             watched.show(self.report(), Instant::now());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DictionariesArgs, ObserveArgs, QuarantineArgs, values};
+use super::{DictionariesArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -30,9 +30,11 @@ pub(crate) struct ReceiveArgs {
     /// otherwise the medium delivers it again, to whoever reads next.
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count: Option<u64>,
-    /// Stop when nothing came for so long
+    /// Stop when nothing came for so long, from when the source was at its end
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     /// Only records of these types: full names, last parts, or either with `*`
     #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
     pub(crate) types: Vec<String>,

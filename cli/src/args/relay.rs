@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ObserveArgs, QuarantineArgs, SpoolArgs, values};
+use super::{DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SpoolArgs, values};
 
 /// Flags of `baler relay`.
 #[derive(Debug, Args)]
@@ -25,9 +25,12 @@ pub(crate) struct RelayArgs {
     /// Stop after so many chunks, repeated ones included
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count_chunks: Option<u64>,
-    /// Stop when nothing came for so long and everything is confirmed
+    /// Stop when nothing came for so long, from when the source was at its end, and everything is
+    /// confirmed
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
     /// How many chunks may be received and not settled

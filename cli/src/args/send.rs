@@ -20,7 +20,8 @@ pub(crate) struct SendArgs {
     /// Where they go: null:, tcp://host:port, kafka://host:port/topic or file:///folder
     #[arg(long, value_name = "URI", env = "BALER_TO")]
     pub(crate) to: String,
-    /// Stop when nothing came from a medium for so long
+    /// Stop when nothing came from a medium for so long, from when it was at its end; --give-up then
+    /// holds for that medium too
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]

@@ -88,7 +88,8 @@ pub(crate) struct ShippingArgs {
     /// Memory for the queues of all threads
     #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = values::size)]
     pub(crate) queue_bytes: Option<NonZeroUsize>,
-    /// Give up when the medium cannot be reached for so long
+    /// Give up, with code 69, when records wait and none moved for so long, whether the medium can be
+    /// reached or not
     #[arg(
         long,
         value_name = "DURATION",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DictionariesArgs, DocumentFormat, values};
+use super::{DictionariesArgs, DocumentFormat, GiveUpArgs, values};
 
 /// Flags of `baler tap`.
 #[derive(Debug, Args)]
@@ -32,9 +32,11 @@ pub(crate) struct TapArgs {
     /// Show so many records a second at most; the others are counted
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
-    /// Stop when nothing came for so long
+    /// Stop when nothing came for so long, from when the medium was at its end
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
     pub(crate) dictionaries: DictionariesArgs,
     /// How records are shown: one line each, or one JSON object each

@@ -46,7 +46,7 @@ pub(crate) struct Report {
     #[serde(skip)]
     chosen: Option<LossReason>,
     #[serde(skip)]
-    unreachable: Option<String>,
+    given_up: Option<String>,
 }
 
 /// How often chunks were closed, by reason.
@@ -64,7 +64,7 @@ impl Report {
         endpoint: &str,
         elapsed: Duration,
         overflow: OverflowChoice,
-        unreachable: Option<String>,
+        given_up: Option<String>,
     ) -> Self {
         let stats = &report.stats;
         let (chunks, bytes) = (stats.chunks_delivered, stats.bytes_delivered);
@@ -99,7 +99,7 @@ impl Report {
                 OverflowChoice::DropNewest => Some(LossReason::QueueFullNewest),
                 OverflowChoice::DropOldest => Some(LossReason::QueueFullOldest),
             },
-            unreachable,
+            given_up,
         }
     }
 
@@ -130,8 +130,8 @@ impl Report {
         }
         // What is on disk is not lost: the next run with the same folder sends it on.
         let is_safe = self.spool.is_some() && self.losses.total() == 0;
-        if let Some(unreachable) = self.unreachable.as_ref().filter(|_| !is_safe) {
-            return Err(Failure::new(Code::Unavailable, unreachable));
+        if let Some(given_up) = self.given_up.as_ref().filter(|_| !is_safe) {
+            return Err(Failure::new(Code::Unavailable, given_up));
         }
         let lost = |reasons: &[LossReason]| reasons.iter().any(|it| self.losses.get(*it) > 0);
         // The medium refused them after they were on disk: they are in the spool's `refused`.

@@ -17,6 +17,8 @@ mod killed;
 mod observability;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(all(feature = "amqp", feature = "kafka"))]
+mod patience;
 mod poison;
 mod real_log;
 mod refusals;

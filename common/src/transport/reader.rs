@@ -51,8 +51,8 @@ pub trait ChunkReader: Send {
     /// The medium failed; the delivery will come again.
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError>;
 
-    /// What the reader waits for before it is at the end of its medium, after
-    /// [`Received::Idle`]; `None` at the end. Cheap; never blocks.
+    /// What the reader lacks before it is at the end of its medium, after [`Received::Idle`], as a
+    /// noun: `broker`, `partitions`; `None` at the end. Cheap; never blocks.
     ///
     /// At the end means: the medium can be reached, it has dealt this reader its part, and all that
     /// it had was handed out. [`Received::Idle`] then means that nothing new was written, before

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::error::TransportError;
+use super::reader::Received;
 
 /// Since when nothing moved at a medium although something should, and why.
 ///
@@ -26,6 +27,30 @@ impl Waiting {
     pub fn go_on(&mut self, now: Instant, what: Option<&'static str>) {
         self.since.get_or_insert(now);
         self.what = what;
+    }
+
+    /// Notes what a reader returned. `waits_for` is what it
+    /// [waits for](super::ChunkReader::waits_for) then, or nothing while its owner has no room for
+    /// more; neither that nor the time is asked for after a chunk.
+    pub fn received(
+        &mut self,
+        received: &Result<Received, TransportError>,
+        waits_for: impl FnOnce() -> Option<&'static str>,
+        now: impl FnOnce() -> Instant,
+    ) {
+        match received {
+            Ok(Received::Chunk(_) | Received::Damaged(_) | Received::End) => self.end(),
+            Ok(Received::Idle | Received::Assigned { .. } | Received::Revoked { .. }) => {
+                match waits_for() {
+                    Some(what) => self.go_on(now(), Some(what)),
+                    None => self.end(),
+                }
+            }
+            Err(error) => {
+                self.failed(Arc::new(error.again()));
+                self.go_on(now(), None);
+            }
+        }
     }
 
     /// Notes what went wrong. It is the reason of the wait that goes on, or of the next one.

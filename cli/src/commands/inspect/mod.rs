@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received};
+use baler_common::transport::{ChunkReader, Received, Waiting};
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
 use chunk::{ChunkFigures, Shown};
 use serde::Serialize;
@@ -21,6 +21,7 @@ use crate::dictionaries;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
 /// How long it waits at a time before it looks at signals.
@@ -68,7 +69,9 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
             }
         }
         let mut reader = open.reader;
-        let looked = look(args, reader.as_mut(), &mut document, shutdown);
+        let give_up = args.give_up.limit(Some(args.idle_timeout));
+        let patience = Patience::new(&open.endpoint, give_up, quiet);
+        let looked = look(args, reader.as_mut(), &mut document, (patience, shutdown));
         // Closing gives back what was not settled, which is everything.
         let closed = reader.close(shutdown.deadline());
         looked?;
@@ -146,7 +149,7 @@ fn look(
     args: &InspectArgs,
     reader: &mut dyn ChunkReader,
     document: &mut Document,
-    shutdown: &Shutdown,
+    (mut patience, shutdown): (Patience, &Shutdown),
 ) -> Result<(), Failure> {
     let shown = Shown {
         records: args.records,
@@ -157,6 +160,7 @@ fn look(
     // One more than is shown, to tell whether there are more; all of them stay unsettled.
     reader.set_demand(args.count.saturating_add(1));
     let mut last_chunk = Instant::now();
+    let mut waiting = Waiting::default();
     while !shutdown.is_requested() && last_chunk.elapsed() < args.idle_timeout {
         let by = Instant::now() + if ends { Duration::ZERO } else { TICK };
         let full = document.chunks.len().saturating_add(document.broken.len()) >= args.count;
@@ -165,7 +169,13 @@ fn look(
             document.more = true;
             break;
         }
-        match reader.receive(by) {
+        let received = reader.receive(by);
+        waiting.received(&received, || reader.waits_for(), Instant::now);
+        patience.look(&waiting)?;
+        if waiting.since().is_some() {
+            last_chunk = Instant::now();
+        }
+        match received {
             Ok(Received::Chunk(_) | Received::Damaged(_)) if full => {
                 document.more = true;
                 break;

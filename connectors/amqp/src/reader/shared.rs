@@ -128,8 +128,8 @@ impl Shared {
     pub(super) fn waits_for(&self) -> Option<&'static str> {
         let state = self.lock();
         match (state.connected, state.prefetch) {
-            (false, _) => Some("the broker"),
-            (true, 0) => Some("the queue"),
+            (false, _) => Some("broker"),
+            (true, 0) => Some("queue"),
             (true, _) => None,
         }
     }

@@ -260,7 +260,7 @@ impl ChunkReader for FileReader {
 
     fn waits_for(&self) -> Option<&'static str> {
         // A follower may come before the folder; of what is there it has handed out all.
-        (self.config.follow && !self.config.path.exists()).then_some("the folder")
+        (self.config.follow && !self.config.path.exists()).then_some("folder")
     }
 
     fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {

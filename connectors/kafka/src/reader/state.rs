@@ -118,7 +118,7 @@ impl State {
     /// What is between this reader and the end of its partitions.
     pub(super) fn waits_for(&self) -> Option<&'static str> {
         if self.connected == Some(false) {
-            Some("a broker")
+            Some("broker")
         } else if !self.has_joined {
             Some("partitions")
         } else if self.ahead() > 0 || self.lanes.values().any(|lane| !lane.is_at_end) {

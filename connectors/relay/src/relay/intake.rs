@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, Delivery, Received};
+use baler_common::transport::{Chunk, Delivery, Received, TransportError};
 
-use super::ledger::InFlight;
+use super::ledger::{InFlight, Ledger};
 use super::run::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::{Relay, Step, add, length};
 use crate::RelayError;
@@ -24,13 +24,11 @@ impl Relay {
         let mut until = self.patience(by);
         let mut step = Step::Idle;
         for _ in 0..BATCH {
-            match self.ledger.reader.receive(until) {
-                Ok(Received::Chunk(delivery)) => {
-                    self.ledger.counts.source_waiting.end();
-                    self.admit(delivery)?;
-                }
+            let received = self.ledger.reader.receive(until);
+            self.look_at_progress(&received);
+            match received {
+                Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
                 Ok(Received::Damaged(damaged)) => {
-                    self.ledger.counts.source_waiting.end();
                     add(&mut self.ledger.counts.damaged, 1);
                     self.ledger.keep(Unfit {
                         bytes: &damaged.bytes,
@@ -42,24 +40,15 @@ impl Relay {
                 }
                 Ok(Received::End) => {
                     self.ended = true;
-                    self.ledger.counts.source_waiting.end();
                     return Ok(step);
                 }
-                Ok(Received::Idle) => {
-                    let owes = self.ledger.reader.waits_for();
-                    let waiting = &mut self.ledger.counts.source_waiting;
-                    match owes.filter(|_| !self.demand.paused) {
-                        Some(what) => waiting.go_on(Instant::now(), Some(what)),
-                        None => waiting.end(),
-                    }
-                    break;
-                }
+                Ok(Received::Idle) => break,
                 // What is in flight of a lane that goes to another reader is settled as its
                 // confirmations come; what is later than the medium waits for goes stale, and
                 // comes again there.
                 Ok(Received::Assigned { .. } | Received::Revoked { .. }) => continue,
                 Err(error) if error.is_retryable() => {
-                    self.ledger.source_failed(error);
+                    add(&mut self.ledger.counts.source_errors, 1);
                     // A source may fail at once, again and again: do not spin.
                     self.bell.wait(by.min(Instant::now() + PAUSE_AFTER_ERROR));
                     return Ok(step);
@@ -84,6 +73,14 @@ impl Relay {
                 .wait(self.until(by.min(Instant::now() + LONGEST_PAUSE)));
         }
         Ok(step)
+    }
+
+    /// Notes whether the source owes something.
+    fn look_at_progress(&mut self, received: &Result<Received, TransportError>) {
+        let Ledger { reader, counts, .. } = &mut self.ledger;
+        let waits_for = || reader.waits_for().filter(|_| !self.demand.paused);
+        let waiting = &mut counts.source_waiting;
+        waiting.received(received, waits_for, Instant::now);
     }
 
     /// Until when to wait for the source.

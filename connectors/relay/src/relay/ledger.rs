@@ -1,7 +1,6 @@
 //! What is in flight; what became of a chunk decides over its delivery at the source.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
@@ -135,15 +134,7 @@ impl Ledger {
         if !error.is_retryable() {
             return Err(RelayError::Source(error));
         }
-        self.source_failed(error);
-        Ok(())
-    }
-
-    /// Notes a failure of the source from which it recovers by itself.
-    pub(super) fn source_failed(&mut self, error: TransportError) {
         add(&mut self.counts.source_errors, 1);
-        let waiting = &mut self.counts.source_waiting;
-        waiting.failed(Arc::new(error));
-        waiting.go_on(Instant::now(), Some("the source"));
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! A medium that goes away and comes back.
 
+use std::time::Duration;
+
 use baler_common::transport::{ChunkWriter as _, RetryClass};
 use baler_connector_testkit::{MemoryMedium, Tap, within_patience};
 use baler_spool::{Spool, SpoolRoute};
@@ -53,6 +55,38 @@ fn chunks_go_to_disk_while_the_medium_is_away_and_follow_in_order() {
         name.to_string_lossy().ends_with(".seg")
     });
     assert_eq!(segments.count(), 0, "what was sent on is removed");
+}
+
+#[test]
+fn medium_that_can_be_opened_and_confirms_nothing_is_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let medium = MemoryMedium::default();
+    let mut tap = Tap::new(Box::new(medium.reader()));
+    let mut config = config(folder.path());
+    // Longer than any pause between two attempts.
+    config.spool_after = Duration::from_millis(300);
+    let mut sender = Sender::open(&medium, config);
+    sender.send(10);
+    medium.hold_confirmations(true);
+    sender.pump.push(sender.source.take(20));
+    let (watch, breaking) = (sender.watch.clone(), medium.clone());
+    sender.wait_for("all is on disk", |sender| {
+        if watch.status().route == SpoolRoute::Direct {
+            breaking.break_connections();
+        }
+        sender.pump.is_done()
+    });
+    assert_eq!(sender.status().stats.spooled_chunks, 20);
+    assert!(sender.status().waiting.since().is_some());
+    medium.hold_confirmations(false);
+    sender.wait_for_route(SpoolRoute::Direct);
+    sender.wait_for("nothing is waited for", |sender| {
+        sender.status().waiting.since().is_none()
+    });
+    receive(&mut tap);
+    assert_eq!(tap.distinct(), 30);
+    assert_adds_up(&sender.status());
+    sender.close();
 }
 
 #[test]

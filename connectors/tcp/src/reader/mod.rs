@@ -121,7 +121,7 @@ impl ChunkReader for TcpReader {
 
     fn waits_for(&self) -> Option<&'static str> {
         // What is on its way a listener cannot know.
-        (self.shared.counts.connections() == 0).then_some("a sender")
+        (self.shared.counts.connections() == 0).then_some("sender")
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
