@@ -213,6 +213,9 @@ impl Shared {
         let mut state = self.lock();
         state.reconnects = times;
         state.connected = Some(connected);
+        if connected {
+            state.unreached = None;
+        }
     }
 
     /// Brokers held the client back for so long since it was last told.
@@ -313,6 +316,18 @@ impl Shared {
                 state.failure = Some(failure);
             }
         });
+    }
+
+    /// Why a broker could not be reached.
+    pub(super) fn note_unreached(&self, reason: &str) {
+        self.lock().unreached = Some(reason.into());
+    }
+
+    /// No broker can be reached.
+    pub(super) fn fail_to_connect(&self) {
+        let reason = self.lock().unreached.clone();
+        let reason = reason.unwrap_or_else(|| "no broker answers".into());
+        self.fail(Failure::retry("connect to", reason));
     }
 
     /// Something failed that is made up for later: what failed for good is told before it.

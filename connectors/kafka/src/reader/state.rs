@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) next_token: u64,
     pub(super) demand: usize,
     pub(super) failure: Option<Failure>,
+    /// Why a broker could not be reached, until one is.
+    pub(super) unreached: Option<Box<str>>,
     /// Why the commit at the end failed.
     pub(super) uncommitted: Option<Failure>,
     pub(super) paused: bool,

@@ -93,8 +93,18 @@ impl ClientContext for Callbacks {
         // Poll hands out everything but alerts as well, without saying why.
         if is_alert(reason) {
             self.shared.fail(Failure::last("connect to", reason));
-        } else if code_of(&error).is_some_and(is_refusal) {
-            self.shared.fail(Failure::last("read from", reason));
+            return;
+        }
+        match code_of(&error) {
+            Some(code) if is_refusal(code) => {
+                self.shared.fail(Failure::last("read from", reason));
+            }
+            // Of one broker. That all are away is said next, and not why.
+            Some(RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve) => {
+                self.shared.note_unreached(reason);
+            }
+            Some(RDKafkaErrorCode::AllBrokersDown) => self.shared.fail_to_connect(),
+            _ => {}
         }
     }
 }
@@ -298,7 +308,9 @@ fn take(client: &Client, shared: &Shared, time: Duration) {
                 KafkaError::PartitionEOF(partition) => shared.reached_end(partition),
                 // One broker of several is away; that all are is told apart.
                 KafkaError::MessageConsumption(
-                    RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve,
+                    RDKafkaErrorCode::AllBrokersDown
+                    | RDKafkaErrorCode::BrokerTransportFailure
+                    | RDKafkaErrorCode::Resolve,
                 ) => {}
                 error => shared.fail(failure(&error)),
             },

@@ -69,19 +69,23 @@ fn medium_that_can_be_opened_and_confirms_nothing_is_away() {
     sender.send(10);
     medium.hold_confirmations(true);
     sender.pump.push(sender.source.take(20));
-    let (watch, breaking) = (sender.watch.clone(), medium.clone());
-    sender.wait_for("all is on disk", |sender| {
-        if watch.status().route == SpoolRoute::Direct {
-            breaking.break_connections();
+    within_patience("all is on disk", || {
+        sender.pump.step();
+        receive(&mut tap);
+        if sender.status().route == SpoolRoute::Direct {
+            medium.break_connections();
         }
-        sender.pump.is_done()
+        sender.pump.is_done().then_some(())
     });
     assert_eq!(sender.status().stats.spooled_chunks, 20);
     assert!(sender.status().waiting.since().is_some());
     medium.hold_confirmations(false);
-    sender.wait_for_route(SpoolRoute::Direct);
-    sender.wait_for("nothing is waited for", |sender| {
-        sender.status().waiting.since().is_none()
+    within_patience("nothing is waited for", || {
+        sender.pump.step();
+        receive(&mut tap);
+        let status = sender.status();
+        let is_over = status.route == SpoolRoute::Direct && status.waiting.since().is_none();
+        is_over.then_some(())
     });
     receive(&mut tap);
     assert_eq!(tap.distinct(), 30);
@@ -94,7 +98,7 @@ fn short_break_needs_no_disk() {
     let folder = tempfile::tempdir().unwrap();
     let medium = MemoryMedium::default();
     let mut config = config(folder.path());
-    config.spool_after = std::time::Duration::from_secs(60);
+    config.spool_after = Duration::from_secs(60);
     let mut tap = Tap::new(Box::new(medium.reader()));
     let mut sender = Sender::open(&medium, config);
     for _ in 0..20 {
@@ -174,7 +178,7 @@ fn what_is_not_confirmed_at_the_close_is_spooled() {
     medium.hold_confirmations(true);
     sender.pump.push(sender.source.take(5));
     sender.pump.step();
-    let by = std::time::Instant::now() + std::time::Duration::from_millis(600);
+    let by = std::time::Instant::now() + Duration::from_millis(600);
     let (pump, report) = sender.pump.close(by);
     assert_eq!(report.unconfirmed, Vec::<u64>::new());
     assert_eq!(pump.confirmed(), 5);
@@ -189,7 +193,7 @@ fn medium_that_confirms_nothing_any_more_counts_as_away() {
     let medium = MemoryMedium::default();
     let mut tap = Tap::new(Box::new(medium.reader()));
     let mut config = config(folder.path());
-    config.stall_after = std::time::Duration::from_millis(100);
+    config.stall_after = Duration::from_millis(100);
     let mut sender = Sender::open(&medium, config);
     medium.hold_confirmations(true);
     sender.send(100);
