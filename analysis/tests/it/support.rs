@@ -146,7 +146,7 @@ impl ChunkReader for Scripted {
             return Ok(Received::Idle);
         }
         if let Some(Play::Joins(time)) = self.script.front() {
-            let joined_at = *self.joined_at.get_or_insert(Instant::now() + *time);
+            let joined_at = *self.joined_at.get_or_insert_with(|| Instant::now() + *time);
             thread::park_timeout(joined_at.min(by).saturating_duration_since(Instant::now()));
             if Instant::now() < joined_at {
                 return Ok(Received::Idle);
