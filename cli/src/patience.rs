@@ -167,11 +167,11 @@ impl RelayPatience {
     /// Looks at what both media owe now.
     pub(crate) fn look(&mut self, stats: &RelayStats) {
         let looked = self.source.look(&stats.source_waiting);
-        let looked = looked.and(self.sink.look(&stats.outbox.waiting));
+        let looked = looked.and_then(|()| self.sink.look(&stats.outbox.waiting));
         if let Some((patience, spool)) = &mut self.spool {
             patience.look_at_spool(spool);
         }
-        self.given_up = self.given_up.take().or(looked.err());
+        self.given_up = self.given_up.take().or_else(|| looked.err());
     }
 
     /// Whether a medium was given up.

@@ -241,7 +241,9 @@ impl Shipper {
                     .refusal()
                     .map(|it| format!("gave up on {endpoint}: {it}"));
                 let looked = patience.look(&controller.stats().outbox.waiting);
-                if let Some(reason) = refusal.or(looked.err().map(|failure| failure.message)) {
+                if let Some(reason) =
+                    refusal.or_else(|| looked.err().map(|failure| failure.message))
+                {
                     link.give_up(reason);
                     controller.shutdown(TICK);
                     return;

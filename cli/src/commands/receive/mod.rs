@@ -110,7 +110,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let shown = observation.finish();
     let summary = Summary::new(&ended.report, &figures, ended_by, listens_on);
     // What was given up explains an error that follows from it.
-    let failure = given_up.into_inner().or(ended.error.map(Failure::from));
+    let failure = given_up.into_inner();
+    let failure = failure.or_else(|| ended.error.map(Failure::from));
     let result = failure.map_or(shown, Err);
     finish(&settings, &summary, &ended.report.total, result, quiet)
 }

@@ -58,7 +58,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let progress = Progress::spinner(quiet);
     let give_up = args.give_up.limit(args.idle_timeout);
     let endpoints = (source.endpoint, target.endpoint);
-    let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool.clone());
+    let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool);
     let mut look = Look::new(shown);
     let ended = relay.run(stop, |relay| {
         if let Some(stats) = look.at(relay) {
