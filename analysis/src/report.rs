@@ -1,7 +1,7 @@
 //! What a source did and sees.
 
 use baler_common::container::Losses;
-use baler_common::transport::ReaderStats;
+use baler_common::transport::{ReaderStats, Waiting};
 
 use crate::lanes::Gap;
 
@@ -50,6 +50,9 @@ pub struct SourceReport {
     pub assigned: Option<usize>,
     /// What the reader says of its medium: lag, rebalances, reconnects.
     pub reader: ReaderStats,
+    /// Since when nothing came although the reader is not at the end of its medium. While as many
+    /// chunks are in work as may be, the stages are waited for, and not the medium.
+    pub waiting: Waiting,
 }
 
 impl SourceReport {

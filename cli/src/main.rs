@@ -8,6 +8,7 @@ mod endpoint;
 mod exit;
 mod observe;
 mod output;
+mod patience;
 mod quarantine;
 mod shipping;
 mod shutdown;

@@ -80,7 +80,8 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Stop {
-    /// Stop when nothing came for so long, neither chunks nor copies nor damage.
+    /// Stop when nothing came for so long, neither chunks nor copies nor damage, while the reader
+    /// was at the end of its medium ([`ChunkReader::waits_for`]).
     pub idle_timeout: Option<Duration>,
 }
 
@@ -172,6 +173,7 @@ impl Source {
         self.show();
         let received = self.receive(by)?;
         self.heard = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
+        self.look_at_progress(&received);
         match received {
             Ok(Received::Chunk(delivery)) => self.arrived(delivery),
             Ok(Received::Damaged(damaged)) => {
@@ -243,6 +245,7 @@ impl Source {
                 self.show();
                 continue;
             }
+            let waited = self.is_waiting();
             match self.step(Instant::now() + TICK)? {
                 Step::Chunk(parcel) => {
                     dirty = true;
@@ -264,6 +267,11 @@ impl Source {
                     }
                 }
                 Step::Idle if self.heard => last_heard = self.noise(),
+                Step::Idle if waited || self.is_waiting() => {
+                    // Silence counts from the end of the medium.
+                    last_heard = Instant::now();
+                    self.member.iter().for_each(Member::waits);
+                }
                 Step::Idle => {
                     let own = last_heard.elapsed();
                     let idle = self.member.as_ref().map_or(own, Member::idle);
@@ -332,6 +340,27 @@ impl Source {
             watched.show(self.report(), now);
         }
         self.watched = Some(watched);
+    }
+
+    /// Notes whether the medium owes something. Other threads learn at once when that changes: who
+    /// gives up must not go by what was before.
+    fn look_at_progress(&mut self, received: &Result<Received, TransportError>) {
+        let has_room = self.in_work.len() < self.demand;
+        let waited = self.is_waiting();
+        let waits_for = || self.reader.waits_for().filter(|_| has_room);
+        let waiting = &mut self.report.waiting;
+        waiting.received(received, waits_for, Instant::now);
+        if waited != self.is_waiting()
+            && let Some(mut watched) = self.watched.take()
+        {
+            watched.show(self.report(), Instant::now());
+            self.watched = Some(watched);
+        }
+    }
+
+    /// Whether the reader is not at the end of its medium.
+    fn is_waiting(&self) -> bool {
+        self.report.waiting.since().is_some()
     }
 
     /// Something came or was processed: now.

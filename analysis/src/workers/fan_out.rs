@@ -82,6 +82,8 @@ struct State {
     stats: ReaderStats,
     thread: Option<JoinHandle<ReaderCloseReport>>,
     open_parts: usize,
+    /// What the reader waits for before it is at its end.
+    waits_for: Option<&'static str>,
 }
 
 impl Shared {
@@ -142,7 +144,10 @@ impl Hub {
             BUSY_WAIT
         };
         let received = self.reader.receive(Instant::now() + wait);
-        self.shared.lock().stats = self.reader.stats();
+        let mut state = self.shared.lock();
+        state.stats = self.reader.stats();
+        state.waits_for = self.reader.waits_for();
+        drop(state);
         match received {
             Ok(Received::Chunk(delivery)) => {
                 let part = self.part_of(&delivery);
@@ -291,6 +296,10 @@ impl ChunkReader for Part {
             .send(Order::Settle(token, verdict))
             .map_err(|_| gone())?;
         Ok(Settled::Done)
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        self.shared.lock().waits_for
     }
 
     fn stats(&self) -> ReaderStats {

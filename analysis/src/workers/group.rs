@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkHeader;
-use baler_common::transport::{ChunkIdentity, Verdict};
+use baler_common::transport::{ChunkIdentity, Verdict, Waiting};
 
 use crate::lanes::LaneTracker;
 use crate::report::SourceReport;
@@ -30,6 +30,8 @@ struct Shared {
     started: Instant,
     /// When a reader last received something, in milliseconds after `started`.
     heard_ms: AtomicU64,
+    /// When a reader was last known to be not at its end, likewise.
+    waited_ms: AtomicU64,
 }
 
 /// What is known of one reader.
@@ -48,6 +50,7 @@ impl Default for Shared {
             stopped: AtomicBool::new(false),
             started: Instant::now(),
             heard_ms: AtomicU64::new(0),
+            waited_ms: AtomicU64::new(0),
         }
     }
 }
@@ -96,6 +99,7 @@ impl Group {
             reports.push(report);
         }
         drop(readers);
+        total.waiting = self.waiting();
         let union = lock(&self.shared.union);
         total.lanes = union.lanes();
         total.complete_lanes = union.complete_lanes();
@@ -119,6 +123,18 @@ impl Group {
         })
     }
 
+    /// Since when no reader of the group received anything although one is not at the end of its
+    /// medium.
+    pub fn waiting(&self) -> Waiting {
+        let readers = lock(&self.shared.readers);
+        let live = readers.iter().filter(|reader| !reader.left);
+        let waiting = live.map(|reader| reader.watch.report().waiting);
+        let first = waiting
+            .filter(|waiting| waiting.since().is_some())
+            .min_by_key(Waiting::since);
+        first.map_or_else(Waiting::default, |it| it.not_before(self.heard_at()))
+    }
+
     /// Asks every reader of the group to finish what it has and to end.
     pub fn stop(&self) {
         self.shared.stopped.store(true, Ordering::Release);
@@ -130,15 +146,22 @@ impl Group {
     }
 
     fn heard(&self) {
+        self.note(&self.shared.heard_ms);
+    }
+
+    fn note(&self, time_ms: &AtomicU64) {
         let now = self.shared.started.elapsed().as_millis();
-        self.shared
-            .heard_ms
-            .fetch_max(u64::try_from(now).unwrap_or(u64::MAX), Ordering::AcqRel);
+        time_ms.fetch_max(u64::try_from(now).unwrap_or(u64::MAX), Ordering::AcqRel);
+    }
+
+    fn heard_at(&self) -> Instant {
+        self.shared.started + Duration::from_millis(self.shared.heard_ms.load(Ordering::Acquire))
     }
 
     fn idle(&self) -> Duration {
-        let heard = Duration::from_millis(self.shared.heard_ms.load(Ordering::Acquire));
-        self.shared.started.elapsed().saturating_sub(heard)
+        let waited = Duration::from_millis(self.shared.waited_ms.load(Ordering::Acquire));
+        let last = self.heard_at().max(self.shared.started + waited);
+        last.elapsed()
     }
 }
 
@@ -178,7 +201,12 @@ impl Member {
         self.group.heard();
     }
 
-    /// For how long nobody in the group received anything.
+    /// This reader is not at the end of its medium.
+    pub(crate) fn waits(&self) {
+        self.group.note(&self.group.shared.waited_ms);
+    }
+
+    /// For how long nobody in the group received anything while all were at their end.
     pub(crate) fn idle(&self) -> Duration {
         self.group.idle()
     }

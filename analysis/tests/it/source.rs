@@ -382,6 +382,43 @@ fn the_idle_timeout_ends_an_endless_source() {
 }
 
 #[test]
+fn the_idle_timeout_counts_from_the_end_of_the_medium() {
+    let join = Play::Joins(Duration::from_millis(400));
+    let (reader, _) = Scripted::new(std::iter::once(join).chain(play(0..3)));
+    let mut source = Source::new(reader.endless());
+    let (mut stage, numbers) = keep_all();
+    let mut stop = Stop::default();
+    stop.idle_timeout = Some(Duration::from_millis(20));
+    source.run(&mut stage, stop, |_| true).unwrap();
+    assert_eq!(numbers.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn what_the_medium_owes_is_shown_until_something_comes() {
+    let error = TransportError::new("connect to", "script:", RetryClass::Retry, "away");
+    let far = Duration::from_secs(3_600);
+    let script = [Play::Error(error), Play::Chunk(chunk(0)), Play::Joins(far)];
+    let (reader, _) = Scripted::new(script);
+    let mut source = Source::new(reader.endless()).with_demand(1);
+    let watch = source.watch();
+    source.step(soon()).unwrap();
+    let waiting = watch.report().waiting;
+    assert!(waiting.since().is_some());
+    assert!(waiting.error().unwrap().to_string().contains("away"));
+    let Step::Chunk(parcel) = source.step(soon()).unwrap() else {
+        panic!("no chunk came")
+    };
+    assert!(watch.report().waiting.since().is_none());
+    // The chunk in work is all that the source may have: it waits for its stages.
+    let shortly = || Instant::now() + Duration::from_millis(5);
+    source.step(shortly()).unwrap();
+    assert!(watch.report().waiting.since().is_none());
+    drop(parcel);
+    source.step(shortly()).unwrap();
+    assert_eq!(watch.report().waiting.what(), Some("its part"));
+}
+
+#[test]
 fn losses_that_the_producer_tells_are_reported() {
     let mut header = ChunkHeader::new(identity(0));
     header.losses.add(LossReason::QueueFullNewest, 41);

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::container::{
@@ -79,6 +80,8 @@ pub(crate) enum Play {
     Error(TransportError),
     Assigned(&'static [&'static str]),
     Revoked(&'static [&'static str]),
+    /// The reader is not at its end for so long, and hands out nothing.
+    Joins(Duration),
 }
 
 fn names(lanes: &[&str]) -> Vec<LaneName> {
@@ -94,6 +97,7 @@ pub(crate) struct Scripted {
     demand: usize,
     verdicts: Verdicts,
     ends: bool,
+    joined_at: Option<Instant>,
 }
 
 pub(crate) type Verdicts = Arc<Mutex<Vec<(Token, Verdict)>>>;
@@ -109,6 +113,7 @@ impl Scripted {
             demand: 0,
             verdicts: Arc::clone(&verdicts),
             ends: true,
+            joined_at: None,
         };
         (Box::new(reader), verdicts)
     }
@@ -140,7 +145,16 @@ impl ChunkReader for Scripted {
         if self.handed_out.len() >= self.demand {
             return Ok(Received::Idle);
         }
+        if let Some(Play::Joins(time)) = self.script.front() {
+            let joined_at = *self.joined_at.get_or_insert_with(|| Instant::now() + *time);
+            thread::park_timeout(joined_at.min(by).saturating_duration_since(Instant::now()));
+            if Instant::now() < joined_at {
+                return Ok(Received::Idle);
+            }
+            self.script.pop_front();
+        }
         match self.script.pop_front() {
+            Some(Play::Joins(_)) => Ok(Received::Idle),
             Some(Play::Chunk(bytes)) => {
                 let token = Token(self.next_token);
                 self.next_token += 1;
@@ -183,6 +197,10 @@ impl ChunkReader for Scripted {
         }
         self.verdicts.lock().unwrap().push((token, verdict));
         Ok(Settled::Done)
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        matches!(self.script.front(), Some(Play::Joins(_))).then_some("its part")
     }
 
     fn stats(&self) -> ReaderStats {

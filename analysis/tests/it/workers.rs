@@ -255,6 +255,53 @@ fn the_idle_timeout_counts_the_silence_of_all() {
 }
 
 #[test]
+fn the_idle_timeout_waits_for_a_reader_that_is_not_at_its_end() {
+    let mut stop = Stop::default();
+    stop.idle_timeout = Some(Duration::from_millis(20));
+    let workers = Workers::new(count(2)).with_stop(stop);
+    let waited = AtomicUsize::new(0);
+    let make = |number| {
+        let mut script = play(0..if number == 0 { 0 } else { 8 });
+        if number == 1 {
+            script.insert(0, Play::Joins(Duration::from_millis(600)));
+        }
+        let (reader, _) = Scripted::new(script);
+        let (stage, _) = keep_all();
+        Ok(Worker {
+            source: Source::new(reader.endless()),
+            stage: Box::new(stage),
+        })
+    };
+    let tick = |group: &Group| {
+        let waits = group.waiting().since().is_some();
+        waited.fetch_add(usize::from(waits), Ordering::Relaxed);
+    };
+    let ended = workers.run(make, || true, soon, tick);
+    assert!(ended.error.is_none());
+    assert_eq!(ended.report.total.acknowledged, 8);
+    assert!(waited.into_inner() > 0, "nobody saw that the group waits");
+    assert!(ended.report.total.waiting.since().is_none());
+}
+
+#[test]
+fn parts_of_a_fan_out_are_at_their_end_when_their_reader_is() {
+    let (reader, _) = Scripted::new([Play::Joins(Duration::from_secs(3_600))]);
+    let mut parts = fan_out(reader.endless(), count(2)).unwrap();
+    parts.iter_mut().for_each(|part| part.set_demand(1));
+    let end = soon();
+    while parts[1].waits_for() != Some("its part") {
+        assert!(
+            Instant::now() < end,
+            "the part does not say what is waited for"
+        );
+        parts[1]
+            .receive(Instant::now() + Duration::from_millis(5))
+            .unwrap();
+    }
+    parts.into_iter().for_each(|part| drop(part.close(soon())));
+}
+
+#[test]
 fn the_fan_out_keeps_the_order_of_each_lane_and_settles_everything() {
     let script =
         (0..50).flat_map(|sequence| (0..6).map(move |lane| Play::Chunk(of_lane(lane, sequence))));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DictionariesArgs, DocumentFormat, values};
+use super::{DictionariesArgs, DocumentFormat, GiveUpArgs, values};
 
 /// Flags of `baler inspect`.
 #[derive(Debug, Args)]
@@ -22,9 +22,11 @@ pub(crate) struct InspectArgs {
     /// Show at most this many strings of each chunk
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) strings: usize,
-    /// Stop when nothing has arrived from a live endpoint for this long
+    /// Stop when nothing has arrived from a live endpoint for this long, counted from its end
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
     pub(crate) dictionaries: DictionariesArgs,
     /// How the result is shown

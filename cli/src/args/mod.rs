@@ -3,6 +3,7 @@
 mod demo;
 mod dictionaries;
 mod generate;
+mod give_up;
 mod global;
 mod inspect;
 mod media;
@@ -34,6 +35,7 @@ use clap_complete::Shell;
 pub(crate) use demo::DemoArgs;
 pub(crate) use dictionaries::DictionariesArgs;
 pub(crate) use generate::GenerateArgs;
+pub(crate) use give_up::GiveUpArgs;
 pub(crate) use global::{DocumentFormat, GlobalArgs};
 pub(crate) use inspect::InspectArgs;
 pub(crate) use observe::ObserveArgs;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DictionariesArgs, ObserveArgs, QuarantineArgs, media, values};
+use super::{DictionariesArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, media, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -35,9 +35,11 @@ pub(crate) struct ReceiveArgs {
     /// delivers it again to the next reader.
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count: Option<u64>,
-    /// Stop when nothing has arrived for this long
+    /// Stop when nothing has arrived for this long, counted from the end of the source
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     /// Only records of these types: full names, last parts, or either with `*`
     #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
     pub(crate) types: Vec<String>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, ObserveArgs, QuarantineArgs, SpoolArgs, media, values};
+use super::{DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SpoolArgs, media, values};
 
 /// Flags of `baler relay`.
 #[derive(Debug, Args)]
@@ -33,9 +33,12 @@ pub(crate) struct RelayArgs {
     /// Stop after this many chunks, counting repeated ones
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count_chunks: Option<u64>,
-    /// Stop when nothing has arrived for this long and everything is confirmed
+    /// Stop when nothing has arrived for this long, counted from the end of the source, and
+    /// everything is confirmed
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
     /// The most chunks that are received and not yet settled

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DictionariesArgs, DocumentFormat, SpoolArgs, media, values};
+use super::{DictionariesArgs, DocumentFormat, GiveUpArgs, SpoolArgs, media, values};
 
 /// Flags of `baler replay`.
 #[derive(Debug, Args)]
@@ -29,9 +29,11 @@ pub(crate) struct ReplayArgs {
     /// What happens to chunks that do not decode
     #[arg(long, value_enum, default_value = "skip")]
     pub(crate) undecodable: Undecodable,
-    /// Stop when nothing has arrived from a medium for this long
+    /// Stop when nothing has arrived from a medium for this long, counted from its end
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
     pub(crate) dictionaries: DictionariesArgs,
     /// How the summary is shown

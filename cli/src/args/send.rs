@@ -36,7 +36,8 @@ pub(crate) struct SendArgs {
         help = format!("Where the records go: {}", media::targets())
     )]
     pub(crate) to: String,
-    /// Stop when nothing has arrived from a medium for this long
+    /// Stop when nothing has arrived from a medium for this long, counted from its end; --give-up
+    /// then holds for that medium too
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]

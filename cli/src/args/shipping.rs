@@ -87,7 +87,8 @@ pub(crate) struct ShippingArgs {
     /// Memory for the queues of all threads
     #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = values::size)]
     pub(crate) queue_bytes: Option<NonZeroUsize>,
-    /// Give up when the medium cannot be reached for this long
+    /// Give up, with code 69, when records wait and none has moved for this long, whether the medium
+    /// can be reached or not
     #[arg(
         long,
         value_name = "DURATION",

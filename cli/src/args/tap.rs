@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DictionariesArgs, DocumentFormat, media, values};
+use super::{DictionariesArgs, DocumentFormat, GiveUpArgs, media, values};
 
 /// Flags of `baler tap`.
 #[derive(Debug, Args)]
@@ -35,9 +35,11 @@ pub(crate) struct TapArgs {
     /// Show at most this many records per second; the others are counted
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
-    /// Stop when nothing has arrived for this long
+    /// Stop when nothing has arrived for this long, counted from the end of the medium
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
     pub(crate) dictionaries: DictionariesArgs,
     /// How records are shown: one line each, or one JSON object each

@@ -41,7 +41,12 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
     let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
     let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
     let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
-    let shipper = Shipper::start(&args.shipping, writer, false, shutdown, &observation)?;
+    let shipper = Shipper::start(
+        &args.shipping,
+        writer,
+        false,
+        (shutdown, &observation, quiet),
+    )?;
     let progress = Progress::bar(args.records, quiet);
     let behind = emit_all(args, &shipper, shutdown, &progress)
         .map_err(|error| Failure::new(Code::Internal, format!("cannot start a thread: {error}")))?;

@@ -28,7 +28,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
     let quiet = cli.global.quiet;
     let verbose = cli.global.verbose;
     match cli.command {
-        Command::Replay(args) => replay::run(&args, shutdown),
+        Command::Replay(args) => replay::run(&args, quiet, shutdown),
         Command::Relay(args) => relay::run(&args, quiet, shutdown),
         Command::Receive(args) => receive::run(args, quiet, shutdown),
         Command::Completions { shell } => completions::run(shell),

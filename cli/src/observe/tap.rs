@@ -211,6 +211,10 @@ impl ChunkReader for TappedReader {
         self.reader.settle(token, verdict)
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        self.reader.waits_for()
+    }
+
     fn stats(&self) -> ReaderStats {
         self.reader.stats()
     }

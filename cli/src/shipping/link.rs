@@ -1,70 +1,66 @@
-//! Whether the medium can be reached, as the collector's events tell it.
+//! What the collector's events tell of the medium, and whether it was given up.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use baler_common::container::LossReason;
 use baler_monitoring::Event;
 
-/// What is known of the connection to a medium.
-#[derive(Debug)]
+use crate::patience::TELLING_INTERVAL;
+
+/// What is known of a medium beside figures.
+#[derive(Debug, Default)]
 pub(super) struct Link {
-    give_up: Duration,
     /// Read once a record, so apart from the rest.
     given_up: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    /// Since when it cannot be reached; none while it can.
-    down_since: Option<Instant>,
-    last_error: Option<String>,
-    /// The medium said that trying again cannot help.
-    hopeless: bool,
+    /// Why the medium was given up, or will be at the next look.
+    reason: Option<String>,
+    /// Chunks that were lost and not told of, by reason.
+    lost: BTreeMap<LossReason, Lost>,
+    lost_told: Option<Instant>,
     ended: bool,
 }
 
-impl Link {
-    /// A link that is not up yet, and is given up when that lasts.
-    pub(super) fn new(give_up: Duration) -> Self {
-        Self {
-            give_up,
-            given_up: AtomicBool::new(false),
-            state: Mutex::new(State {
-                down_since: Some(Instant::now()),
-                last_error: None,
-                hopeless: false,
-                ended: false,
-            }),
-            changed: Condvar::new(),
-        }
-    }
+/// Chunks that were lost for the same reason.
+#[derive(Debug, Default)]
+struct Lost {
+    chunks: u64,
+    records: u64,
+    /// What the medium said of the last one.
+    error: Option<String>,
+}
 
+impl Link {
     /// Takes note of what the collector tells, and passes it on to the log.
     pub(super) fn told(&self, event: &Event) {
         match event {
-            Event::Connected { medium } => {
-                tracing::info!(medium, "connected");
-                self.lock().down_since = None;
-            }
+            Event::Connected { medium } => tracing::info!(medium, "connected"),
             Event::Disconnected { error, retries } => {
                 tracing::info!(%error, retries, "disconnected");
-                let mut state = self.lock();
-                state.down_since.get_or_insert_with(Instant::now);
-                state.last_error = Some(error.to_string());
-                state.hopeless |= !retries;
-                self.changed.notify_all();
+                if !retries {
+                    self.lock().reason = Some(error.to_string());
+                    self.changed.notify_all();
+                }
             }
             Event::Lost {
-                sequence,
                 records,
                 reason,
                 error,
+                ..
             } => {
-                let error = error.as_ref().map(ToString::to_string);
-                tracing::warn!(sequence, records, %reason, error, "a chunk was given up");
+                let mut state = self.lock();
+                let lost = state.lost.entry(*reason).or_default();
+                lost.chunks = lost.chunks.saturating_add(1);
+                lost.records = lost.records.saturating_add(u64::from(*records));
+                lost.error = error.as_ref().map(ToString::to_string);
             }
             Event::Panicked { place, records } => {
                 tracing::error!(place, records, "a panic was caught");
@@ -78,25 +74,46 @@ impl Link {
         }
     }
 
+    /// Logs which chunks were lost since the last time, all of a reason in one line, if it is time.
+    pub(super) fn tell_lost(&self, is_end: bool) {
+        let mut state = self.lock();
+        let told = state.lost_told;
+        let is_due = is_end || told.is_none_or(|at| at.elapsed() >= TELLING_INTERVAL);
+        if state.lost.is_empty() || !is_due {
+            return;
+        }
+        state.lost_told = Some(Instant::now());
+        let lost = std::mem::take(&mut state.lost);
+        drop(state);
+        for (reason, lost) in lost {
+            let Lost {
+                chunks,
+                records,
+                error,
+            } = lost;
+            tracing::warn!(chunks, records, %reason, error, "chunks were given up");
+        }
+    }
+
     /// Whether the medium was given up.
     pub(super) fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Acquire)
     }
 
-    /// Gives the medium up if it cannot be reached for too long, or refused for good; says whether
-    /// it is given up.
-    pub(super) fn judge(&self) -> bool {
-        let state = self.lock();
-        let too_long = |since: Instant| since.elapsed() >= self.give_up;
-        if state.hopeless || state.down_since.is_some_and(too_long) {
-            self.given_up.store(true, Ordering::Release);
-        }
-        self.is_given_up()
+    /// Gives the medium up.
+    pub(super) fn give_up(&self, reason: String) {
+        self.lock().reason = Some(reason);
+        self.given_up.store(true, Ordering::Release);
     }
 
-    /// What went wrong last.
-    pub(super) fn last_error(&self) -> Option<String> {
-        self.lock().last_error.clone()
+    /// What the medium said if trying again cannot help.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.lock().reason.clone()
+    }
+
+    /// Why the medium was given up, if it was.
+    pub(super) fn why_given_up(&self) -> Option<String> {
+        self.refusal().filter(|_| self.is_given_up())
     }
 
     /// Says that nobody needs the link any more.
@@ -119,5 +136,40 @@ impl Link {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(records: u32) -> Event {
+        Event::Lost {
+            sequence: 0,
+            records,
+            reason: LossReason::Undelivered,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn losses_of_one_reason_are_told_together() {
+        let link = Link::default();
+        (0..441).for_each(|_| link.told(&lost(10)));
+        let state = link.lock();
+        let told = &state.lost[&LossReason::Undelivered];
+        assert_eq!(
+            (state.lost.len(), told.chunks, told.records),
+            (1, 441, 4_410)
+        );
+        drop(state);
+        link.tell_lost(false);
+        assert!(link.lock().lost.is_empty());
+        // The next ones wait for their time, or the end.
+        link.told(&lost(10));
+        link.tell_lost(false);
+        assert_eq!(link.lock().lost.len(), 1);
+        link.tell_lost(true);
+        assert!(link.lock().lost.is_empty());
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
 use baler_common::transport::RetryPolicy;
 use baler_monitoring::{Controller, FlushError, Overflow, StartError};
-use baler_spool::{SpoolRoute, SpoolStatus, SpoolWatch};
+use baler_spool::{SpoolRoute, SpoolWatch};
 use link::Link;
 
 pub(crate) use report::Report;
@@ -30,6 +30,7 @@ use crate::dictionaries;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
+use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
 /// How often the watch looks at the link and at signals.
@@ -63,10 +64,9 @@ impl Shipper {
         args: &ShippingArgs,
         writer: Writer,
         metadata: bool,
-        shutdown: &Shutdown,
-        observation: &Observation,
+        (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
     ) -> Result<Self, Failure> {
-        let link = Arc::new(Link::new(args.give_up));
+        let link = Arc::new(Link::default());
         let events = Arc::clone(&link);
         let observed = observation.observed();
         observed.endpoint("sink", &writer.endpoint);
@@ -135,7 +135,8 @@ impl Shipper {
             spool: writer.spool,
             overflow: args.overflow,
         };
-        shipper.watch = Some(shipper.watch()?);
+        let patience = Patience::new(&shipper.endpoint, Some(args.give_up), quiet);
+        shipper.watch = Some(shipper.watch(patience, quiet)?);
         Ok(shipper)
     }
 
@@ -160,7 +161,7 @@ impl Shipper {
             match self.controller.flush(TICK * 4) {
                 Ok(()) => return Ok(()),
                 Err(FlushError::Timeout) if self.link.is_given_up() => {
-                    return Err(self.unreachable());
+                    return Err(self.link.why_given_up().unwrap_or_default());
                 }
                 Err(FlushError::Timeout)
                     if self.shutdown.is_requested()
@@ -190,12 +191,13 @@ impl Shipper {
         if let Some(watch) = self.watch.take() {
             watch.join().ok();
         }
-        let unreachable = self.link.is_given_up().then(|| self.unreachable());
+        self.link.tell_lost(true);
+        let given_up = self.link.why_given_up();
         let spool = self
             .spool
             .as_ref()
             .map(|spool| SpoolFigures::new(&spool.status()));
-        Report::new(&report, &self.endpoint, elapsed, self.overflow, unreachable).with_spool(spool)
+        Report::new(&report, &self.endpoint, elapsed, self.overflow, given_up).with_spool(spool)
     }
 
     /// Waits while the medium takes what is on disk. While it is away there is nothing to wait for,
@@ -222,32 +224,31 @@ impl Shipper {
         }
     }
 
-    fn unreachable(&self) -> String {
-        format!(
-            "gave up on {}: {}",
-            self.endpoint,
-            self.link
-                .last_error()
-                .unwrap_or_else(|| "no reason was told".to_owned())
-        )
-    }
-
-    /// Watches over the link and signals on a thread of its own: threads that wait in `emit` for
+    /// Watches over the medium and signals on a thread of its own: threads that wait in `emit` for
     /// room that will never be there are let go by a shutdown of the controller.
-    fn watch(&self) -> Result<JoinHandle<()>, Failure> {
+    fn watch(&self, mut patience: Patience, quiet: bool) -> Result<JoinHandle<()>, Failure> {
+        let mut behind_spool = Patience::behind_a_spool(&self.endpoint, quiet);
+        let endpoint = self.endpoint.clone();
         let (controller, link) = (self.controller.clone(), Arc::clone(&self.link));
         let (shutdown, emitting) = (self.shutdown.clone(), Arc::clone(&self.emitting));
         let spool = self.spool.clone();
         let watch = move || {
-            let mut route = SpoolRoute::Closed;
             // After a signal, emitters get a quarter of the time to notice by themselves.
-            let mut patience = None;
+            let mut let_go_at = None;
             while !link.is_ended() {
                 link.wait(TICK);
                 if let Some(spool) = &spool {
-                    tell_route(&mut route, &spool.status());
+                    behind_spool.look_at_spool(spool);
                 }
-                if link.judge() {
+                link.tell_lost(false);
+                let refusal = link
+                    .refusal()
+                    .map(|it| format!("gave up on {endpoint}: {it}"));
+                let looked = patience.look(&controller.stats().outbox.waiting);
+                if let Some(reason) =
+                    refusal.or_else(|| looked.err().map(|failure| failure.message))
+                {
+                    link.give_up(reason);
                     controller.shutdown(TICK);
                     return;
                 }
@@ -255,7 +256,7 @@ impl Shipper {
                     let left = shutdown
                         .deadline()
                         .saturating_duration_since(Instant::now());
-                    let until = *patience.get_or_insert_with(|| Instant::now() + left / 4);
+                    let until = *let_go_at.get_or_insert_with(|| Instant::now() + left / 4);
                     if Instant::now() >= until {
                         controller.shutdown_by(shutdown.deadline());
                         return;
@@ -269,24 +270,6 @@ impl Shipper {
             .map_err(|error| {
                 Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
             })
-    }
-}
-
-/// Logs which way chunks go, when that changed.
-fn tell_route(known: &mut SpoolRoute, status: &SpoolStatus) {
-    if *known == status.route {
-        return;
-    }
-    *known = status.route;
-    let waiting = status.stats.waiting_chunks;
-    match status.route {
-        SpoolRoute::Away => {
-            let error = status.medium_error.as_ref().map(ToString::to_string);
-            tracing::info!(error, waiting, "the medium is away");
-        }
-        SpoolRoute::Replaying => tracing::info!(waiting, "sending on what was spooled"),
-        SpoolRoute::Direct => tracing::info!("nothing is spooled"),
-        SpoolRoute::Closed => {}
     }
 }
 

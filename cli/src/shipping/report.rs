@@ -54,7 +54,7 @@ pub(crate) struct Report {
     #[serde(skip)]
     chosen: Option<LossReason>,
     #[serde(skip)]
-    unreachable: Option<String>,
+    given_up: Option<String>,
 }
 
 /// How often chunks were closed, by reason.
@@ -72,7 +72,7 @@ impl Report {
         endpoint: &str,
         elapsed: Duration,
         overflow: OverflowChoice,
-        unreachable: Option<String>,
+        given_up: Option<String>,
     ) -> Self {
         let stats = &report.stats;
         let (chunks, bytes) = (stats.chunks_delivered, stats.bytes_delivered);
@@ -110,7 +110,7 @@ impl Report {
                 OverflowChoice::DropNewest => Some(LossReason::QueueFullNewest),
                 OverflowChoice::DropOldest => Some(LossReason::QueueFullOldest),
             },
-            unreachable,
+            given_up,
         }
     }
 
@@ -141,8 +141,8 @@ impl Report {
         }
         // What is on disk is not lost: the next run with the same folder sends it on.
         let is_safe = self.spool.is_some() && self.losses.total() == 0;
-        if let Some(unreachable) = self.unreachable.as_ref().filter(|_| !is_safe) {
-            return Err(Failure::new(Code::Unavailable, unreachable));
+        if let Some(given_up) = self.given_up.as_ref().filter(|_| !is_safe) {
+            return Err(Failure::new(Code::Unavailable, given_up));
         }
         let lost = |reasons: &[LossReason]| reasons.iter().any(|it| self.losses.get(*it) > 0);
         // The medium refused them after they were on disk: they are in the spool's `refused`.
@@ -286,7 +286,7 @@ pub(crate) mod tests {
             losses: Losses::default(),
             adds_up: true,
             chosen: None,
-            unreachable: None,
+            given_up: None,
         }
     }
 

@@ -20,6 +20,8 @@ mod observability;
 mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(all(feature = "amqp", feature = "kafka"))]
+mod patience;
 mod poison;
 mod real_log;
 mod refusals;

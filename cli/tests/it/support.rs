@@ -115,8 +115,8 @@ impl Background {
         assert!(status.unwrap().success());
     }
 
-    /// Waits until a line of standard error holds this text.
-    pub(crate) fn wait_for_message(&mut self, text: &str) {
+    /// Waits until a line of standard error holds this text; the line.
+    pub(crate) fn wait_for_message(&mut self, text: &str) -> String {
         let mut line = Vec::new();
         let pipe = self.child.stderr.as_mut().unwrap();
         loop {
@@ -124,8 +124,9 @@ impl Background {
             pipe.read_exact(&mut byte).unwrap();
             line.extend(byte);
             if byte == *b"\n" {
-                if String::from_utf8_lossy(&line).contains(text) {
-                    return;
+                let found = String::from_utf8_lossy(&line);
+                if found.contains(text) {
+                    return found.into_owned();
                 }
                 line.clear();
             }

@@ -23,6 +23,7 @@ mod reader;
 mod retry;
 #[cfg(feature = "uri")]
 pub mod uri;
+mod waiting;
 mod window;
 mod writer;
 
@@ -40,6 +41,7 @@ pub use reader::{
     ReaderStats, Received, Settled, Token, Verdict,
 };
 pub use retry::RetryPolicy;
+pub use waiting::Waiting;
 pub use window::{Window, WindowLimits};
 pub use writer::{
     ChunkWriter, CloseReport, Confirmation, Outcome, RejectReason, Rejected, SpoolStats,

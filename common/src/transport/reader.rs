@@ -51,6 +51,17 @@ pub trait ChunkReader: Send {
     /// The medium failed; the delivery will come again.
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError>;
 
+    /// What the reader lacks before it is at the end of its medium, after [`Received::Idle`], as a
+    /// noun: `broker`, `partitions`; `None` at the end. Cheap; never blocks.
+    ///
+    /// At the end means: the medium can be reached, it has dealt this reader its part, and all that
+    /// it had was handed out. [`Received::Idle`] then means that nothing new was written, before
+    /// that it only means "not yet": an owner that stops when it is idle counts from the end.
+    /// A reader that cannot know the end is there as soon as the medium would hand out what it has.
+    fn waits_for(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What the reader knows of its medium beyond deliveries: lag, rebalances, reconnects. Cheap;
     /// never blocks.
     fn stats(&self) -> ReaderStats {

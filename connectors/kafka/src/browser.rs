@@ -311,6 +311,14 @@ impl ChunkReader for KafkaBrowser {
         })
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        match &self.ends {
+            None => Some("partitions"),
+            Some(ends) if self.browse == Browse::UntilNow && !ends.is_empty() => Some("messages"),
+            Some(_) => None,
+        }
+    }
+
     fn close(self: Box<Self>, _: Instant) -> ReaderCloseReport {
         ReaderCloseReport {
             unsettled: self.held.len(),

@@ -48,6 +48,8 @@ const CONSUMER: &[(&str, &str)] = &[
     // Offsets are stored as chunks are settled, and what is stored is committed.
     ("enable.auto.commit", "true"),
     ("enable.auto.offset.store", "false"),
+    // A reader says whether it has handed out all that there is.
+    ("enable.partition.eof", "true"),
     ("fetch.error.backoff.ms", "100"),
     // A queue of few messages is full often: a reader takes no more than one queue each time.
     ("fetch.queue.backoff.ms", "10"),
@@ -146,6 +148,11 @@ const DECIDED: &[(&str, &str, &str)] = &[
         "enable.auto.offset.store",
         "settle",
         "what is settled, and nothing else, is committed",
+    ),
+    (
+        "enable.partition.eof",
+        "the reader",
+        "it has to know when it is at the end of its partitions",
     ),
     (
         "queue.buffering.max.kbytes",

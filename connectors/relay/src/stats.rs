@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baler_common::transport::{OutboxStats, ReaderStats};
+use baler_common::transport::{OutboxStats, ReaderStats, Waiting};
 
 /// What a relay has done and holds. Everything is counted in chunks where nothing else is said.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +42,9 @@ pub struct RelayStats {
     pub outbox: OutboxStats,
     /// What the source knows of its medium.
     pub source: ReaderStats,
+    /// Since when nothing came although the source is not at its end. While there is no room for
+    /// more, the sink is waited for, and not the source.
+    pub source_waiting: Waiting,
 }
 
 impl RelayStats {

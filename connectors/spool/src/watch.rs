@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_common::transport::{SpoolStats, TransportError};
+use baler_common::transport::{SpoolStats, TransportError, Waiting};
 
 /// Which way chunks go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,6 +62,8 @@ pub struct SpoolStatus {
     pub disk_failures: u64,
     /// What the medium said last, while it is away.
     pub medium_error: Option<Arc<TransportError>>,
+    /// Since when the medium is away, or takes nothing of what is on disk.
+    pub waiting: Waiting,
     /// What the disk said last, until it works again.
     pub disk_error: Option<Arc<TransportError>>,
 }

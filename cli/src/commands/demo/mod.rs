@@ -87,7 +87,7 @@ fn load(
     let to = format!("tcp://{address}");
     let to = endpoint::with_topic(&to, args.shipping.create_topic.as_deref());
     let writer = endpoint::writer(&to)?;
-    let shipper = Shipper::start(&args.shipping, writer, true, shutdown, observation)?;
+    let shipper = Shipper::start(&args.shipping, writer, true, (shutdown, observation, quiet))?;
     let before = shipper.controller().install();
     let started = Instant::now();
     let end = started + Duration::from_secs(args.seconds);

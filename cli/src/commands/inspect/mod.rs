@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received, TransportError, Verdict};
+use baler_common::transport::{ChunkReader, Received, Verdict, Waiting};
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
 use chunk::{ChunkFigures, Shown};
 use serde::Serialize;
@@ -22,6 +22,7 @@ use crate::dictionaries;
 use crate::endpoint::{self, OpenReader, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
 /// How long it waits at a time before it looks at signals.
@@ -71,9 +72,13 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         let OpenReader {
             mut reader,
             only_looks,
+            endpoint,
             ..
         } = open;
-        let looked = look(args, reader.as_mut(), only_looks, &mut document, shutdown);
+        let give_up = args.give_up.limit(Some(args.idle_timeout));
+        let patience = Patience::new(&endpoint, give_up, quiet);
+        let looking = (patience, shutdown);
+        let looked = look(args, reader.as_mut(), only_looks, &mut document, looking);
         // Closing gives back what was not settled.
         let closed = reader.close(shutdown.deadline());
         looked?;
@@ -155,7 +160,7 @@ fn look(
     reader: &mut dyn ChunkReader,
     only_looks: bool,
     document: &mut Document,
-    shutdown: &Shutdown,
+    (mut patience, shutdown): (Patience, &Shutdown),
 ) -> Result<(), Failure> {
     let shown = Shown {
         records: args.records,
@@ -166,25 +171,27 @@ fn look(
     // One more than is shown, to tell whether there are more.
     reader.set_demand(args.count.saturating_add(1));
     let mut last_chunk = Instant::now();
-    let mut failed = None;
-    while !shutdown.is_requested() {
-        if last_chunk.elapsed() >= args.idle_timeout {
-            // Nothing came after the last failure.
-            return failed.map_or(Ok(()), |error: TransportError| Err(error.into()));
-        }
+    let mut waiting = Waiting::default();
+    while !shutdown.is_requested() && last_chunk.elapsed() < args.idle_timeout {
         let full = document.chunks.len().saturating_add(document.broken.len()) >= args.count;
         if full && !ends {
             // A live endpoint has more to come whenever somebody sends.
             document.more = true;
             break;
         }
-        match reader.receive(Instant::now() + TICK) {
+        let received = reader.receive(Instant::now() + TICK);
+        waiting.received(&received, || reader.waits_for(), Instant::now);
+        patience.look(&waiting)?;
+        if waiting.since().is_some() {
+            last_chunk = Instant::now();
+        }
+        match received {
             Ok(Received::Chunk(_) | Received::Damaged(_)) if full => {
                 document.more = true;
                 break;
             }
             Ok(Received::Chunk(delivery)) => {
-                (last_chunk, failed) = (Instant::now(), None);
+                last_chunk = Instant::now();
                 match decoder.decode_with_layout(&delivery.bytes) {
                     Ok((chunk, layout)) => {
                         let figures = ChunkFigures::new(&delivery, &chunk, &layout, shown)?;
@@ -202,7 +209,7 @@ fn look(
                 }
             }
             Ok(Received::Damaged(damaged)) => {
-                (last_chunk, failed) = (Instant::now(), None);
+                last_chunk = Instant::now();
                 document.broken.push(Broken {
                     lane: damaged.origin.lane.to_string(),
                     position: damaged.origin.position,
@@ -212,10 +219,7 @@ fn look(
             }
             Ok(Received::End) => break,
             Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {}
-            Err(error) if error.is_retryable() => {
-                tracing::info!(%error, "the medium failed");
-                failed = Some(error);
-            }
+            Err(error) if error.is_retryable() => tracing::info!(%error, "the medium failed"),
             Err(error) => return Err(error.into()),
         }
     }

@@ -6,6 +6,8 @@ mod settings;
 mod stages;
 mod summary;
 
+use std::sync::OnceLock;
+
 use baler_analysis::workers::{Worker, Workers};
 use baler_analysis::{AnalysisError, Source, SourceReport, Stop};
 use settings::Settings;
@@ -18,6 +20,7 @@ use crate::endpoint::{self, OpenReaders};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
+use crate::patience::Patience;
 use crate::quarantine;
 use crate::shutdown::Shutdown;
 
@@ -47,10 +50,14 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     observation.observed().endpoint("source", &endpoint);
     let mut stop = Stop::default();
     stop.idle_timeout = settings.idle_timeout;
+    let give_up = settings.give_up.limit(settings.idle_timeout);
+    let mut patience = Patience::new(&endpoint, give_up, quiet);
+    let given_up = OnceLock::new();
     let workers = Workers::new(settings.workers).with_stop(stop);
     let (figures, mut readers) = (stages.figures(), readers.into_iter());
     let progress = Progress::spinner(quiet);
     let taken = figures.taken.clone();
+    let keep_going = || !shutdown.is_requested() && !taken.is_enough() && given_up.get().is_none();
     let ended = workers.run(
         |_| {
             let reader = readers.next().ok_or_else(|| {
@@ -69,9 +76,16 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
             let stage = stages.next()?;
             Ok(Worker { source, stage })
         },
-        || !shutdown.is_requested() && !taken.is_enough(),
+        keep_going,
         || shutdown.deadline(),
         |group| {
+            // A reader that leaves waits for nothing any more; nothing is back for that.
+            if keep_going()
+                && !group.is_stopped()
+                && let Err(failure) = patience.look(&group.waiting())
+            {
+                given_up.get_or_init(|| failure);
+            }
             let (chunks, records) = group.progress();
             progress.show(records, || {
                 format!(
@@ -86,6 +100,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let ended_by = match &ended.error {
         // An error that comes while it drains does not change why it ends.
         Some(_) if !shutdown.is_requested() => EndedBy::Error,
+        _ if given_up.get().is_some() => EndedBy::Error,
         _ if figures.taken.is_enough() => EndedBy::Count,
         _ if shutdown.is_requested() => EndedBy::Signal,
         _ if ends => EndedBy::End,
@@ -93,7 +108,10 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     };
     let shown = observation.finish();
     let summary = Summary::new(&ended.report, &figures, ended_by, listens_on);
-    let result = ended.error.map_or(shown, |error| Err(Failure::from(error)));
+    // What was given up explains an error that follows from it.
+    let failure = given_up.into_inner();
+    let failure = failure.or_else(|| ended.error.map(Failure::from));
+    let result = failure.map_or(shown, Err);
     finish(&settings, &summary, &ended.report.total, result, quiet)
 }
 

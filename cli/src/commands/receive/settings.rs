@@ -8,7 +8,7 @@ use std::time::Duration;
 use baler_analysis::filters::TypePattern;
 use baler_analysis::sinks::Existing;
 
-use crate::args::{DictionariesArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
+use crate::args::{DictionariesArgs, GiveUpArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
 
 /// What to receive, how, and where to.
@@ -19,6 +19,7 @@ pub(super) struct Settings {
     pub(super) workers: NonZeroUsize,
     pub(super) count: Option<u64>,
     pub(super) idle_timeout: Option<Duration>,
+    pub(super) give_up: GiveUpArgs,
     pub(super) types: Vec<TypePattern>,
     /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
     pub(super) span: Option<Range<i64>>,
@@ -122,6 +123,7 @@ impl Settings {
             workers: args.workers,
             count: args.count,
             idle_timeout: args.idle_timeout,
+            give_up: args.give_up,
             types: args.types.into_iter().map(TypePattern::new).collect(),
             span,
             format: args.format,

@@ -16,6 +16,7 @@ use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::observe::relaying::Shown;
 use crate::output::{self, Progress};
+use crate::patience::RelayPatience;
 use crate::quarantine;
 use crate::shutdown::Shutdown;
 
@@ -52,26 +53,32 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
 
     let started = Instant::now();
     let progress = Progress::spinner(quiet);
+    let give_up = args.give_up.limit(args.idle_timeout);
+    let endpoints = (source.endpoint, target.endpoint);
+    let spool = target.spool.clone();
+    let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool);
     let mut look = Look::new(shown);
     let ended = relay.run(stop, |relay| {
-        look.at(relay);
+        if let Some(stats) = look.at(relay) {
+            patience.look(&stats);
+        }
         progress.show(relay.received(), || {
             format!(
                 "{} chunks from {} to {}",
                 output::number(relay.received()),
-                source.endpoint,
-                target.endpoint
+                endpoints.0,
+                endpoints.1
             )
         });
-        !shutdown.is_requested()
+        !shutdown.is_requested() && !patience.is_over()
     });
+    let ended = patience.judge(ended, failure);
     progress.clear();
     let report = relay.close(shutdown.deadline());
     look.last(report.stats.clone());
     let served = observation.finish();
     let ended_by = EndedBy::of(&ended);
     let elapsed = started.elapsed();
-    let endpoints = (source.endpoint, target.endpoint);
     let summary = Summary::new(
         endpoints,
         &report.stats,
@@ -79,7 +86,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         source.listens_on,
         elapsed,
     )
-    .with_spool(target.spool.as_ref());
+    .with_spool(spool.as_ref());
     match args.format {
         DocumentFormat::Json => output::json(&summary)?,
         DocumentFormat::Table => output::print(&summary.text())?,
@@ -96,7 +103,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         return Err(Failure::new(Code::Internal, message));
     }
     served?;
-    ended.map_err(failure)?;
+    ended?;
     if let Some(error) = report.error {
         return Err(failure(error));
     }
@@ -131,10 +138,11 @@ impl Look {
         }
     }
 
-    fn at(&mut self, relay: &Relay) {
+    /// The figures, if it is time for a look.
+    fn at(&mut self, relay: &Relay) -> Option<RelayStats> {
         let now = Instant::now();
         if self.next.is_some_and(|next| now < next) {
-            return;
+            return None;
         }
         self.next = Some(now + Self::EVERY);
         let stats = relay.stats();
@@ -144,11 +152,12 @@ impl Look {
             match self.connection {
                 Connection::Open => tracing::info!("the target is connected"),
                 Connection::Closed | Connection::Failed => {
-                    tracing::warn!(error, "the target is disconnected");
+                    tracing::info!(error, "the target is disconnected");
                 }
             }
         }
-        self.shown.show(stats);
+        self.shown.show(stats.clone());
+        Some(stats)
     }
 
     fn last(&self, stats: RelayStats) {

@@ -149,6 +149,10 @@ impl ChunkReader for Checked {
         self.inner.settle(token, verdict)
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        self.inner.waits_for()
+    }
+
     fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
         self.inner.close(by)
     }

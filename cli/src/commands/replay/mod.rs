@@ -8,7 +8,7 @@ mod folder;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received};
+use baler_common::transport::{ChunkReader, Received, Waiting};
 use baler_relay::{Relay, RelaySettings, Stop};
 use checked::{Checked, Looked, lock};
 use folder::FolderReader;
@@ -20,6 +20,7 @@ use crate::dictionaries;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::patience::{Patience, RelayPatience};
 use crate::shutdown::Shutdown;
 
 /// How long `--check` waits at a time before it looks at signals.
@@ -35,7 +36,7 @@ struct Document {
 }
 
 /// Replays until the end of the source, the idle timeout or a signal.
-pub(super) fn run(args: &ReplayArgs, shutdown: &Shutdown) -> Result<Code, Failure> {
+pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let target = match &args.to {
         Some(to) => Some(endpoint::wrap(endpoint::writer(to)?, &args.spool)),
         None => None,
@@ -45,7 +46,9 @@ pub(super) fn run(args: &ReplayArgs, shutdown: &Shutdown) -> Result<Code, Failur
     let reader = Checked::new(reader, decoder, args.undecodable);
     let looked = reader.looked();
     let Some(target) = target else {
-        check(reader, args.idle_timeout, shutdown)?;
+        let give_up = args.give_up.limit(Some(args.idle_timeout));
+        let patience = Patience::new(&from, give_up, quiet);
+        check(reader, args.idle_timeout, patience, shutdown)?;
         let looked = lock(&looked).clone();
         let code = code(&looked);
         tell(args.format, &Document { looked, sent: None })?;
@@ -56,17 +59,25 @@ pub(super) fn run(args: &ReplayArgs, shutdown: &Shutdown) -> Result<Code, Failur
     let mut relay = Relay::new(Box::new(reader), target.writer, &settings);
     let mut stop = Stop::default();
     stop.idle_timeout = Some(args.idle_timeout);
-    let ended = relay.run(stop, |_| !shutdown.is_requested());
+    let give_up = args.give_up.limit(Some(args.idle_timeout));
+    let endpoints = (from, target.endpoint);
+    let spool = target.spool.clone();
+    let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool);
+    let ended = relay.run(stop, |relay| {
+        patience.look(&relay.stats());
+        !shutdown.is_requested() && !patience.is_over()
+    });
+    let ended = patience.judge(ended, failure);
     let report = relay.close(shutdown.deadline());
     let ended_by = EndedBy::of(&ended);
-    let (endpoints, elapsed) = ((from, target.endpoint), started.elapsed());
-    let sent = Summary::new(endpoints, &report.stats, ended_by, None, elapsed)
-        .with_spool(target.spool.as_ref());
+    let elapsed = started.elapsed();
+    let sent =
+        Summary::new(endpoints, &report.stats, ended_by, None, elapsed).with_spool(spool.as_ref());
     let looked = lock(&looked).clone();
     let codes = (sent.code(), code(&looked));
     let sent = Some(sent);
     tell(args.format, &Document { looked, sent })?;
-    ended.map_err(failure)?;
+    ended?;
     if let Some(error) = report.error {
         return Err(failure(error));
     }
@@ -97,11 +108,23 @@ fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
 }
 
 /// Looks at everything and settles nothing.
-fn check(mut reader: Checked, idle_timeout: Duration, shutdown: &Shutdown) -> Result<(), Failure> {
+fn check(
+    mut reader: Checked,
+    idle_timeout: Duration,
+    mut patience: Patience,
+    shutdown: &Shutdown,
+) -> Result<(), Failure> {
     let ends = reader.capability().ends;
     let mut last_heard = Instant::now();
+    let mut waiting = Waiting::default();
     while !shutdown.is_requested() && last_heard.elapsed() < idle_timeout {
-        match reader.receive(Instant::now() + TICK) {
+        let received = reader.receive(Instant::now() + TICK);
+        waiting.received(&received, || reader.waits_for(), Instant::now);
+        patience.look(&waiting)?;
+        if waiting.since().is_some() {
+            last_heard = Instant::now();
+        }
+        match received {
             Ok(Received::End) => break,
             // Nothing now is nothing ever, except what waits behind what is not settled.
             Ok(Received::Idle) if ends => break,

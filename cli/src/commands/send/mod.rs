@@ -19,6 +19,7 @@ use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
+use crate::patience::Patience;
 use crate::quarantine::{self, SharedQuarantine};
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
@@ -33,7 +34,12 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
-    let shipper = Shipper::start(&args.shipping, writer, false, shutdown, &observation)?;
+    let shipper = Shipper::start(
+        &args.shipping,
+        writer,
+        false,
+        (shutdown, &observation, quiet),
+    )?;
     let (figures, sent) = match source {
         RecordSource::Log { reader, endpoint } => {
             observation.observed().endpoint("source", &endpoint);
@@ -153,8 +159,12 @@ fn send_medium(
     observation.receives(&mut source);
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
+    let give_up = args.idle_timeout.map(|_| args.shipping.give_up);
+    let mut patience = Patience::new(&open.endpoint, give_up, quiet);
+    let mut given_up = None;
     let mut forward = Forward::new(shipper);
     let ran = source.run(&mut forward, stop, |report| {
+        given_up = patience.look(&report.waiting).err();
         progress.show(report.records, || {
             format!(
                 "{} records from {}",
@@ -162,7 +172,7 @@ fn send_medium(
                 open.endpoint
             )
         });
-        !shipper.should_stop()
+        !shipper.should_stop() && given_up.is_none()
     });
     // After an error the stage was not finished: what it holds goes back to the source.
     drop(forward);
@@ -173,5 +183,6 @@ fn send_medium(
         Err(error) => (before_close, Err(error)),
     };
     let figures = SourceFigures::of_medium(open.endpoint, &report);
-    (figures, ran.and(closed).map_err(Failure::from))
+    let result = ran.and(closed).map_err(Failure::from);
+    (figures, given_up.map_or(result, Err))
 }

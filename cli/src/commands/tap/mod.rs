@@ -18,6 +18,7 @@ use crate::dictionaries;
 use crate::endpoint::{self, OpenReader, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
 /// Shows records until the end, the count, the idle timeout or a signal.
@@ -53,12 +54,17 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     let (mut stage, counts) = stages(args, condition);
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
-    let ran = source.run(&mut *stage, stop, |_| {
-        !shutdown.is_requested() && !counts.taken.is_enough()
+    let give_up = args.give_up.limit(args.idle_timeout);
+    let mut patience = Patience::new(&endpoint, give_up, quiet);
+    let mut given_up = None;
+    let ran = source.run(&mut *stage, stop, |report| {
+        given_up = patience.look(&report.waiting).err();
+        !shutdown.is_requested() && !counts.taken.is_enough() && given_up.is_none()
     });
     let seen = source.report();
     let closed = source.close(shutdown.deadline());
     let result = ran.and_then(|()| closed.map(drop)).map_err(Failure::from);
+    let result = given_up.map_or(result, Err);
     // Nobody reads any more: a quiet end.
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {

@@ -140,6 +140,10 @@ impl ChunkReader for Watching {
         self.inner.settle(token, verdict)
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        self.inner.waits_for()
+    }
+
     fn stats(&self) -> ReaderStats {
         self.inner.stats()
     }

@@ -50,7 +50,12 @@ pub(in crate::commands) fn run(
         poison.clone(),
     ));
     let observation = Observation::start(&args.observe, "verify", shutdown, true)?;
-    let shipper = Shipper::start(&args.shipping, writer, false, shutdown, &observation)?;
+    let shipper = Shipper::start(
+        &args.shipping,
+        writer,
+        false,
+        (shutdown, &observation, true),
+    )?;
     telling.tell(&Event::Ready);
 
     let (shares, receivers): (Vec<Sender<Share>>, Vec<Receiver<Share>>) =

@@ -17,7 +17,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use entry::Entry;
 pub use fate::{End, Fate};
@@ -26,8 +26,9 @@ pub use settings::OutboxSettings;
 pub use stats::{Connection, OutboxStats};
 
 use super::chunk::Chunk;
-use super::error::TransportError;
+use super::error::{RetryClass, TransportError};
 use super::notify::Notify;
+use super::waiting::Waiting;
 use super::writer::{ChunkWriter, Confirmation, Outcome, RejectReason};
 
 /// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
@@ -56,6 +57,9 @@ pub struct Outbox {
     in_flight_bytes: usize,
     link: Link,
     last_error: Option<Arc<TransportError>>,
+    waiting: Waiting,
+    /// Whether the medium took, spooled or refused a chunk for good since the last look.
+    moved: bool,
     /// Failures since the last confirmation.
     failures: u32,
     draws: u64,
@@ -85,6 +89,10 @@ struct Counts {
     broken: u64,
 }
 
+/// For how long chunks may be in flight before their fates are asked for, whether anybody waits for
+/// them or not. One wake-up a second at most costs nothing that could be measured.
+const OVERDUE: Duration = Duration::from_secs(1);
+
 impl Outbox {
     /// An outbox over a writer that is not open yet; `notify` is told when to call
     /// [`drive`](Self::drive).
@@ -104,6 +112,8 @@ impl Outbox {
             in_flight_bytes: 0,
             link: Link::Closed(None),
             last_error: None,
+            waiting: Waiting::default(),
+            moved: false,
             failures: 0,
             draws: 0,
             counts: Counts::default(),
@@ -122,11 +132,15 @@ impl Outbox {
     /// while chunks wait that the writer does not take, or there is no room for more.
     pub fn set_awaited(&mut self, awaited: bool) {
         self.awaited = awaited;
-        self.tell_awaited();
+        self.tell_awaited(false);
     }
 
-    fn tell_awaited(&mut self) {
-        let awaited = self.awaited || self.is_held_up() || !self.has_room() || self.failures > 0;
+    fn tell_awaited(&mut self, is_overdue: bool) {
+        let awaited = self.awaited
+            || self.is_held_up()
+            || !self.has_room()
+            || self.failures > 0
+            || is_overdue;
         if awaited != std::mem::replace(&mut self.told_awaited, awaited) {
             let medium = self.writer.capability().medium;
             // A writer that panics here does so again where that is noticed.
@@ -169,6 +183,7 @@ impl Outbox {
     /// [`drive`](Self::drive).
     pub fn push(&mut self, chunk: Chunk, now: Instant) {
         self.bytes = self.bytes.saturating_add(chunk.bytes.len());
+        self.waiting.go_on(now, None);
         self.unconfirmed.push_back(Entry::new(chunk, now));
     }
 
@@ -213,8 +228,29 @@ impl Outbox {
             self.bytes = 0;
         }
         self.held_up = self.leaves_some();
-        self.tell_awaited();
+        self.look_at_progress(now);
+        let is_overdue = self.overdue_at().is_some_and(|at| at <= now);
+        self.tell_awaited(is_overdue);
         self.next_wake_up(now)
+    }
+
+    /// Only a chunk that moved ends the wait for one that did not; without chunks an open
+    /// connection is all that there is to wait for.
+    fn look_at_progress(&mut self, now: Instant) {
+        let waits = !self.is_empty() || !matches!(self.link, Link::Open);
+        if std::mem::take(&mut self.moved) || !waits {
+            self.waiting.end();
+        }
+        if waits {
+            self.waiting.go_on(now, None);
+        }
+    }
+
+    /// When the owner asks for confirmations although it does not wait for them: else a writer that
+    /// tells of nothing could not be told from a medium that confirms nothing.
+    fn overdue_at(&self) -> Option<Instant> {
+        let since = self.waiting.since().filter(|_| self.in_flight_chunks > 0);
+        since.and_then(|since| since.checked_add(OVERDUE))
     }
 
     /// Flushes and closes the writer until `by` at most; what is then unconfirmed ends as
@@ -265,6 +301,7 @@ impl Outbox {
             },
             writer: self.writer.stats(),
             last_error: self.last_error.clone(),
+            waiting: self.waiting.clone(),
         }
     }
 
@@ -297,10 +334,12 @@ impl Outbox {
         match outcome {
             Outcome::Confirmed => {
                 self.failures = 0;
+                self.moved = true;
                 self.remove(at, End::Confirmed, fates);
             }
             Outcome::Spooled => {
                 self.failures = 0;
+                self.moved = true;
                 self.remove(at, End::Spooled, fates);
             }
             Outcome::Refused(error) if error.is_retryable() => {
@@ -319,10 +358,14 @@ impl Outbox {
                     entry.offered = false;
                     self.offered_to = self.offered_to.min(at);
                 }
-                self.last_error = Some(Arc::new(error));
+                self.failed(Arc::new(error));
                 self.give_up(now, fates);
             }
-            Outcome::Refused(error) => self.remove(at, End::of_refusal(error), fates),
+            Outcome::Refused(error) => {
+                // The medium has answered; one that was given up by its client has not.
+                self.moved |= error.class == RetryClass::Final;
+                self.remove(at, End::of_refusal(error), fates);
+            }
         }
     }
 
@@ -371,6 +414,7 @@ impl Outbox {
             match reason {
                 RejectReason::Full => return,
                 RejectReason::TooLarge { max_chunk_bytes } => {
+                    self.moved = true;
                     self.remove(at, End::TooLarge { max_chunk_bytes }, fates);
                 }
                 RejectReason::Broken(error) => {
@@ -420,7 +464,11 @@ impl Outbox {
             .front()
             .zip(self.settings.retry.max_elapsed)
             .and_then(|(entry, most)| entry.since.checked_add(most));
-        [reopen, resend, expiry].into_iter().flatten().min()
+        let overdue = self.overdue_at().filter(|_| !self.told_awaited);
+        [reopen, resend, expiry, overdue]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -23,7 +23,7 @@ impl Outbox {
             Ok(Err(error)) if error.class == RetryClass::Final => {
                 self.counts.broken = self.counts.broken.saturating_add(1);
                 let error = Arc::new(error);
-                self.last_error = Some(Arc::clone(&error));
+                self.failed(Arc::clone(&error));
                 self.link = Link::Failed(error);
             }
             Ok(Err(error)) | Err(error) => {
@@ -54,7 +54,13 @@ impl Outbox {
         let delay = self.settings.retry.delay(self.failures, draw);
         self.failures = self.failures.saturating_add(1);
         self.link = Link::Closed(now.checked_add(delay));
-        self.last_error = Some(Arc::new(error));
+        self.failed(Arc::new(error));
+    }
+
+    /// Keeps what went wrong.
+    pub(super) fn failed(&mut self, error: Arc<TransportError>) {
+        self.last_error = Some(Arc::clone(&error));
+        self.waiting.failed(error);
     }
 
     /// Gives up what the policy no longer keeps.

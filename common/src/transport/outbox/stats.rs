@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::transport::{TransportError, WriterStats};
+use crate::transport::{TransportError, Waiting, WriterStats};
 
 /// The state of a writer's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +55,9 @@ pub struct OutboxStats {
     pub writer: WriterStats,
     /// What went wrong last.
     pub last_error: Option<Arc<TransportError>>,
+    /// Since when no chunk moved although some wait, or the connection is away while none does.
+    /// Opening the writer again ends it only where no chunk waits.
+    pub waiting: Waiting,
 }
 
 impl OutboxStats {

@@ -115,6 +115,10 @@ impl ChunkReader for AmqpReader {
         Ok(self.shared.settle(token, verdict))
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        self.shared.waits_for()
+    }
+
     fn stats(&self) -> ReaderStats {
         self.shared.stats()
     }

@@ -123,6 +123,17 @@ impl Shared {
         stats
     }
 
+    /// What is between this reader and the end of its queue. The broker does not say that a queue
+    /// is empty, but sends what it has at once to a consumer that has subscribed.
+    pub(super) fn waits_for(&self) -> Option<&'static str> {
+        let state = self.lock();
+        match (state.connected, state.prefetch) {
+            (false, _) => Some("broker"),
+            (true, 0) => Some("queue"),
+            (true, _) => None,
+        }
+    }
+
     pub(super) fn set_demand(&self, chunks: usize) {
         self.lock().demand = chunks;
         self.work.notify_one();

@@ -258,6 +258,11 @@ impl ChunkReader for FileReader {
         Ok(Settled::Done)
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        // A follower may come before the folder; of what is there it has handed out all.
+        (self.config.follow && !self.config.path.exists()).then_some("folder")
+    }
+
     fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
         let mut closed = self.commit(true);
         if closed.is_ok() && self.config.keep == Keep::Consumed && self.consumer.is_some() {

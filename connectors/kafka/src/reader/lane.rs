@@ -13,11 +13,14 @@ pub(super) struct Lane {
     start: Option<i64>,
     /// The offset behind the last one of the partition, as the brokers last said.
     end: Option<i64>,
+    /// Whether the last fetch found nothing more.
+    pub(super) is_at_end: bool,
 }
 
 impl Lane {
     /// An offset was fetched; whether it is new.
     pub(super) fn fetched(&mut self, offset: i64) -> bool {
+        self.is_at_end = false;
         let new = !self.pending.contains_key(&offset);
         if new {
             self.pending.insert(offset, false);

@@ -163,6 +163,10 @@ impl ChunkReader for KafkaReader {
         Ok(self.shared.settle(token, verdict, store))
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        self.shared.waits_for()
+    }
+
     fn stats(&self) -> ReaderStats {
         self.shared.stats()
     }

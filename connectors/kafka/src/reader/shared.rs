@@ -196,11 +196,26 @@ impl Shared {
         }
     }
 
+    /// The client has fetched all that a partition holds.
+    pub(super) fn reached_end(&self, partition: i32) {
+        if let Some(lane) = self.lock().lanes.get_mut(&partition) {
+            lane.is_at_end = true;
+        }
+    }
+
+    /// See [`State::waits_for`].
+    pub(super) fn waits_for(&self) -> Option<&'static str> {
+        self.lock().waits_for()
+    }
+
     /// How often the client connected again, and whether it reaches any broker now.
     pub(super) fn reconnected(&self, times: u64, connected: bool) {
         let mut state = self.lock();
         state.reconnects = times;
         state.connected = Some(connected);
+        if connected {
+            state.unreached = None;
+        }
     }
 
     /// Brokers held the client back for so long since it was last told.
@@ -303,6 +318,18 @@ impl Shared {
         });
     }
 
+    /// Why a broker could not be reached.
+    pub(super) fn note_unreached(&self, reason: &str) {
+        self.lock().unreached = Some(reason.into());
+    }
+
+    /// No broker can be reached.
+    pub(super) fn fail_to_connect(&self) {
+        let reason = self.lock().unreached.clone();
+        let reason = reason.unwrap_or_else(|| "no broker answers".into());
+        self.fail(Failure::retry("connect to", reason));
+    }
+
     /// Something failed that is made up for later: what failed for good is told before it.
     pub(super) fn fail_for_now(&self, failure: Failure) {
         self.update(|state| {
@@ -331,9 +358,13 @@ impl Shared {
         self.lock().connected == Some(false)
     }
 
-    /// Partitions were assigned.
+    /// Partitions were assigned. A member may get none, if there are more members than partitions.
     pub(super) fn assigned(&self, partitions: &[i32]) {
         self.update(|state| {
+            state.has_joined = true;
+            if partitions.is_empty() {
+                return;
+            }
             for partition in partitions {
                 state.lanes.insert(*partition, Lane::default());
             }
@@ -350,6 +381,8 @@ impl Shared {
     pub(super) fn revoked(&self, partitions: &[i32], by: Instant) {
         let mut state = self.lock();
         let leaves = |fetched: &Fetched| partitions.contains(&fetched.partition);
+        // The group deals again, and says what is left.
+        state.has_joined = false;
         state.rebalances = state.rebalances.saturating_add(1);
         state.fresh.retain(|fetched| !leaves(fetched));
         let lanes = names(partitions);

@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) next_token: u64,
     pub(super) demand: usize,
     pub(super) failure: Option<Failure>,
+    /// Why a broker could not be reached, until one is.
+    pub(super) unreached: Option<Box<str>>,
     /// Why the commit at the end failed.
     pub(super) uncommitted: Option<Failure>,
     pub(super) paused: bool,
@@ -36,6 +38,8 @@ pub(super) struct State {
     pub(super) left: bool,
     /// Until when a reader that ends tries to commit.
     pub(super) commit_by: Option<Instant>,
+    /// Whether the group has dealt this reader its partitions, if only none at all.
+    pub(super) has_joined: bool,
     /// Whether partitions were ever assigned, and how often they changed since.
     pub(super) was_assigned: bool,
     pub(super) rebalances: u64,
@@ -111,6 +115,19 @@ impl State {
         let room = self.room();
         let half = self.demand.min(AHEAD) / 2;
         self.stop || room > 0 && (room >= half || self.ahead() == 0)
+    }
+
+    /// What is between this reader and the end of its partitions.
+    pub(super) fn waits_for(&self) -> Option<&'static str> {
+        if self.connected == Some(false) {
+            Some("broker")
+        } else if !self.has_joined {
+            Some("partitions")
+        } else if self.ahead() > 0 || self.lanes.values().any(|lane| !lane.is_at_end) {
+            Some("chunks")
+        } else {
+            None
+        }
     }
 
     /// Whether the owner has something to take.

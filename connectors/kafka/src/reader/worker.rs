@@ -91,6 +91,15 @@ impl ClientContext for Callbacks {
         // Poll hands out everything but alerts as well, without saying why.
         if let Some(failure) = refusal(&error, reason) {
             self.shared.fail(failure);
+            return;
+        }
+        match code_of(&error) {
+            // Of one broker. That all are away is said next, and not why.
+            Some(RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve) => {
+                self.shared.note_unreached(reason);
+            }
+            Some(RDKafkaErrorCode::AllBrokersDown) => self.shared.fail_to_connect(),
+            _ => {}
         }
     }
 }
@@ -126,12 +135,8 @@ impl ConsumerContext for Callbacks {
     fn post_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Assign(list) => {
-                let partitions = partitions(list);
-                if partitions.is_empty() {
-                    return;
-                }
-                self.shared.assigned(&partitions);
-                if self.shared.is_paused() {
+                self.shared.assigned(&partitions(list));
+                if self.shared.is_paused() && list.count() > 0 {
                     report(&self.shared, client.pause(list));
                 }
             }
@@ -298,10 +303,12 @@ fn take(client: &Client, shared: &Shared, time: Duration) {
         match polled {
             Ok(message) => pass_on(client, shared, &message),
             Err(error) => match error {
-                KafkaError::PartitionEOF(_) => {}
+                KafkaError::PartitionEOF(partition) => shared.reached_end(partition),
                 // One broker of several is away; that all are is told apart.
                 KafkaError::MessageConsumption(
-                    RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve,
+                    RDKafkaErrorCode::AllBrokersDown
+                    | RDKafkaErrorCode::BrokerTransportFailure
+                    | RDKafkaErrorCode::Resolve,
                 ) => {}
                 error => shared.fail(failure(&error)),
             },

@@ -1,10 +1,11 @@
 //! Readers that come and go.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received, Settled, Verdict};
-use baler_connector_kafka::{KafkaConfig, RequestFault, RequestKind};
+use baler_connector_kafka::{KafkaConfig, KafkaReader, RequestFault, RequestKind};
 use baler_connector_testkit::{
     ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, read_label, within_patience,
 };
@@ -22,6 +23,92 @@ fn with_group_rules(kafka: &Kafka) -> KafkaProxy {
 /// Chunks of eight lanes, which are spread over the partitions.
 fn chunks(source: &mut ChunkSource, number: u32) -> Vec<baler_common::transport::Chunk> {
     (0..number).map(|at| source.next(at % 8, 64)).collect()
+}
+
+/// Receives and acknowledges until the readers have nothing and say that they are at their end; how
+/// many chunks came.
+fn read_to_the_end(readers: &mut [Box<dyn ChunkReader>]) -> usize {
+    let (mut received, by) = (0, Instant::now() + PATIENCE);
+    loop {
+        let mut are_at_end = true;
+        for reader in &mut *readers {
+            match reader.receive(Instant::now() + Duration::from_millis(20)) {
+                Ok(Received::Chunk(delivery)) => {
+                    received += 1;
+                    reader.settle(delivery.token, Verdict::Ack).unwrap();
+                    are_at_end = false;
+                }
+                Ok(Received::Idle) => are_at_end &= reader.waits_for().is_none(),
+                _ => are_at_end = false,
+            }
+        }
+        if are_at_end {
+            return received;
+        }
+        assert!(Instant::now() < by, "{received} chunks, and no end");
+    }
+}
+
+#[test]
+fn new_group_is_at_its_end_when_it_has_everything_and_not_before() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    let mut source = ChunkSource::new(1);
+    pump.push(chunks(&mut source, 200));
+    within_patience("it is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    let mut reader = kafka.reader_with(kafka.config());
+    reader.set_demand(1_000);
+    assert_eq!(reader.waits_for(), Some("partitions"));
+    let mut readers = [reader];
+    assert_eq!(read_to_the_end(&mut readers), 200);
+    // What comes later is as good.
+    pump.push(chunks(&mut source, 40));
+    within_patience("it is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    within_patience("it comes", || {
+        let received = readers[0].receive(Instant::now() + Duration::from_millis(20));
+        matches!(received, Ok(Received::Chunk(_))).then_some(())
+    });
+    assert_eq!(read_to_the_end(&mut readers), 39);
+}
+
+#[test]
+fn member_without_partitions_is_at_its_end() {
+    let kafka = Kafka::fresh();
+    kafka.cluster.create_topic("narrow", 1, 1).unwrap();
+    let config = KafkaConfig::in_cluster(Arc::clone(&kafka.cluster), "narrow")
+        .client_settings(&[("session.timeout.ms", "6000")])
+        .unwrap();
+    let mut pump = Pump::open(kafka.writer_with(config.clone()));
+    pump.push(chunks(&mut ChunkSource::new(1), 20));
+    within_patience("it is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    let mut readers = [(); 2].map(|()| kafka.reader_with(config.clone()));
+    readers.iter_mut().for_each(|reader| reader.set_demand(100));
+    assert_eq!(read_to_the_end(&mut readers), 20);
+}
+
+#[test]
+fn reader_without_a_broker_waits_for_one() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let mut reader = KafkaReader::open(config(&address)).unwrap();
+    let mut told = String::new();
+    within_patience("the reader says so, and why", || {
+        if let Err(error) = reader.receive(Instant::now() + Duration::from_millis(20)) {
+            told = error.to_string();
+        }
+        let knows_why = told.starts_with("connect to") && told.contains("refused");
+        (knows_why && reader.waits_for() == Some("broker")).then_some(())
+    });
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, Delivery, Received};
+use baler_common::transport::{Chunk, Delivery, Received, TransportError};
 
-use super::ledger::InFlight;
+use super::ledger::{InFlight, Ledger};
 use super::run::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::{Relay, Step, add, length};
 use crate::RelayError;
@@ -24,7 +24,9 @@ impl Relay {
         let mut until = self.patience(by);
         let mut step = Step::Idle;
         for _ in 0..BATCH {
-            match self.ledger.reader.receive(until) {
+            let received = self.ledger.reader.receive(until);
+            self.look_at_progress(&received);
+            match received {
                 Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
                 Ok(Received::Damaged(damaged)) => {
                     add(&mut self.ledger.counts.damaged, 1);
@@ -71,6 +73,14 @@ impl Relay {
                 .wait(self.until(by.min(Instant::now() + LONGEST_PAUSE)));
         }
         Ok(step)
+    }
+
+    /// Notes whether the source owes something.
+    fn look_at_progress(&mut self, received: &Result<Received, TransportError>) {
+        let Ledger { reader, counts, .. } = &mut self.ledger;
+        let waits_for = || reader.waits_for().filter(|_| !self.demand.paused);
+        let waiting = &mut counts.source_waiting;
+        waiting.received(received, waits_for, Instant::now);
     }
 
     /// Until when to wait for the source.

@@ -18,7 +18,9 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Stop {
-    /// When nothing came for so long and nothing is in flight.
+    /// When nothing came for so long, the source was at the end of its medium all the time
+    /// ([`ChunkReader::waits_for`](baler_common::transport::ChunkReader::waits_for)), and nothing is
+    /// in flight.
     pub idle_timeout: Option<Duration>,
     /// When so many chunks were received, repeated ones included, and all of them are settled.
     pub chunks: Option<u64>,
@@ -58,10 +60,12 @@ impl Relay {
             if settled && self.received() >= self.demand.in_all {
                 return Ok(Ended::Count);
             }
+            let waited = self.is_source_waited_for();
             match self.step(Instant::now() + TICK)? {
                 Step::End => return Ok(Ended::End),
                 Step::Received => last_heard = Instant::now(),
                 Step::Idle if !self.ledger.in_flight.is_empty() => last_heard = Instant::now(),
+                Step::Idle if waited || self.is_source_waited_for() => last_heard = Instant::now(),
                 Step::Idle => {
                     let idle = last_heard.elapsed();
                     if stop.idle_timeout.is_some_and(|limit| idle >= limit) {
@@ -71,6 +75,11 @@ impl Relay {
             }
         }
         Ok(Ended::Stopped)
+    }
+
+    /// Whether the source is not at its end.
+    fn is_source_waited_for(&self) -> bool {
+        self.ledger.counts.source_waiting.since().is_some()
     }
 
     /// Waits for confirmations until `by` at most; takes nothing from the source.

@@ -3,10 +3,16 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use baler_connector_testkit::{ChunkSource, MemoryLimits, MemoryMedium, within_patience};
+use baler_common::transport::{
+    ChunkReader, ReaderCapability, ReaderCloseReport, Received, Settled, Token, TransportError,
+    Verdict,
+};
+use baler_connector_testkit::{
+    ChunkSource, MemoryLimits, MemoryMedium, MemoryReader, within_patience,
+};
 use baler_relay::{Ended, Step, Stop};
 
-use crate::support::{contents, fill, relay, set, soon};
+use crate::support::{contents, fill, relay, relay_of, set, soon};
 
 #[test]
 fn every_chunk_passes_in_order_with_its_bytes_and_who_it_is() {
@@ -111,6 +117,69 @@ fn it_stops_after_the_chunks_it_was_asked_for_and_leaves_the_rest() {
     assert_eq!(relay.run(stop, |_| true).unwrap(), Ended::Count);
     assert!(relay.close(soon()).stats.adds_up());
     assert_eq!((to.len(), from.len()), (33, 67));
+}
+
+#[test]
+fn silence_counts_from_the_end_of_the_source() {
+    let (from, to) = (MemoryMedium::default(), MemoryMedium::default());
+    fill(&from, ChunkSource::new(1).take(3));
+    let joined_at = Instant::now() + Duration::from_millis(300);
+    let mut relay = relay_of(
+        Joining {
+            reader: from.reader(),
+            joined_at,
+        },
+        to.writer(),
+    );
+    let mut stop = Stop::default();
+    stop.idle_timeout = Some(Duration::from_millis(10));
+    let mut waited = false;
+    let ended = relay.run(stop, |relay| {
+        let waiting = relay.stats().source_waiting;
+        waited |= waiting.what() == Some("its part") && waiting.since().is_some();
+        true
+    });
+    assert_eq!(ended.unwrap(), Ended::IdleTimeout);
+    assert!(waited, "nobody could see that the source is waited for");
+    assert!(relay.stats().source_waiting.since().is_none());
+    assert_eq!(to.len(), 3);
+}
+
+/// A reader that gets its part of the medium at a time, and hands out nothing before.
+struct Joining {
+    reader: MemoryReader,
+    joined_at: Instant,
+}
+
+impl ChunkReader for Joining {
+    fn capability(&self) -> &ReaderCapability {
+        self.reader.capability()
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.reader.set_demand(chunks);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        if self.waits_for().is_some() {
+            let until = by.min(self.joined_at);
+            std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+            return Ok(Received::Idle);
+        }
+        self.reader.receive(by)
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        self.reader.settle(token, verdict)
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        (Instant::now() < self.joined_at).then_some("its part")
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        Box::new(self.reader).close(by)
+    }
 }
 
 #[test]

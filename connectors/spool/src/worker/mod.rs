@@ -52,6 +52,8 @@ pub(crate) struct Worker {
     /// Nothing is on disk that the medium has not confirmed.
     drained: bool,
     ticked: Instant,
+    /// How many chunks were sent on from disk when that was shown last.
+    replayed_shown: u64,
 }
 
 /// Where the writer of the medium is.
@@ -86,6 +88,7 @@ impl Worker {
             pause_until: None,
             drained: false,
             ticked: now,
+            replayed_shown: 0,
             config,
             shared,
         }
@@ -128,19 +131,20 @@ impl Worker {
         self.spool(now, false);
         self.return_when_drained(now);
         self.judge(now);
-        self.show();
+        self.show(now);
         self.tick(now);
         self.next_time(now)
     }
 
     fn take_orders(&mut self, now: Instant) {
-        let (diverted, opened, generation, attempt) = {
+        let (diverted, opened, generation, attempt, has_pending) = {
             let mut state = self.shared.lock();
             (
                 state.diverted.take(),
                 state.opened.take(),
                 state.generation,
                 std::mem::take(&mut state.attempt),
+                !state.pending.is_empty(),
             )
         };
         if generation != self.generation {
@@ -155,7 +159,10 @@ impl Worker {
             worked,
         }) = diverted
         {
-            self.away_since = since;
+            // A medium that is opened again and again, and confirms nothing, is away all the time.
+            if worked || self.failures == 0 || !has_pending {
+                self.away_since = since;
+            }
             self.drained = false;
             if worked {
                 self.failures = 0;
@@ -205,9 +212,12 @@ impl Worker {
 
     fn note_medium(&self, error: Option<TransportError>) {
         let error = error.map(Arc::new);
-        self.shared
-            .watch
-            .update(|status| status.medium_error = error);
+        self.shared.watch.update(|status| {
+            if let Some(error) = &error {
+                status.waiting.failed(Arc::clone(error));
+            }
+            status.medium_error = error;
+        });
     }
 
     fn open_when_due(&mut self, now: Instant) {
@@ -217,14 +227,25 @@ impl Worker {
         }
     }
 
-    fn show(&self) {
+    fn show(&mut self, now: Instant) {
         let (route, blocked) = match &self.link {
             Link::Direct => (SpoolRoute::Direct, false),
             Link::Open(inner) => (SpoolRoute::Replaying, inner.stats().blocked),
             Link::Opening | Link::Closed(..) => (SpoolRoute::Away, false),
         };
         self.shared.lock().blocked = blocked;
-        self.shared.watch.update(|status| status.route = route);
+        let shown = &mut self.replayed_shown;
+        self.shared.watch.update(|status| {
+            status.route = route;
+            // Only a chunk that moved ends the wait for one that did not, or that none is left.
+            let replayed = status.stats.replayed_chunks;
+            if std::mem::replace(shown, replayed) != replayed || route == SpoolRoute::Direct {
+                status.waiting.end();
+            }
+            if route != SpoolRoute::Direct {
+                status.waiting.go_on(now, None);
+            }
+        });
     }
 
     /// Writes the position in the spool even when nothing else happens.

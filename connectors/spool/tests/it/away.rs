@@ -1,5 +1,7 @@
 //! A medium that goes away and comes back.
 
+use std::time::Duration;
+
 use baler_common::transport::{ChunkWriter as _, RetryClass};
 use baler_connector_testkit::{MemoryMedium, Tap, within_patience};
 use baler_spool::{Spool, SpoolRoute};
@@ -56,11 +58,47 @@ fn chunks_go_to_disk_while_the_medium_is_away_and_follow_in_order() {
 }
 
 #[test]
+fn medium_that_can_be_opened_and_confirms_nothing_is_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let medium = MemoryMedium::default();
+    let mut tap = Tap::new(Box::new(medium.reader()));
+    let mut config = config(folder.path());
+    // Longer than any pause between two attempts.
+    config.spool_after = Duration::from_millis(300);
+    let mut sender = Sender::open(&medium, config);
+    sender.send(10);
+    medium.hold_confirmations(true);
+    sender.pump.push(sender.source.take(20));
+    within_patience("all is on disk", || {
+        sender.pump.step();
+        receive(&mut tap);
+        if sender.status().route == SpoolRoute::Direct {
+            medium.break_connections();
+        }
+        sender.pump.is_done().then_some(())
+    });
+    assert_eq!(sender.status().stats.spooled_chunks, 20);
+    assert!(sender.status().waiting.since().is_some());
+    medium.hold_confirmations(false);
+    within_patience("nothing is waited for", || {
+        sender.pump.step();
+        receive(&mut tap);
+        let status = sender.status();
+        let is_over = status.route == SpoolRoute::Direct && status.waiting.since().is_none();
+        is_over.then_some(())
+    });
+    receive(&mut tap);
+    assert_eq!(tap.distinct(), 30);
+    assert_adds_up(&sender.status());
+    sender.close();
+}
+
+#[test]
 fn short_break_needs_no_disk() {
     let folder = tempfile::tempdir().unwrap();
     let medium = MemoryMedium::default();
     let mut config = config(folder.path());
-    config.spool_after = std::time::Duration::from_secs(60);
+    config.spool_after = Duration::from_secs(60);
     let mut tap = Tap::new(Box::new(medium.reader()));
     let mut sender = Sender::open(&medium, config);
     for _ in 0..20 {
@@ -140,7 +178,7 @@ fn what_is_not_confirmed_at_the_close_is_spooled() {
     medium.hold_confirmations(true);
     sender.pump.push(sender.source.take(5));
     sender.pump.step();
-    let by = std::time::Instant::now() + std::time::Duration::from_millis(600);
+    let by = std::time::Instant::now() + Duration::from_millis(600);
     let (pump, report) = sender.pump.close(by);
     assert_eq!(report.unconfirmed, Vec::<u64>::new());
     assert_eq!(pump.confirmed(), 5);
@@ -155,7 +193,7 @@ fn medium_that_confirms_nothing_any_more_counts_as_away() {
     let medium = MemoryMedium::default();
     let mut tap = Tap::new(Box::new(medium.reader()));
     let mut config = config(folder.path());
-    config.stall_after = std::time::Duration::from_millis(100);
+    config.stall_after = Duration::from_millis(100);
     let mut sender = Sender::open(&medium, config);
     medium.hold_confirmations(true);
     sender.send(100);

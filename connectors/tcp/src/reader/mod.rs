@@ -119,6 +119,11 @@ impl ChunkReader for TcpReader {
         Ok(self.shared.settle(token, verdict))
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        // What is on its way a listener cannot know.
+        (self.shared.counts.connections() == 0).then_some("sender")
+    }
+
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
         let unsettled = self.shared.unsettled();
         self.stop(by);

@@ -8,6 +8,7 @@ use baler_common::transport::{Order, Received};
 
 use super::{GRACE, applies, is_readable, pair};
 use crate::chunks::ChunkSource;
+use crate::deadline::within_patience;
 use crate::medium::Medium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
@@ -54,7 +55,8 @@ pub fn empty_medium_is_idle_or_ends<M: Medium>() {
     assert!(start.elapsed() < time + GRACE, "it overslept its deadline");
 }
 
-/// Once all is confirmed, all can be read, each chunk once.
+/// Once all is confirmed, all can be read, each chunk once. The reader then says that it is at the
+/// end.
 pub fn everything_confirmed_is_readable<M: Medium>() {
     let mut medium = M::fresh();
     if !is_readable("everything_confirmed_is_readable", &medium) {
@@ -64,6 +66,10 @@ pub fn everything_confirmed_is_readable<M: Medium>() {
     pump.push(ChunkSource::new(1).take(1000));
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
         pump.is_done() && tap.distinct() == 1000
+    });
+    within_patience("it is at the end", || {
+        tap.poll(Duration::from_millis(10));
+        tap.reader().waits_for().is_none().then_some(())
     });
     assert_eq!(
         tap.received().len(),

@@ -457,3 +457,85 @@ fn chunk_that_a_full_writer_does_not_take_again_waits_for_its_notification() {
     outbox.drive(again, None, &mut fates);
     assert_eq!(fake.with(|script| script.in_flight.clone()), [0]);
 }
+
+#[test]
+fn a_wait_ends_with_a_chunk_that_moves_and_not_with_a_connection() {
+    let fake = Fake::new(2);
+    let mut outbox = fake.outbox(RetryPolicy::default());
+    let (begin, mut fates) = (start(), Vec::new());
+    let since = |outbox: &Outbox| outbox.stats().waiting.since();
+    outbox.push(chunk(0, 10), begin);
+    outbox.push(chunk(1, 10), begin);
+    let mut now = begin;
+    for _ in 0..20 {
+        // The medium can be opened each time, and breaks before anything is confirmed.
+        outbox.drive(now, None, &mut fates);
+        fake.perform(Deed::Break { arrived: false });
+        now = outbox.drive(now, None, &mut fates).unwrap();
+        assert_eq!(since(&outbox), Some(begin));
+        assert!(outbox.stats().waiting.error().is_some());
+    }
+    outbox.drive(now, None, &mut fates);
+    fake.perform(Deed::Confirm);
+    now += Duration::from_secs(1);
+    outbox.drive(now, None, &mut fates);
+    // The other one waits from here on, and nothing went wrong since.
+    assert_eq!(since(&outbox), Some(now));
+    assert!(outbox.stats().waiting.error().is_none());
+    fake.perform(Deed::Refuse(RetryClass::Retry));
+    outbox.drive(now + Duration::from_secs(1), None, &mut fates);
+    assert_eq!(since(&outbox), Some(now), "a refusal for now moves nothing");
+    outbox.drive(now + Duration::from_secs(9), None, &mut fates);
+    fake.perform(Deed::Confirm);
+    outbox.drive(now + Duration::from_secs(9), None, &mut fates);
+    assert_eq!(since(&outbox), None);
+    assert_eq!(ends(&fates), [(0, "confirmed"), (1, "confirmed")]);
+}
+
+#[test]
+fn chunks_that_the_policy_gives_up_do_not_end_a_wait() {
+    let fake = Fake::new(2);
+    fake.with(|script| script.closed_for = u32::MAX);
+    let policy = RetryPolicy {
+        max_attempts: Some(1),
+        ..RetryPolicy::default()
+    };
+    let mut outbox = fake.outbox(policy);
+    let (begin, mut fates) = (start(), Vec::new());
+    let mut now = begin;
+    for ticket in 0..5 {
+        outbox.push(chunk(ticket, 10), now);
+        now = outbox.drive(now, None, &mut fates).unwrap();
+        assert_eq!(outbox.stats().waiting.since(), Some(begin));
+    }
+    assert!(fates.len() >= 4, "{fates:?}");
+}
+
+#[test]
+fn without_chunks_a_connection_is_all_that_is_waited_for() {
+    let fake = Fake::new(2);
+    fake.with(|script| script.closed_for = 1);
+    let mut outbox = fake.outbox(RetryPolicy::default());
+    let (begin, mut fates) = (start(), Vec::new());
+    let again = outbox.drive(begin, None, &mut fates).unwrap();
+    assert_eq!(outbox.stats().waiting.since(), Some(begin));
+    outbox.drive(again, None, &mut fates);
+    assert_eq!(outbox.stats().waiting.since(), None);
+}
+
+#[test]
+fn owner_that_does_not_wait_asks_for_fates_that_are_overdue() {
+    let fake = Fake::new(2);
+    let mut outbox = fake.outbox(RetryPolicy::default());
+    let (begin, mut fates) = (start(), Vec::new());
+    outbox.set_awaited(false);
+    outbox.push(chunk(0, 10), begin);
+    let look = outbox.drive(begin, None, &mut fates);
+    assert_eq!(look, Some(begin + OVERDUE));
+    assert!(fake.with(|script| script.unawaited));
+    outbox.drive(begin + OVERDUE, None, &mut fates);
+    assert!(!fake.with(|script| script.unawaited));
+    fake.perform(Deed::Confirm);
+    outbox.drive(begin + OVERDUE, None, &mut fates);
+    assert!(fake.with(|script| script.unawaited));
+}

@@ -1,0 +1,300 @@
+//! What a command says and does while a medium owes progress.
+//!
+//! [`Waiting`] of an outbox, a source, a relay or a spool -> [`Patience`] -> a line, or the end
+
+use std::time::{Duration, Instant};
+
+use baler_common::transport::Waiting;
+use baler_relay::{Ended, RelayError, RelayStats};
+use baler_spool::SpoolWatch;
+
+use crate::exit::{Code, Failure};
+use crate::output;
+
+/// How long nothing moves before that is told: a reconnect to a broker that lives takes less.
+const BEFORE_TELLING: Duration = Duration::from_secs(2);
+
+/// How often it is told at most; what repeats is told together.
+pub(crate) const TELLING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// For how long a command waits that ends by itself, unless `--give-up` says otherwise.
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
+
+/// Tells on standard error that a medium is waited for and when it is back, and gives it up when
+/// nothing moved for too long.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    endpoint: String,
+    give_up: Option<Duration>,
+    quiet: bool,
+    /// Whether chunks go to a spool meanwhile.
+    is_spooled: bool,
+    /// When a wait was told last.
+    told_at: Option<Instant>,
+    /// When the wait began that was told, until it is over.
+    told_wait: Option<Instant>,
+}
+
+impl Patience {
+    /// Watches over a medium, which is given up after `give_up`, or never.
+    pub(crate) fn new(endpoint: &str, give_up: Option<Duration>, quiet: bool) -> Self {
+        Self {
+            endpoint: endpoint.to_owned(),
+            give_up,
+            quiet,
+            is_spooled: false,
+            told_at: None,
+            told_wait: None,
+        }
+    }
+
+    /// Watches over the medium behind a spool. Nothing is lost while it is away, so it is never given
+    /// up.
+    pub(crate) fn behind_a_spool(endpoint: &str, quiet: bool) -> Self {
+        Self {
+            is_spooled: true,
+            ..Self::new(endpoint, None, quiet)
+        }
+    }
+
+    /// Looks at what the medium behind a spool owes now.
+    pub(crate) fn look_at_spool(&mut self, spool: &SpoolWatch) {
+        // It is never given up.
+        self.look(&spool.status().waiting).unwrap_or_default();
+    }
+
+    /// Looks at what the medium owes now. Cheap while it owes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Nothing moved for too long.
+    pub(crate) fn look(&mut self, waiting: &Waiting) -> Result<(), Failure> {
+        if waiting.since().is_none() && self.told_wait.is_none() {
+            return Ok(());
+        }
+        if let Some(line) = self.look_at(waiting, Instant::now())?
+            && !self.quiet
+        {
+            output::say(line);
+        }
+        Ok(())
+    }
+
+    /// What is to be told now.
+    fn look_at(&mut self, waiting: &Waiting, now: Instant) -> Result<Option<String>, Failure> {
+        let endpoint = &self.endpoint;
+        if let Some(began) = self
+            .told_wait
+            .filter(|began| waiting.since() != Some(*began))
+        {
+            self.told_wait = None;
+            let over = waiting.since().unwrap_or(now);
+            let waited = over.saturating_duration_since(began);
+            return Ok(Some(format!(
+                "{endpoint} is back after {}",
+                seconds(waited)
+            )));
+        }
+        let Some(since) = waiting.since() else {
+            return Ok(None);
+        };
+        let waited = now.saturating_duration_since(since);
+        if self.give_up.is_some_and(|most| waited >= most) {
+            let message = format!(
+                "gave up on {endpoint} after {}: {}",
+                seconds(waited),
+                reason(waiting)
+            );
+            return Err(Failure::new(Code::Unavailable, message));
+        }
+        let is_due = |at: Instant| now.saturating_duration_since(at) >= TELLING_INTERVAL;
+        if waited < BEFORE_TELLING || !self.told_at.is_none_or(is_due) {
+            return Ok(None);
+        }
+        self.told_at = Some(now);
+        self.told_wait = Some(since);
+        Ok(Some(format!(
+            "waiting for {endpoint} for {}: {}; {}",
+            seconds(waited),
+            reason(waiting),
+            self.next_step(waiting)
+        )))
+    }
+
+    /// What the user can do, and what happens otherwise.
+    fn next_step(&self, waiting: &Waiting) -> String {
+        let is_away = waiting
+            .error()
+            .is_some_and(|error| error.operation == "connect to");
+        let advice = if is_away {
+            "check that it runs and that its address is right; "
+        } else {
+            ""
+        };
+        let otherwise = match self.give_up {
+            _ if self.is_spooled => "chunks go to the spool".to_owned(),
+            Some(most) => format!("it is given up after {most:?} (--give-up)"),
+            None => "it is waited for without end".to_owned(),
+        };
+        format!("{advice}{otherwise}")
+    }
+}
+
+/// The same for both media of a relay, and for its spool.
+pub(crate) struct RelayPatience {
+    source: Patience,
+    sink: Patience,
+    spool: Option<(Patience, SpoolWatch)>,
+    given_up: Option<Failure>,
+}
+
+impl RelayPatience {
+    /// Watches over a relay from the first to the second endpoint.
+    pub(crate) fn new(
+        (from, to): &(String, String),
+        give_up: Option<Duration>,
+        quiet: bool,
+        spool: Option<SpoolWatch>,
+    ) -> Self {
+        Self {
+            source: Patience::new(from, give_up, quiet),
+            sink: Patience::new(to, give_up, quiet),
+            spool: spool.map(|spool| (Patience::behind_a_spool(to, quiet), spool)),
+            given_up: None,
+        }
+    }
+
+    /// Looks at what both media owe now.
+    pub(crate) fn look(&mut self, stats: &RelayStats) {
+        let looked = self.source.look(&stats.source_waiting);
+        let looked = looked.and_then(|()| self.sink.look(&stats.outbox.waiting));
+        if let Some((patience, spool)) = &mut self.spool {
+            patience.look_at_spool(spool);
+        }
+        self.given_up = self.given_up.take().or_else(|| looked.err());
+    }
+
+    /// Whether a medium was given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.given_up.is_some()
+    }
+
+    /// How the relay ended: a medium that was given up explains why it stopped.
+    pub(crate) fn judge(
+        &mut self,
+        ended: Result<Ended, RelayError>,
+        as_failure: impl FnOnce(RelayError) -> Failure,
+    ) -> Result<Ended, Failure> {
+        match self.given_up.take() {
+            Some(failure) => Err(failure),
+            None => ended.map_err(as_failure),
+        }
+    }
+}
+
+/// Why nothing moves.
+fn reason(waiting: &Waiting) -> String {
+    match (waiting.error(), waiting.what()) {
+        (Some(error), _) => error.message.to_string(),
+        (None, Some(what)) => format!("no {what} yet"),
+        (None, None) => "no answer yet".to_owned(),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use baler_common::transport::{RetryClass, TransportError};
+
+    use super::*;
+
+    fn after(start: Instant, seconds: u64) -> Instant {
+        start + Duration::from_secs(seconds)
+    }
+
+    /// The lines of so many seconds in which nothing moves, with a look ten times a second.
+    fn lines(
+        patience: &mut Patience,
+        waiting: &Waiting,
+        start: Instant,
+        seconds: std::ops::Range<u64>,
+    ) -> Vec<String> {
+        (seconds.start * 10..seconds.end * 10)
+            .filter_map(|tenth| {
+                let now = start + Duration::from_millis(tenth * 100);
+                patience.look_at(waiting, now).unwrap()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_wait_is_told_after_two_seconds_then_every_thirty_and_when_it_is_over() {
+        let start = Instant::now();
+        let mut patience = Patience::new("kafka://h:1/t", None, false);
+        let mut waiting = Waiting::default();
+        waiting.go_on(start, Some("partitions"));
+        assert!(lines(&mut patience, &waiting, start, 0..2).is_empty());
+        let first = lines(&mut patience, &waiting, start, 2..32);
+        assert_eq!(
+            first,
+            ["waiting for kafka://h:1/t for 2 s: no partitions yet; it is waited for without end"]
+        );
+        let refused = TransportError::new("connect to", "h:1", RetryClass::Retry, "refused");
+        waiting.failed(Arc::new(refused));
+        let second = lines(&mut patience, &waiting, start, 32..62);
+        assert_eq!(second.len(), 1, "{second:?}");
+        assert!(
+            second[0].contains("for 32 s: refused; check that it runs"),
+            "{second:?}"
+        );
+        waiting.end();
+        let back = patience.look_at(&waiting, after(start, 62)).unwrap();
+        assert_eq!(back.unwrap(), "kafka://h:1/t is back after 62 s");
+        assert!(lines(&mut patience, &waiting, start, 63..70).is_empty());
+    }
+
+    #[test]
+    fn a_medium_that_moves_now_and_then_is_told_of_every_thirty_seconds_too() {
+        let start = Instant::now();
+        let mut patience = Patience::new("null:", None, false);
+        let mut told = Vec::new();
+        for round in 0..12 {
+            let mut waiting = Waiting::default();
+            waiting.go_on(after(start, round * 5), None);
+            told.extend(lines(
+                &mut patience,
+                &waiting,
+                start,
+                round * 5..round * 5 + 5,
+            ));
+        }
+        let waits = told.iter().filter(|line| line.starts_with("waiting"));
+        assert_eq!((waits.count(), told.len()), (2, 4), "{told:?}");
+        assert!(told[1].contains("back after 5 s"), "{told:?}");
+    }
+
+    #[test]
+    fn a_medium_is_given_up_when_nothing_moved_for_so_long() {
+        let start = Instant::now();
+        let most = Duration::from_secs(3);
+        let mut patience = Patience::new("tcp://h:1", Some(most), false);
+        let mut waiting = Waiting::default();
+        waiting.go_on(start, Some("sender"));
+        let told = lines(&mut patience, &waiting, start, 0..3);
+        assert!(
+            told[0].ends_with("it is given up after 3s (--give-up)"),
+            "{told:?}"
+        );
+        let failure = patience.look_at(&waiting, after(start, 3)).unwrap_err();
+        assert_eq!(failure.code, Code::Unavailable);
+        assert_eq!(
+            failure.message,
+            "gave up on tcp://h:1 after 3 s: no sender yet"
+        );
+    }
+}
