@@ -92,11 +92,26 @@ fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_noth
     let args = sweep(
         "tcp://127.0.0.1:0",
         folder.path(),
-        &["--chunk-sizes=8,64,256", "--format=json"],
+        &["--chunk-sizes=32,64,128", "--format=json"],
     );
     let document = json(&words(&args));
-    check(&document, &[8, 64, 256]);
+    check(&document, &[32, 64, 128]);
     assert_eq!(document["models"][0]["compression"], "none");
+    // Every size between the smallest and the largest was measured, so the recommended one was, too:
+    // its figures are those of its row.
+    let recommended = &document["recommended"];
+    assert_eq!(recommended["measured"], true, "{recommended}");
+    let mut cells = document["cells"].as_array().unwrap().iter();
+    let cell = cells
+        .find(|cell| cell["chunk_records"] == recommended["chunk_records"])
+        .unwrap();
+    for figure in [
+        "latency_ms_p99",
+        "wire_bytes_per_second",
+        "writer_cpu_seconds_per_second",
+    ] {
+        assert_eq!(recommended[figure], cell[figure]["mean"], "{recommended}");
+    }
     let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
     assert_eq!(page.matches("<svg").count(), 3);
     let inside = page.replace("http://www.w3.org/2000/svg", "");

@@ -26,7 +26,7 @@ pub(super) struct Figure {
     pub(super) title: &'static str,
     pub(super) of: fn(&Cell) -> Option<Interval>,
     /// What the recommendation says of it.
-    pub(super) predicted: fn(&Recommendation) -> f64,
+    pub(super) expected: fn(&Recommendation) -> f64,
     /// Whether the rivals are shown as levels.
     pub(super) rivals: bool,
 }
@@ -35,19 +35,19 @@ pub(super) const FIGURES: [Figure; 3] = [
     Figure {
         title: "CPU seconds a second of the writing process",
         of: |cell| cell.writer_cpu_seconds_per_second,
-        predicted: |it| it.predicted.writer_cpu_seconds_per_second,
+        expected: |it| it.expected.writer_cpu_seconds_per_second,
         rivals: true,
     },
     Figure {
         title: "Bytes a second on the wire, both ways",
         of: |cell| cell.wire_bytes_per_second,
-        predicted: |it| it.predicted.wire_bytes_per_second,
+        expected: |it| it.expected.wire_bytes_per_second,
         rivals: true,
     },
     Figure {
         title: "Latency, 99th percentile, in milliseconds",
         of: |cell| cell.latency_ms_p99,
-        predicted: |it| it.predicted.latency_ms_p99,
+        expected: |it| it.expected.latency_ms_p99,
         rivals: true,
     },
 ];
@@ -103,8 +103,8 @@ pub(super) fn svg(
         .map(|one| {
             let measured = cells.iter().find(|cell| one.is_of(&cell.case));
             let measured = measured.and_then(figure.of).map(|interval| interval.mean);
-            let value = measured.unwrap_or_else(|| (figure.predicted)(one));
-            (f64::from(one.predicted.chunk_records), value)
+            let value = measured.unwrap_or_else(|| (figure.expected)(one));
+            (f64::from(one.expected.chunk_records), value)
         })
         .collect();
     let mut out = String::new();

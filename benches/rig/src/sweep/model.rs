@@ -70,9 +70,9 @@ pub struct HeldOut {
     pub bytes_error: f64,
 }
 
-/// What the model says of a setting.
+/// What a setting costs: what was measured, or what a model says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Prediction {
+pub struct Expected {
     /// Records a chunk.
     pub chunk_records: u32,
     /// How long the oldest record waits at most.
@@ -83,6 +83,19 @@ pub struct Prediction {
     pub wire_bytes_per_second: f64,
     /// The 99th percentile of the latency.
     pub latency_ms_p99: f64,
+}
+
+impl Expected {
+    /// The figures of a cell; nothing if it lacks one.
+    pub(super) fn measured(cell: &Cell) -> Option<Self> {
+        Some(Self {
+            chunk_records: cell.case.chunk_records?,
+            wait_time_ms: cell.case.wait_time_ms?,
+            writer_cpu_seconds_per_second: cell.cpu()?,
+            wire_bytes_per_second: cell.bytes()?,
+            latency_ms_p99: cell.latency_ms_p99?.mean,
+        })
+    }
 }
 
 /// A cell as the fit needs it.
@@ -268,14 +281,14 @@ impl CostModel {
         rate: f64,
         payload_per_record: f64,
         load_cpu: f64,
-    ) -> Prediction {
+    ) -> Expected {
         let point = Point {
             payload: payload_per_record * rate,
             load_cpu,
             ..Point::unmeasured(chunk_records, wait_time_ms, rate)
         };
         let bytes = self.bytes(&point);
-        Prediction {
+        Expected {
             chunk_records,
             wait_time_ms,
             writer_cpu_seconds_per_second: self.cpu(&point, bytes),
