@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::case::Case;
 use super::measure::Measured;
+use super::variant::Variant;
 use crate::report::{TextTable, short};
 use crate::statistics::{Distribution, Estimate, to_f64};
 
@@ -15,6 +16,8 @@ pub struct Row {
     pub variant: String,
     /// What that is.
     pub about: &'static str,
+    /// The settings of a rival library; empty where there are none.
+    pub settings: &'static str,
     /// How many threads call.
     pub threads: usize,
     /// How many instrumented calls make a call from outside.
@@ -105,7 +108,7 @@ impl Row {
     /// The row of a case; what compares it with others is added by [`compare`].
     pub(super) fn new(
         case: &Case,
-        about: &'static str,
+        variant: &Variant,
         measured: &[Measured],
         failure: Option<String>,
     ) -> Self {
@@ -120,7 +123,8 @@ impl Row {
         };
         Self {
             variant: case.variant.clone(),
-            about,
+            about: variant.about,
+            settings: variant.settings,
             threads: case.threads,
             depth: case.depth,
             method_time_ns: case.method_time_ns,
@@ -224,6 +228,11 @@ const COLUMNS: &[Column] = &[
         |row| optional(row.instructions_per_call, |count| format!("{count:.0}")),
         |rows| rows.iter().any(|row| row.instructions_per_call.is_some()),
     ),
+    (
+        "settings",
+        |row| row.settings.to_owned(),
+        |rows| rows.iter().any(|row| !row.settings.is_empty()),
+    ),
 ];
 
 fn always(_rows: &[Row]) -> bool {
@@ -258,7 +267,7 @@ pub fn table(rows: &[Row]) -> String {
     let columns: Vec<_> = COLUMNS.iter().filter(|(_, _, shown)| shown(rows)).collect();
     let headings: Vec<_> = columns
         .iter()
-        .map(|(heading, _, _)| (*heading, *heading == "variant"))
+        .map(|(heading, _, _)| (*heading, ["variant", "settings"].contains(heading)))
         .collect();
     let mut table = TextTable::new(&headings);
     for row in rows {
@@ -275,7 +284,10 @@ pub fn table(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::variant::Alone;
     use super::*;
+
+    const NOBODY: Variant = Variant::new("nobody", "", |_| Ok(Box::new(Alone(|_, _| 0))));
 
     fn case(variant: &str) -> Case {
         Case {
@@ -306,7 +318,7 @@ mod tests {
             measured(&[10_000, 12_000, 50_000], 0),
             measured(&[20_000; 3], 3),
         ];
-        let row = Row::new(&case("clock"), "", &repetitions, None);
+        let row = Row::new(&case("clock"), &NOBODY, &repetitions, None);
         assert_eq!(row.best_median_ns_per_call, Some(12.0));
         assert_eq!(row.median_ns_per_call, Some(20.0));
         assert_eq!(row.mean_ns_per_call, Some(22.0));
@@ -317,7 +329,7 @@ mod tests {
 
     #[test]
     fn rows_are_compared_with_the_controls_beside_them() {
-        let row = |name, ns| Row::new(&case(name), "", &[measured(&[ns], 0)], None);
+        let row = |name, ns| Row::new(&case(name), &NOBODY, &[measured(&[ns], 0)], None);
         let mut rows = [
             row("none", 1_000),
             row("clock", 17_000),
@@ -337,13 +349,17 @@ mod tests {
 
     #[test]
     fn the_table_shows_columns_in_which_rows_differ() {
-        let mut rows = vec![Row::new(&case("none"), "", &[measured(&[1_000], 0)], None); 2];
+        let mut rows = vec![Row::new(&case("none"), &NOBODY, &[measured(&[1_000], 0)], None); 2];
         assert!(!table(&rows).contains("depth"));
+        assert!(!table(&rows).contains("settings"));
         rows[1].depth = 2;
+        rows[1].settings = "reports every 10 ms";
         rows[1].failure = Some("it broke".into());
         let text = table(&rows);
         assert!(
-            text.contains("depth") && text.ends_with("none: it broke\n"),
+            text.contains("depth")
+                && text.contains("  reports every 10 ms\n")
+                && text.ends_with("none: it broke\n"),
             "{text}"
         );
     }

@@ -128,7 +128,7 @@ pub fn run(
         .zip(&found)
         .map(|((case, variant), found)| {
             let failure = found.failure.as_ref().map(ToString::to_string);
-            Row::new(case, variant.about, &found.measured, failure)
+            Row::new(case, variant, &found.measured, failure)
         })
         .collect();
     compare(&mut rows);

@@ -16,22 +16,22 @@ use super::counter;
 use crate::failure::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "metrics",
-        about: "two cycle counter reads and a histogram of the crate metrics through a handle, \
+    Variant::new(
+        "metrics",
+        "two cycle counter reads and a histogram of the crate metrics through a handle, \
                 emptied every 1 ms",
-        set_up: |_| Metrics::start(through_handle),
-    },
-    Variant {
-        name: "metrics-macro",
-        about: "as metrics, but the histogram is looked up by the macro in each call",
-        set_up: |_| Metrics::start(through_macro),
-    },
-    Variant {
-        name: "hdrhistogram",
-        about: "two cycle counter reads and a hdrhistogram of three digits for each thread",
-        set_up: |_| Ok(Box::new(Hdr)),
-    },
+        |_| Metrics::start(through_handle),
+    ),
+    Variant::new(
+        "metrics-macro",
+        "as metrics, but the histogram is looked up by the macro in each call",
+        |_| Metrics::start(through_macro),
+    ),
+    Variant::new(
+        "hdrhistogram",
+        "two cycle counter reads and a hdrhistogram of three digits for each thread",
+        |_| Ok(Box::new(Hdr)),
+    ),
 ];
 
 /// How often the histograms are emptied.

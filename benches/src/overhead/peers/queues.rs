@@ -15,34 +15,34 @@ use super::counter;
 use crate::failure::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "crossbeam-channel",
-        about: "two cycle counter reads and a bounded channel of 64 Ki records, emptied every 1 ms; \
+    Variant::new(
+        "crossbeam-channel",
+        "two cycle counter reads and a bounded channel of 64 Ki records, emptied every 1 ms; \
                 dropping when full",
-        set_up: |_| {
+        |_| {
             let (sender, receiver) = bounded(RECORDS);
             set(&SENDER, sender)?;
             Ok(Draining::start(try_to_channel, move |stop| {
                 poll(stop, || count(&receiver));
             }))
         },
-    },
-    Variant {
-        name: "crossbeam-channel-blocking",
-        about: "as crossbeam-channel, but both ends wait for each other",
-        set_up: |_| {
+    ),
+    Variant::new(
+        "crossbeam-channel-blocking",
+        "as crossbeam-channel, but both ends wait for each other",
+        |_| {
             let (sender, receiver) = bounded(RECORDS);
             set(&SENDER, sender)?;
             Ok(Draining::start(to_channel, move |stop| {
                 wait(&stop, &receiver);
             }))
         },
-    },
-    Variant {
-        name: "array-queue",
-        about: "two cycle counter reads and crossbeam's ArrayQueue of 64 Ki records, emptied every \
+    ),
+    Variant::new(
+        "array-queue",
+        "two cycle counter reads and crossbeam's ArrayQueue of 64 Ki records, emptied every \
                 1 ms; dropping when full",
-        set_up: |_| {
+        |_| {
             set(&QUEUE, ArrayQueue::new(RECORDS))?;
             Ok(Draining::start(to_array_queue, |stop| {
                 poll(stop, || {
@@ -54,7 +54,7 @@ pub(super) const VARIANTS: &[Variant] = &[
                 });
             }))
         },
-    },
+    ),
 ];
 
 /// How many records a queue holds.
