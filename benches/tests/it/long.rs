@@ -1,4 +1,4 @@
-//! The programs that take long, for a moment: `restarts`, `scaling` and `soak`.
+//! The programs that take long, for a moment: `restarts` and `soak`.
 
 use std::process::{Command, Output};
 
@@ -24,21 +24,6 @@ fn chunks_arrive_after_a_restart_of_the_mock_cluster() {
         assert!(row["max_ms"].as_f64().unwrap() > 0.0, "{row:#}");
     }
     assert_eq!(rows[1]["each"].as_array().unwrap().len(), 2);
-    assert!(output.status.success());
-}
-
-#[test]
-fn two_consumers_share_the_partitions_of_the_mock_cluster() {
-    let output = Command::new(env!("CARGO_BIN_EXE_scaling"))
-        .args(["--only", "kafka-mock", "--consumers", "2"])
-        .args(["--partitions", "4", "--chunk-records", "32"])
-        .args(["--chunks", "200", "--repetitions", "1", "--format", "json"])
-        .output()
-        .unwrap();
-    let rows = rows(&output);
-    assert_eq!(rows.len(), 1);
-    assert_eq!(rows[0]["verified"], true, "{:#}", rows[0]);
-    assert_eq!(rows[0]["busy_consumers"], 2, "{:#}", rows[0]);
     assert!(output.status.success());
 }
 

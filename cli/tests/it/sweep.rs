@@ -124,6 +124,27 @@ fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_noth
 }
 
 #[test]
+fn without_consumers_writing_alone_is_measured_in_chunks_of_a_size_or_a_chosen_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "null:",
+        folder.path(),
+        &["--consumers=0", "--chunk-sizes=auto,32", "--format=json"],
+    );
+    let document = json(&words(&args));
+    let cells = document["cells"].as_array().unwrap();
+    let ways: Vec<_> = cells.iter().map(|cell| &cell["way"]).collect();
+    assert_eq!(ways, ["baler", "auto"]);
+    for cell in cells {
+        assert_eq!(cell["failure"], Value::Null, "{cell}");
+        assert_eq!(cell["lost"], 0, "{cell}");
+        assert_eq!(cell["latency_ms_p99"], Value::Null, "{cell}");
+        let achieved = cell["achieved_rate"].as_f64().unwrap();
+        assert!(achieved > 0.0, "{cell}");
+    }
+}
+
+#[test]
 #[cfg(feature = "kafka")]
 fn a_sweep_needs_no_broker_and_its_table_fits_100_columns() {
     let folder = tempfile::tempdir().unwrap();
@@ -296,7 +317,14 @@ fn what_cannot_be_swept_is_said_before_anything_is_measured() {
     let results = folder.path();
     let no_folder = file.join("results");
     for (to, results, consumers, said, code) in [
-        ("null:", results, "1", "cannot be swept", 78),
+        ("null:", results, "1", "--consumers must be 0", 78),
+        (
+            "tcp://127.0.0.1:0",
+            results,
+            "0",
+            "--consumers must be 1",
+            78,
+        ),
         ("nonsense://x", results, "1", "no known scheme", 78),
         (
             "tcp://127.0.0.1:0",

@@ -20,7 +20,6 @@
 //! How many bytes a chunk of any size has is not fitted but found out: the load is encoded. Every
 //! other factor is fitted by least squares of relative errors, and none is negative.
 
-use baler_monitoring::ChunkCost;
 use serde::Serialize;
 
 use super::case::{Case, Way, looks_of, records_of};
@@ -265,15 +264,6 @@ impl CostModel {
             + bytes * self.cpu_seconds_per_byte
     }
 
-    /// What the collector goes by, where it chooses the size itself: it then looks once a message.
-    pub const fn cost(&self) -> ChunkCost {
-        ChunkCost {
-            seconds_per_message: self.cpu_seconds_per_look + self.cpu_seconds_per_message,
-            seconds_per_record: self.cpu_seconds_per_record,
-            seconds_per_byte: self.cpu_seconds_per_byte,
-        }
-    }
-
     /// What it says of a setting under a load that costs so much CPU by itself.
     pub(super) fn predict(
         &self,
@@ -297,14 +287,6 @@ impl CostModel {
                 + self.latency_ms_p99_per_fill_ms * point.fill_ms
                 + self.latency_ms_p99_per_wait_ms * point.wait_ms,
         }
-    }
-
-    /// The largest errors of CPU and of bytes at sizes between others; nothing if there is none.
-    pub fn worst_between(&self) -> Option<(f64, f64)> {
-        let between = self.held_out.iter().filter(|one| one.between);
-        between
-            .map(|one| (one.cpu_error.abs(), one.bytes_error.abs()))
-            .reduce(|worst, one| (worst.0.max(one.0), worst.1.max(one.1)))
     }
 }
 
@@ -394,7 +376,6 @@ mod tests {
         assert!(model.cpu_seconds_per_byte.abs() < 1e-12);
         assert!((model.wire_bytes_per_message - 60.0).abs() < 1e-6);
         assert!((model.latency_ms_p99_base - 1.5).abs() < 1e-6);
-        assert!((model.cost().seconds_per_message - 2.08e-4).abs() < 1e-8);
         assert_predicts(&model, &[2, 64, 512], cost);
     }
 

@@ -193,8 +193,13 @@ mod tests {
     fn the_cheapest_size_within_the_bounds_is_found_between_the_measured_ones() {
         let cells = [1, 16, 32, 128, 1_024].map(cell);
         let model = CostModel::fit(&cells, "none", 1).unwrap().unwrap();
-        let (cpu, bytes) = model.worst_between().unwrap();
-        assert!(cpu < 0.02 && bytes < 0.02, "{model:?}");
+        let between = || model.held_out.iter().filter(|one| one.between);
+        assert_eq!(between().count(), 3);
+        let is_close = |error: f64| error.abs() < 0.02;
+        assert!(
+            between().all(|one| is_close(one.cpu_error) && is_close(one.bytes_error)),
+            "{model:?}"
+        );
         let mut cells = cells;
         // The model has no idea of it.
         cells[4].latency_ms_p99 = cells[4].latency_ms_p99.map(|_| Interval {
