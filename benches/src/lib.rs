@@ -6,7 +6,6 @@ mod medium;
 mod mock;
 mod numbered;
 pub mod overhead;
-pub mod restarts;
 mod role;
 pub mod soak;
 
