@@ -21,12 +21,12 @@
 //! - [`overhead`]: what a probe costs the application.
 //! - [`sweep`]: what each chunk size costs.
 //! - [`plain_row`]: a record as a message of its own, as rivals send it.
-//! - [`report`], [`page`], [`colours`], [`output`], [`failure`]: tables, pages and JSON, printed and
+//! - [`report`], [`chart`], [`page`], [`output`], [`failure`]: tables, charts, pages and JSON, printed and
 //!   kept, or why there are none.
 
+pub mod chart;
 pub mod checksum;
 pub mod child;
-pub mod colours;
 pub mod cpu;
 pub mod failure;
 pub mod footprint;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use baler_rig::machine::Provenance;
 use baler_rig::recording::{Origin, Recording};
-use baler_rig::schedule::interleaved;
+use baler_rig::schedule::{Found, in_rounds};
 
 use super::args::Args;
 use super::case::Case;
@@ -59,14 +59,6 @@ fn recording(args: &Args) -> Result<Recording, Failure> {
     }
 }
 
-/// What was found out of one case so far.
-#[derive(Default)]
-struct Found {
-    bytes: Option<usize>,
-    samples: Vec<Sample>,
-    failure: Option<Failure>,
-}
-
 fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> {
     let cases = Case::all(args);
     let mut pieces = HashMap::new();
@@ -80,34 +72,30 @@ fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> 
         executions: recording.executions(),
     };
     let at_least = if args.quick { Duration::ZERO } else { AT_LEAST };
-    let order = interleaved(cases.len(), args.repetitions(), args.seed);
-    let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
     // In full once, so that every measured repetition yields what is known to be right.
-    for (case, found) in cases.iter().zip(&mut found) {
-        match check(case, &input) {
-            Ok(bytes) => found.bytes = Some(bytes),
-            Err(failure) => found.failure = Some(failure),
-        }
-    }
-    for index in order {
-        let (Some(case), Some(found)) = (cases.get(index), found.get_mut(index)) else {
-            continue;
-        };
-        if found.failure.is_none() {
-            match measure(case, &input, at_least) {
-                Ok(sample) => found.samples.push(sample),
-                Err(failure) => found.failure = Some(failure),
-            }
-        }
-    }
+    let checked: Vec<_> = cases.iter().map(|case| check(case, &input)).collect();
+    let mut found: Vec<Found<Sample>> = checked
+        .iter()
+        .map(|checked| Found {
+            samples: Vec::new(),
+            failure: checked.as_ref().err().cloned(),
+        })
+        .collect();
+    in_rounds(
+        &cases,
+        (args.repetitions(), args.seed),
+        &mut found,
+        &mut |_, _| true,
+        &mut |case, _| measure(case, &input, at_least),
+    )?;
     let workload = args.workload.to_string();
     let records = u64::try_from(recording.calls().len()).unwrap_or(u64::MAX);
-    let rows = cases.iter().zip(found);
+    let rows = cases.iter().zip(found).zip(checked);
     Ok(rows
-        .map(|(case, found)| {
+        .map(|((case, found), bytes)| {
             let failure = found.failure.map(|failure| failure.to_string());
             let about = (workload.as_str(), records);
-            Row::new(case, about, found.bytes, &found.samples, failure)
+            Row::new(case, about, bytes.ok(), &found.samples, failure)
         })
         .collect())
 }

@@ -2,7 +2,7 @@
 
 use baler_rig::footprint::Footprint;
 use baler_rig::regression::Slope;
-use baler_rig::report::{TextTable, short};
+use baler_rig::report::{self, Column, short, short_or_dash, yes_or_no};
 use baler_rig::statistics::{Distribution, to_f64};
 use serde::Serialize;
 
@@ -156,45 +156,28 @@ fn stretches(series: &[(f64, f64)], args: &Args) -> Vec<(f64, f64)> {
     least
 }
 
+const COLUMNS: &[Column<Row>] = &[
+    Column::text("medium", |row| row.medium.to_owned()),
+    Column::text("end", |row| row.end.to_owned()),
+    Column::text("figure", |row| row.figure.to_owned()),
+    Column::number("first", |row| short(row.first)),
+    Column::number("last", |row| short(row.last)),
+    Column::number("min", |row| short(row.range[0])),
+    Column::number("max", |row| short(row.range[1])),
+    Column::number("slope/min", |row| slope(row, |slope| slope.per_unit)),
+    Column::number("95 % from", |row| slope(row, |slope| slope.low)),
+    Column::number("to", |row| slope(row, |slope| slope.high)),
+    Column::text("steady", |row| yes_or_no(row.steady)),
+    Column::text("complete", |row| yes_or_no(row.complete)),
+];
+
+fn slope(row: &Row, part: fn(&Slope) -> f64) -> String {
+    short_or_dash(row.slope_per_minute.as_ref().map(part))
+}
+
 /// The rows within 100 columns.
 pub(super) fn table(rows: &[Row]) -> String {
-    let mut table = TextTable::new(&[
-        ("medium", true),
-        ("end", true),
-        ("figure", true),
-        ("first", false),
-        ("last", false),
-        ("min", false),
-        ("max", false),
-        ("slope/min", false),
-        ("95 % from", false),
-        ("to", false),
-        ("steady", true),
-        ("complete", true),
-    ]);
-    let yes = |yes: bool| if yes { "yes" } else { "NO" }.to_owned();
-    for row in rows {
-        let slope = |part: fn(&Slope) -> f64| {
-            let slope = row.slope_per_minute.as_ref();
-            slope.map_or_else(|| "-".to_owned(), |slope| short(part(slope)))
-        };
-        let [low, high] = row.range;
-        table.push(vec![
-            row.medium.to_owned(),
-            row.end.to_owned(),
-            row.figure.to_owned(),
-            short(row.first),
-            short(row.last),
-            short(low),
-            short(high),
-            slope(|slope| slope.per_unit),
-            slope(|slope| slope.low),
-            slope(|slope| slope.high),
-            yes(row.steady),
-            yes(row.complete),
-        ]);
-    }
-    let mut text = table.render();
+    let mut text = report::table(rows, COLUMNS);
     let mut last = "";
     for row in rows {
         if row.medium != last {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::case::Case;
 use super::measure::Measured;
 use super::variant::Variant;
-use crate::report::{TextTable, short};
+use crate::report::{self, Column, short, short_or_dash};
 use crate::statistics::{Distribution, Estimate, to_f64};
 
 /// What is known of a case. The names are those in JSON; times are of one instrumented call, in
@@ -186,57 +186,38 @@ pub(super) fn compare(rows: &mut [Row]) {
     }
 }
 
-/// A column: its heading, its cell, and whether it is shown for these rows.
-type Column = (&'static str, fn(&Row) -> String, fn(&[Row]) -> bool);
-
-const COLUMNS: &[Column] = &[
-    ("variant", |row| row.variant.clone(), always),
-    (
-        "thr",
-        |row| row.threads.to_string(),
-        |rows| differ(rows, |row| row.threads),
-    ),
-    (
-        "depth",
-        |row| row.depth.to_string(),
-        |rows| differ(rows, |row| row.depth),
-    ),
-    (
-        "paced",
-        |row| optional(row.paced_calls_per_second, short),
-        |rows| differ(rows, |row| row.paced_calls_per_second),
-    ),
-    ("median", |row| ns(row.median_ns_per_call), always),
-    ("mean", |row| ns(row.mean_ns_per_call), always),
-    ("±95 %", |row| ns(row.mean_margin_ns), always),
-    ("p99", |row| ns(row.p99_ns_per_call), always),
-    ("p99.9", |row| ns(row.p999_ns_per_call), always),
-    (
-        "x clock",
-        |row| optional(row.times_clock, |times| format!("{times:.2}")),
-        |rows| rows.iter().any(|row| row.times_clock.is_some()),
-    ),
-    (
-        "mean x",
-        |row| optional(row.mean_times_clock, |times| format!("{times:.2}")),
-        |rows| rows.iter().any(|row| row.times_clock.is_some()),
-    ),
-    ("lost %", lost, always),
-    ("bg CPU", |row| ns(row.background_cpu_ns_per_call), always),
-    (
-        "instr",
-        |row| optional(row.instructions_per_call, |count| format!("{count:.0}")),
-        |rows| rows.iter().any(|row| row.instructions_per_call.is_some()),
-    ),
-    (
-        "settings",
-        |row| row.settings.to_owned(),
-        |rows| rows.iter().any(|row| !row.settings.is_empty()),
-    ),
+const COLUMNS: &[Column<Row>] = &[
+    Column::text("variant", |row: &Row| row.variant.clone()),
+    Column::number("thr", |row: &Row| row.threads.to_string())
+        .shown_for(|rows: &[Row]| differ(rows, |row| row.threads)),
+    Column::number("depth", |row: &Row| row.depth.to_string())
+        .shown_for(|rows: &[Row]| differ(rows, |row| row.depth)),
+    Column::number("paced", |row: &Row| {
+        short_or_dash(row.paced_calls_per_second)
+    })
+    .shown_for(|rows: &[Row]| differ(rows, |row| row.paced_calls_per_second)),
+    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call)),
+    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call)),
+    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns)),
+    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call)),
+    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call)),
+    Column::number("x clock", |row: &Row| times(row.times_clock)).shown_for(has_clock),
+    Column::number("mean x", |row: &Row| times(row.mean_times_clock)).shown_for(has_clock),
+    Column::number("lost %", lost),
+    Column::number("bg CPU", |row: &Row| {
+        short_or_dash(row.background_cpu_ns_per_call)
+    }),
+    Column::number("instr", |row: &Row| {
+        let count = row.instructions_per_call;
+        count.map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"))
+    })
+    .shown_for(|rows: &[Row]| rows.iter().any(|row| row.instructions_per_call.is_some())),
+    Column::text("settings", |row: &Row| row.settings.to_owned())
+        .shown_for(|rows: &[Row]| rows.iter().any(|row| !row.settings.is_empty())),
 ];
 
-fn always(_rows: &[Row]) -> bool {
-    true
+fn has_clock(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.times_clock.is_some())
 }
 
 fn differ<T: PartialEq>(rows: &[Row], of: fn(&Row) -> T) -> bool {
@@ -246,12 +227,8 @@ fn differ<T: PartialEq>(rows: &[Row], of: fn(&Row) -> T) -> bool {
     })
 }
 
-fn optional(value: Option<f64>, shown: impl FnOnce(f64) -> String) -> String {
-    value.map_or_else(|| "-".to_owned(), shown)
-}
-
-fn ns(value: Option<f64>) -> String {
-    optional(value, short)
+fn times(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |times| format!("{times:.2}"))
 }
 
 fn lost(row: &Row) -> String {
@@ -264,16 +241,7 @@ fn lost(row: &Row) -> String {
 
 /// The rows for people; failures below.
 pub fn table(rows: &[Row]) -> String {
-    let columns: Vec<_> = COLUMNS.iter().filter(|(_, _, shown)| shown(rows)).collect();
-    let headings: Vec<_> = columns
-        .iter()
-        .map(|(heading, _, _)| (*heading, ["variant", "settings"].contains(heading)))
-        .collect();
-    let mut table = TextTable::new(&headings);
-    for row in rows {
-        table.push(columns.iter().map(|(_, cell, _)| cell(row)).collect());
-    }
-    let mut out = table.render();
+    let mut out = report::table(rows, COLUMNS);
     for row in rows {
         if let Some(failure) = &row.failure {
             out.push_str(&format!("{}: {failure}\n", row.variant));

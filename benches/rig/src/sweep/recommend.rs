@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::case::{Case, Way, records_of};
+use super::case::{Way, records_of};
 use super::cell::Cell;
 use super::model::{CostModel, Expected, load_cpu};
 use super::payload::{Payloads, whole};
@@ -32,16 +32,6 @@ pub struct Recommendation {
     pub measured: bool,
     /// What it was asked to keep to.
     pub bounds: Bounds,
-}
-
-impl Recommendation {
-    /// Whether this case has just that setting and load.
-    pub(super) fn is_of(&self, case: &Case) -> bool {
-        case.is_chunked_by(&self.compression)
-            && case.rate == Some(self.rate)
-            && case.chunk_records == Some(self.expected.chunk_records)
-            && case.wait_time_ms == Some(self.expected.wait_time_ms)
-    }
 }
 
 /// What costs so little more is taken if its chunks are smaller: it delivers sooner and loses less
@@ -153,7 +143,7 @@ fn candidates(
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::looks_of;
+    use super::super::case::{Case, looks_of};
     use super::super::cell::Interval;
     use super::super::model::single_messages;
     use super::*;
