@@ -26,7 +26,7 @@ pub fn in_rounds<C, S>(
     (repetitions, seed): (usize, u64),
     found: &mut [Found<S>],
     go_on: &mut dyn FnMut(usize, usize) -> bool,
-    measure: &mut dyn FnMut(&C, &mut dyn FnMut() -> bool) -> Result<S, Failure>,
+    mut measure: impl FnMut(&C, &mut dyn FnMut() -> bool) -> Result<S, Failure>,
 ) -> Result<(), Failure> {
     let order = interleaved(cases.len(), repetitions, seed);
     for (number, index) in order.iter().enumerate() {

@@ -86,7 +86,7 @@ fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> 
         (args.repetitions(), args.seed),
         &mut found,
         &mut |_, _| true,
-        &mut |case, _| measure(case, &input, at_least),
+        |case, _| measure(case, &input, at_least),
     )?;
     let workload = args.workload.to_string();
     let records = u64::try_from(recording.calls().len()).unwrap_or(u64::MAX);

@@ -212,8 +212,6 @@ const COLUMNS: &[Column<Row>] = &[
         count.map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"))
     })
     .shown_for(|rows: &[Row]| rows.iter().any(|row| row.instructions_per_call.is_some())),
-    Column::text("settings", |row: &Row| row.settings.to_owned())
-        .shown_for(|rows: &[Row]| rows.iter().any(|row| !row.settings.is_empty())),
 ];
 
 fn has_clock(rows: &[Row]) -> bool {
@@ -239,9 +237,16 @@ fn lost(row: &Row) -> String {
     }
 }
 
-/// The rows for people; failures below.
+/// The rows for people; below them the settings of rivals, and failures.
 pub fn table(rows: &[Row]) -> String {
     let mut out = report::table(rows, COLUMNS);
+    let mut told: Vec<&str> = Vec::new();
+    for row in rows {
+        if !row.settings.is_empty() && !told.contains(&row.variant.as_str()) {
+            told.push(&row.variant);
+            out.push_str(&format!("{}: {}\n", row.variant, row.settings));
+        }
+    }
     for row in rows {
         if let Some(failure) = &row.failure {
             out.push_str(&format!("{}: {failure}\n", row.variant));
@@ -319,14 +324,14 @@ mod tests {
     fn the_table_shows_columns_in_which_rows_differ() {
         let mut rows = vec![Row::new(&case("none"), &NOBODY, &[measured(&[1_000], 0)], None); 2];
         assert!(!table(&rows).contains("depth"));
-        assert!(!table(&rows).contains("settings"));
+        assert!(!table(&rows).contains("reports"));
         rows[1].depth = 2;
         rows[1].settings = "reports every 10 ms";
         rows[1].failure = Some("it broke".into());
         let text = table(&rows);
         assert!(
             text.contains("depth")
-                && text.contains("  reports every 10 ms\n")
+                && text.contains("\nnone: reports every 10 ms\n")
                 && text.ends_with("none: it broke\n"),
             "{text}"
         );

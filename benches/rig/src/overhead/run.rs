@@ -103,7 +103,7 @@ pub fn run(
         (plan.repetitions, plan.seed),
         &mut found,
         progress,
-        &mut |case, go_on| in_process(case, origin, go_on),
+        |case, go_on| in_process(case, origin, go_on),
     )?;
     let mut rows: Vec<_> = plan
         .cases
