@@ -1,16 +1,12 @@
 #![doc = include_str!("../README.md")]
 
-pub mod brokers;
 pub mod codec;
 mod endpoint;
 mod medium;
 mod mock;
 mod numbered;
 pub mod overhead;
-pub mod pipeline;
-pub mod restarts;
 mod role;
-pub mod scaling;
 pub mod soak;
 
 use baler_rig::{failure, output};

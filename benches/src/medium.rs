@@ -5,7 +5,6 @@ use std::path::Path;
 
 use baler_faults::RabbitMqNode;
 use clap::ValueEnum;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::failure::Failure;
 use crate::mock::MockBroker;
@@ -119,12 +118,4 @@ impl Running {
             Self::File(_) | Self::Tcp(_) => Ok(()),
         }
     }
-}
-
-/// The brokers among them, as a flag takes them.
-pub(crate) fn brokers() -> impl TypedValueParser<Value = Medium> {
-    PossibleValuesParser::new(["amqp", "kafka-mock"]).map(|name| match name.as_str() {
-        "amqp" => Medium::Amqp,
-        _ => Medium::KafkaMock,
-    })
 }

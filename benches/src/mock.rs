@@ -53,11 +53,6 @@ impl MockBroker {
         &self.address
     }
 
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.pid()
-    }
-
     /// Cuts all connections and refuses new ones.
     pub(crate) fn down(&mut self) -> Result<(), Failure> {
         self.order(&Order::Down)

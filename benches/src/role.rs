@@ -1,29 +1,23 @@
 //! What a child process of a measuring program is for.
 
 use baler_rig::child::Child;
-use baler_rig::lines::{line, say, understand};
+use baler_rig::lines::{line, understand};
 
 use serde::{Deserialize, Serialize};
 
-use crate::brokers::Writing;
 use crate::failure::Failure;
 use crate::mock::{self, Mock};
-use crate::scaling::{self, Consuming};
 use crate::soak::{self, Reading, Sending};
 
 /// What a child process is for; its second argument, as JSON, behind the word `child`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Role {
-    /// To read chunks as fast as they come, and say what it cost.
-    Consume(Consuming),
     /// To be a cluster.
     Mock(Mock),
     /// To read numbered records without end.
     Read(Reading),
     /// To send numbered records without end.
     Send(Sending),
-    /// To write so many records, and say what it cost.
-    Write(Writing),
 }
 
 impl Role {
@@ -39,11 +33,9 @@ impl Role {
 
     fn play(self) -> Result<(), Failure> {
         match self {
-            Self::Consume(consuming) => scaling::consume(&consuming),
             Self::Mock(mock) => mock::serve(&mock),
             Self::Read(reading) => soak::read(&reading),
             Self::Send(sending) => soak::send(&sending),
-            Self::Write(writing) => say(&crate::brokers::write(&writing)?),
         }
     }
 }

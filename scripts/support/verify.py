@@ -276,7 +276,7 @@ def main() -> int:
     parser.add_argument("--only")
     args = parser.parse_args()
     runs = campaign(args) if args.kind == "campaign" else matrix(args)
-    out = pathlib.Path(args.out or f"benches/results/{time.strftime('%F')}-{machine()}")
+    out = pathlib.Path(args.out or f"benches/results/{machine()}")
     out.mkdir(parents=True, exist_ok=True)
     raw = out / f"verify-{args.kind}.jsonl"
     lines, lock = kept(raw, runs), threading.Lock()

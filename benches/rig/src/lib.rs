@@ -8,7 +8,7 @@
 //!   machine.
 //! - [`recording`]: calls that exist before they are encoded, generated or real, and how much they say.
 //! - [`schedule`]: in which order to measure.
-//! - [`cpu`]: wall-clock and CPU time.
+//! - [`cpu`]: CPU time.
 //! - [`checksum`]: whether what came out is what went in.
 //! - [`statistics`]: what repetitions say together.
 //! - [`regression`]: whether something grows.
@@ -20,15 +20,13 @@
 //! - [`wire`]: what a process sends and receives.
 //! - [`overhead`]: what a probe costs the application.
 //! - [`sweep`]: what each chunk size costs.
-//! - [`autotune`]: what one costs that the collector chooses.
 //! - [`plain_row`]: a record as a message of its own, as rivals send it.
-//! - [`report`], [`page`], [`colours`], [`output`], [`failure`]: tables, pages and JSON, printed and
+//! - [`report`], [`chart`], [`page`], [`output`], [`failure`]: tables, charts, pages and JSON, printed and
 //!   kept, or why there are none.
 
-pub mod autotune;
+pub mod chart;
 pub mod checksum;
 pub mod child;
-pub mod colours;
 pub mod cpu;
 pub mod failure;
 pub mod footprint;

@@ -1,6 +1,6 @@
 //! The rival's message: one record as a row of plain bytes, and back.
 
-use baler_common::record::{BatchBuilder, Record, RecordBatch};
+use baler_common::record::{BatchBuilder, Record};
 
 use crate::failure::Failure;
 use crate::workload::{Call, HOSTNAME, Workload};
@@ -62,17 +62,6 @@ impl<'a> Rows<'a> {
             row.extend_from_slice(text.as_bytes());
         }
     }
-}
-
-/// The record of a row, as a batch of one.
-///
-/// # Errors
-///
-/// The bytes are no row.
-pub fn read(row: &[u8]) -> Result<RecordBatch, Failure> {
-    let mut builder = BatchBuilder::new();
-    read_into(row, &mut builder)?;
-    Ok(builder.take())
 }
 
 /// Adds the record of a row to a batch.
@@ -140,6 +129,10 @@ mod tests {
         let calls: Vec<Call> = workload.by_ref().take(500).collect();
         let (rows, mut row) = (Rows::new(&workload), Vec::new());
         let mut found = Checksum::default();
+        let read = |row: &[u8]| {
+            let mut builder = BatchBuilder::new();
+            read_into(row, &mut builder).map(|()| builder.take())
+        };
         let mut bytes = 0;
         for call in &calls {
             rows.write(call, &mut row);

@@ -66,6 +66,70 @@ impl TextTable {
     }
 }
 
+/// A column of a table of rows: its heading, whether its cells are text, its cell of a row, and whether
+/// it is shown for these rows.
+#[derive(Debug)]
+pub struct Column<R> {
+    heading: &'static str,
+    is_text: bool,
+    cell: fn(&R) -> String,
+    is_shown: fn(&[R]) -> bool,
+}
+
+impl<R> Column<R> {
+    /// A column of text, which stands at the left.
+    pub const fn text(heading: &'static str, cell: fn(&R) -> String) -> Self {
+        Self {
+            heading,
+            is_text: true,
+            cell,
+            is_shown: |_| true,
+        }
+    }
+
+    /// A column of numbers.
+    pub const fn number(heading: &'static str, cell: fn(&R) -> String) -> Self {
+        Self {
+            is_text: false,
+            ..Self::text(heading, cell)
+        }
+    }
+
+    /// The same column, shown only for such rows.
+    #[must_use]
+    pub const fn shown_for(mut self, is_shown: fn(&[R]) -> bool) -> Self {
+        self.is_shown = is_shown;
+        self
+    }
+}
+
+/// The rows with those of the columns that are shown for them.
+pub fn table<R>(rows: &[R], columns: &[Column<R>]) -> String {
+    let shown: Vec<_> = columns
+        .iter()
+        .filter(|column| (column.is_shown)(rows))
+        .collect();
+    let headings: Vec<_> = shown
+        .iter()
+        .map(|column| (column.heading, column.is_text))
+        .collect();
+    let mut table = TextTable::new(&headings);
+    for row in rows {
+        table.push(shown.iter().map(|column| (column.cell)(row)).collect());
+    }
+    table.render()
+}
+
+/// [`short`], or a dash where there is no value.
+pub fn short_or_dash(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), short)
+}
+
+/// `yes`, or `NO`, which is to be seen.
+pub fn yes_or_no(is: bool) -> String {
+    if is { "yes" } else { "NO" }.to_owned()
+}
+
 /// A number with three digits that count, or three decimals below 1, in a form that fits a column:
 /// `3.10k`, `25.0M`, `0.017`.
 pub fn short(value: f64) -> String {

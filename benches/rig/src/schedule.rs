@@ -1,6 +1,51 @@
 //! In which order to measure.
 
+use crate::failure::Failure;
 use crate::random::Random;
+
+/// What the repetitions of a case yielded, until one failed.
+#[derive(Debug, Clone, Default)]
+pub struct Found<S> {
+    /// What each yielded.
+    pub samples: Vec<S>,
+    /// Why there are no more.
+    pub failure: Option<Failure>,
+}
+
+/// Measures every case so often, in the order of [`interleaved`]; a case that failed is not measured
+/// again, and the others go on.
+///
+/// `go_on` is told how many repetitions of how many are over, and says whether to go on; a measurement
+/// that takes long asks it meanwhile. `found` has a value for each case.
+///
+/// # Errors
+///
+/// `go_on` said to stop.
+pub fn in_rounds<C, S>(
+    cases: &[C],
+    (repetitions, seed): (usize, u64),
+    found: &mut [Found<S>],
+    go_on: &mut dyn FnMut(usize, usize) -> bool,
+    mut measure: impl FnMut(&C, &mut dyn FnMut() -> bool) -> Result<S, Failure>,
+) -> Result<(), Failure> {
+    let order = interleaved(cases.len(), repetitions, seed);
+    for (number, index) in order.iter().enumerate() {
+        let mut go_on = || go_on(number, order.len());
+        let (Some(case), Some(found)) = (cases.get(*index), found.get_mut(*index)) else {
+            continue;
+        };
+        if found.failure.is_none() {
+            match measure(case, &mut go_on) {
+                Ok(sample) => found.samples.push(sample),
+                Err(failure) => found.failure = Some(failure),
+            }
+        }
+        if !go_on() {
+            return Err(Failure::new("stopped before everything was measured"));
+        }
+    }
+    Ok(())
+}
 
 /// The order in which to measure `cases` things `repetitions` times: every thing once, in an order
 /// of its own, before any of them comes again.

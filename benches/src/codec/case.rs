@@ -22,10 +22,6 @@ pub enum Codec {
     Otlp,
     /// Rows of postcard, whose integers are of variable length.
     Postcard,
-    /// Rows of integers as they stand in memory, without padding.
-    Fixed,
-    /// An archive of rkyv.
-    Rkyv,
     /// A line of JSON a record.
     Json,
 }
@@ -41,8 +37,6 @@ impl Codec {
             Self::Avro => "avro",
             Self::Otlp => "otlp",
             Self::Postcard => "postcard",
-            Self::Fixed => "fixed",
-            Self::Rkyv => "rkyv",
             Self::Json => "json",
         }
     }
@@ -56,7 +50,7 @@ impl Codec {
     const fn string_tables(self) -> &'static [bool] {
         match self {
             Self::Columnar | Self::ColFast | Self::Kieker => &[true],
-            Self::Arrow | Self::Postcard | Self::Fixed | Self::Rkyv => &[true, false],
+            Self::Arrow | Self::Postcard => &[true, false],
             Self::Avro | Self::Otlp | Self::Json => &[false],
         }
     }
@@ -108,7 +102,7 @@ mod tests {
     #[test]
     fn every_codec_has_a_row_for_every_chunk_and_compression() {
         let all = Case::all(&Args::parse_from(["codec"]));
-        assert_eq!(all.len(), 6 * 4 * 14);
+        assert_eq!(all.len(), 6 * 4 * 10);
         let some = Args::parse_from(["codec", "--only=arrow", "--chunk-records=32"]);
         assert_eq!(Case::all(&some).len(), 4 * 2);
         let auto = Args::parse_from(["codec", "--chunk-records=32", "--compression=auto"]);

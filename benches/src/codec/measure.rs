@@ -9,7 +9,7 @@ use baler_rig::cpu::thread_cpu_time;
 use baler_rig::statistics::to_f64;
 
 use super::case::{Case, Codec};
-use super::formats::{Arrow, Avro, Baler, Calls as _, Fixed, Format, Json, Otlp, Postcard, Rkyv};
+use super::formats::{Arrow, Avro, Baler, Calls as _, Format, Json, Otlp, Postcard};
 use super::packing::Packing;
 use super::piece::{Input, Piece};
 use crate::failure::Failure;
@@ -108,8 +108,6 @@ fn dispatch(case: &Case, input: &Input<'_>, task: Task) -> Result<Answer, Failur
         Codec::Avro => Work::new(Avro::new()?, packed).does(pieces, task),
         Codec::Otlp => Work::new(Otlp, packed).does(pieces, task),
         Codec::Postcard => Work::new(Postcard { string_table }, packed).does(pieces, task),
-        Codec::Fixed => Work::new(Fixed { string_table }, packed).does(pieces, task),
-        Codec::Rkyv => Work::new(Rkyv::new(string_table), packed).does(pieces, task),
         Codec::Json => Work::new(Json, packed).does(pieces, task),
     }
 }

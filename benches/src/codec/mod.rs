@@ -4,11 +4,10 @@
 //! recording -> pieces of a chunk each -> encode -> pack -> unpack -> decode -> the same calls
 //! ```
 //!
-//! [`Args`] -> cases -> each in every round of the schedule -> [`Row`] -> table, JSON or chart.
+//! [`Args`] -> cases -> each in every round of the schedule -> [`Row`] -> table or JSON.
 
 mod args;
 mod case;
-mod chart;
 mod formats;
 mod measure;
 mod packing;

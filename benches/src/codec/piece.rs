@@ -23,7 +23,7 @@ pub(super) struct Piece<'a> {
 }
 
 /// Rows that name their strings by position.
-#[derive(Debug, Clone, Default, Serialize, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Tabled {
     /// Each once, in order of first use.
     pub(super) strings: Vec<String>,
@@ -31,18 +31,7 @@ pub(super) struct Tabled {
 }
 
 /// A row that names its strings by position.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    rkyv::Archive,
-    rkyv::Serialize,
-    rkyv::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableRow {
     pub(super) operation_signature: u32,
     pub(super) session_id: u32,

@@ -1,6 +1,6 @@
 //! What is known of a case after its repetitions.
 
-use baler_rig::report::{TextTable, short};
+use baler_rig::report::{self, Column, short, short_or_dash, yes_or_no};
 use baler_rig::statistics::{Summary, to_f64};
 use serde::Serialize;
 
@@ -83,47 +83,35 @@ impl Row {
     }
 }
 
+const COLUMNS: &[Column<Row>] = &[
+    Column::text("codec", |row| row.codec.to_owned()),
+    Column::text("tbl", |row| {
+        if row.string_table { "on" } else { "off" }.to_owned()
+    }),
+    Column::number("chunk", |row| row.chunk_records.to_string()),
+    Column::text("compr.", |row| row.compression.clone()),
+    Column::number("B/rec", |row| {
+        row.bytes_per_record
+            .map_or_else(|| "-".to_owned(), bytes_of)
+    }),
+    Column::number("enc ns", |row| short_or_dash(row.encode_ns)),
+    Column::number("min", |row| short_or_dash(row.encode.map(|it| it.min))),
+    Column::number("max", |row| short_or_dash(row.encode.map(|it| it.max))),
+    Column::number("recs", |row| {
+        row.encode_records_ns.map_or_else(String::new, short)
+    }),
+    Column::number("dec ns", |row| short_or_dash(row.decode_ns)),
+    Column::number("min", |row| short_or_dash(row.decode.map(|it| it.min))),
+    Column::number("max", |row| short_or_dash(row.decode.map(|it| it.max))),
+    Column::number("rows", |row| {
+        row.decode_rows_ns.map_or_else(String::new, short)
+    }),
+    Column::text("ok", |row| yes_or_no(row.verified)),
+];
+
 /// The rows within 100 columns, and below them what was wrong.
 pub(super) fn table(rows: &[Row]) -> String {
-    let mut table = TextTable::new(&[
-        ("codec", true),
-        ("tbl", true),
-        ("chunk", false),
-        ("compr.", true),
-        ("B/rec", false),
-        ("enc ns", false),
-        ("min", false),
-        ("max", false),
-        ("recs", false),
-        ("dec ns", false),
-        ("min", false),
-        ("max", false),
-        ("rows", false),
-        ("ok", true),
-    ]);
-    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), short);
-    let extra = |value: Option<f64>| value.map_or_else(String::new, short);
-    for row in rows {
-        let (encode, decode) = (row.encode, row.decode);
-        table.push(vec![
-            row.codec.to_owned(),
-            if row.string_table { "on" } else { "off" }.to_owned(),
-            row.chunk_records.to_string(),
-            row.compression.clone(),
-            row.bytes_per_record
-                .map_or_else(|| "-".to_owned(), bytes_of),
-            number(row.encode_ns),
-            number(encode.map(|encode| encode.min)),
-            number(encode.map(|encode| encode.max)),
-            extra(row.encode_records_ns),
-            number(row.decode_ns),
-            number(decode.map(|decode| decode.min)),
-            number(decode.map(|decode| decode.max)),
-            extra(row.decode_rows_ns),
-            if row.verified { "yes" } else { "NO" }.to_owned(),
-        ]);
-    }
-    let mut text = table.render();
+    let mut text = report::table(rows, COLUMNS);
     for row in rows {
         if let Some(failure) = &row.failure {
             let Row {

@@ -2,18 +2,15 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fs;
 use std::io::Write;
 use std::time::Duration;
 
 use baler_rig::machine::Provenance;
 use baler_rig::recording::{Origin, Recording};
-use baler_rig::schedule::interleaved;
-use indicatif::{ProgressBar, ProgressStyle};
+use baler_rig::schedule::{Found, in_rounds};
 
 use super::args::Args;
 use super::case::Case;
-use super::chart;
 use super::measure::{Sample, check, measure};
 use super::piece::{Input, Piece};
 use super::row::{Row, table};
@@ -35,7 +32,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
     let recording = recording(args)?;
-    let about = format!("{}: {recording}\n\n{}", args.workload, recording.entropy());
+    let about = format!("{}: {recording}\n", args.workload);
     if args.format == Format::Table {
         let said = writeln!(out, "{about}").and_then(|()| out.flush());
         said.map_err(Failure::cannot("print the rows"))?;
@@ -48,13 +45,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     };
     results.print(args.format, &|| table(&rows), out)?;
     if let Some(folder) = &args.results {
-        let text = format!("{about}\n{}", table(&rows));
-        results.keep(folder, Some(&text))?;
-        let written = fs::write(folder.join("codec.svg"), chart::svg(&rows)?).and_then(|()| {
-            let page = chart::page(&rows, &text, &provenance).map_err(std::io::Error::other)?;
-            fs::write(folder.join("codec.html"), page)
-        });
-        written.map_err(Failure::cannot("write the chart"))?;
+        results.keep(folder, Some(&format!("{about}\n{}", table(&rows))))?;
     }
     Ok(rows.iter().all(|row| row.verified))
 }
@@ -66,14 +57,6 @@ fn recording(args: &Args) -> Result<Recording, Failure> {
         Origin::KiekerLog(folder) => Recording::of_log(folder, records),
         Origin::Chunks(path) => Recording::of_chunks(path, records),
     }
-}
-
-/// What was found out of one case so far.
-#[derive(Default)]
-struct Found {
-    bytes: Option<usize>,
-    samples: Vec<Sample>,
-    failure: Option<Failure>,
 }
 
 fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> {
@@ -89,61 +72,30 @@ fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> 
         executions: recording.executions(),
     };
     let at_least = if args.quick { Duration::ZERO } else { AT_LEAST };
-    let order = interleaved(cases.len(), args.repetitions(), args.seed);
-    let bar = progress_bar(cases.len() + order.len());
-    let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
     // In full once, so that every measured repetition yields what is known to be right.
-    for (case, found) in cases.iter().zip(&mut found) {
-        show(&bar, case);
-        match check(case, &input) {
-            Ok(bytes) => found.bytes = Some(bytes),
-            Err(failure) => found.failure = Some(failure),
-        }
-    }
-    for index in order {
-        let (Some(case), Some(found)) = (cases.get(index), found.get_mut(index)) else {
-            continue;
-        };
-        show(&bar, case);
-        if found.failure.is_none() {
-            match measure(case, &input, at_least) {
-                Ok(sample) => found.samples.push(sample),
-                Err(failure) => found.failure = Some(failure),
-            }
-        }
-    }
-    bar.finish_and_clear();
+    let checked: Vec<_> = cases.iter().map(|case| check(case, &input)).collect();
+    let mut found: Vec<Found<Sample>> = checked
+        .iter()
+        .map(|checked| Found {
+            samples: Vec::new(),
+            failure: checked.as_ref().err().cloned(),
+        })
+        .collect();
+    in_rounds(
+        &cases,
+        (args.repetitions(), args.seed),
+        &mut found,
+        &mut |_, _| true,
+        |case, _| measure(case, &input, at_least),
+    )?;
     let workload = args.workload.to_string();
     let records = u64::try_from(recording.calls().len()).unwrap_or(u64::MAX);
-    let rows = cases.iter().zip(found);
+    let rows = cases.iter().zip(found).zip(checked);
     Ok(rows
-        .map(|(case, found)| {
+        .map(|((case, found), bytes)| {
             let failure = found.failure.map(|failure| failure.to_string());
             let about = (workload.as_str(), records);
-            Row::new(case, about, found.bytes, &found.samples, failure)
+            Row::new(case, about, bytes.ok(), &found.samples, failure)
         })
         .collect())
-}
-
-/// On standard error, when that is a terminal.
-fn progress_bar(length: usize) -> ProgressBar {
-    let bar = ProgressBar::new(u64::try_from(length).unwrap_or(u64::MAX));
-    // The template is right: a wrong one would leave the default style.
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {eta} left  {msg}") {
-        bar.set_style(style);
-    }
-    bar
-}
-
-fn show(bar: &ProgressBar, case: &Case) {
-    bar.inc(1);
-    if !bar.is_hidden() {
-        let Case {
-            codec,
-            chunk_records,
-            compression,
-            ..
-        } = case;
-        bar.set_message(format!("{} {chunk_records} {compression}", codec.name()));
-    }
 }

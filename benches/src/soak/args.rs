@@ -45,8 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
 
-    /// Also write the rows, with machine, command and commit, to soak.json, and every fifth sample
-    /// to soak.csv, in this folder
+    /// Also write the rows and the table, with machine, command and commit, into this folder
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
 }

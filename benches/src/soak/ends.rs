@@ -1,14 +1,15 @@
 //! The two child processes.
 
-use std::io::{self, BufRead as _};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_monitoring::{Controller, Overflow};
-use baler_rig::lines::{say, understand};
+use baler_rig::lines::{listen, say};
+use baler_rig::statistics::to_f64;
+use baler_rig::time::now_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint;
@@ -42,6 +43,8 @@ pub(super) enum Order {
     End(u64),
     /// The reader: to close and open anew.
     Reopen,
+    /// The reader: the broker is back.
+    Returned,
 }
 
 /// How sending ended.
@@ -55,7 +58,7 @@ pub(super) struct Sent {
 }
 
 /// How reading ended.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Read {
     pub(super) distinct: u64,
     pub(super) repeated: u64,
@@ -63,6 +66,10 @@ pub(super) struct Read {
     pub(super) impossible: u64,
     /// How often the medium was away for the reader.
     pub(super) errors: u64,
+    /// For each restart the time from the medium's return to the first chunk, in milliseconds.
+    pub(super) first_ms: Vec<f64>,
+    /// The same to the first record that was emitted after the return.
+    pub(super) fresh_ms: Vec<f64>,
 }
 
 /// How long an end may take.
@@ -77,23 +84,9 @@ const BURST_SECONDS: u64 = 10;
 /// How many chunks the reader may hold.
 const DEMAND: usize = 64;
 
-/// Orders as they come; its end is the parent's.
-fn orders() -> Receiver<Order> {
-    let (told, orders) = channel();
-    thread::spawn(move || {
-        for line in io::stdin().lock().lines().map_while(Result::ok) {
-            let Ok(order) = understand(&line) else { break };
-            if told.send(order).is_err() {
-                break;
-            }
-        }
-    });
-    orders
-}
-
 /// Sends until it is told to end.
 pub(crate) fn send(task: &Sending) -> Result<(), Failure> {
-    let orders = orders();
+    let orders = listen::<Order>();
     let controller = Controller::builder(endpoint::writer(&task.uri)?)
         .metadata_record(false)
         .overflow(Overflow::Block)
@@ -109,7 +102,7 @@ pub(crate) fn send(task: &Sending) -> Result<(), Failure> {
         };
         let due = until.as_millis() * u128::from(task.per_second) / 1_000;
         let due = u64::try_from(due).unwrap_or(u64::MAX);
-        let tin = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        let tin = now_ns();
         while numbered.count() < due {
             controller.emit(numbered.next(tin));
         }
@@ -126,18 +119,21 @@ pub(crate) fn send(task: &Sending) -> Result<(), Failure> {
 
 /// Reads until it is told to end.
 pub(crate) fn read(task: &Reading) -> Result<(), Failure> {
-    let orders = orders();
+    let orders = listen::<Order>();
     let mut seen = Seen::new(task.capacity);
     let mut decoder = ChunkDecoder::default();
     let mut errors = 0;
     let mut reader = open(&task.uri)?;
     let mut end: Option<(u64, Instant)> = None;
+    let mut arrivals = Arrivals::default();
     loop {
         match orders.try_recv() {
             Ok(Order::Reopen) => {
                 reader.close(Instant::now() + PATIENCE);
                 reader = open(&task.uri)?;
+                arrivals.await_from(now_ns());
             }
+            Ok(Order::Returned) => arrivals.await_from(now_ns()),
             Ok(Order::End(sent)) => end = Some((sent, Instant::now() + PATIENCE)),
             Err(TryRecvError::Empty) => {}
             // The parent is gone.
@@ -153,15 +149,20 @@ pub(crate) fn read(task: &Reading) -> Result<(), Failure> {
                 missing: seen.missing_below(sent),
                 impossible: seen.impossible,
                 errors,
+                first_ms: arrivals.first_ms,
+                fresh_ms: arrivals.fresh_ms,
             });
         }
         match reader.receive(Instant::now() + TICK) {
             Ok(Received::Chunk(delivery)) => {
                 let decoded = decoder.decode(&delivery.bytes);
                 let decoded = decoded.map_err(Failure::cannot("decode a chunk"))?;
-                for (number, _) in numbers(&decoded.batch) {
+                let mut youngest = i64::MIN;
+                for (number, tin) in numbers(&decoded.batch) {
                     seen.add(number);
+                    youngest = youngest.max(tin);
                 }
+                arrivals.add(youngest, now_ns());
                 // What cannot be settled comes again.
                 reader.settle(delivery.token, Verdict::Ack).ok();
             }
@@ -175,8 +176,66 @@ pub(crate) fn read(task: &Reading) -> Result<(), Failure> {
     }
 }
 
+/// How soon chunks arrive after the medium has come back.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// When it came back, until a record arrives that was emitted afterwards.
+    returned_ns: Option<i64>,
+    has_first: bool,
+    first_ms: Vec<f64>,
+    fresh_ms: Vec<f64>,
+}
+
+impl Arrivals {
+    fn await_from(&mut self, returned_ns: i64) {
+        self.returned_ns = Some(returned_ns);
+        self.has_first = false;
+    }
+
+    /// A chunk arrives now whose youngest record was emitted then.
+    fn add(&mut self, youngest_ns: i64, now_ns: i64) {
+        let Some(returned_ns) = self.returned_ns else {
+            return;
+        };
+        let late = u64::try_from(now_ns.saturating_sub(returned_ns)).unwrap_or(0);
+        let ms = to_f64(late) / 1e6;
+        if !self.has_first {
+            self.has_first = true;
+            self.first_ms.push(ms);
+        }
+        if youngest_ns > returned_ns {
+            self.fresh_ms.push(ms);
+            self.returned_ns = None;
+        }
+    }
+}
+
 fn open(uri: &str) -> Result<Box<dyn ChunkReader>, Failure> {
     let mut reader = endpoint::reader(uri)?;
     reader.set_demand(DEMAND);
     Ok(reader)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_chunk_after_a_return_and_the_first_fresh_record_are_timed() {
+        let mut arrivals = Arrivals::default();
+        arrivals.add(5, 10);
+        arrivals.await_from(20_000_000);
+        // A chunk from before the outage, then one with a new record, then more.
+        arrivals.add(19_000_000, 25_000_000);
+        arrivals.add(21_000_000, 27_000_000);
+        arrivals.add(22_000_000, 28_000_000);
+        assert_eq!(arrivals.first_ms, [5.0]);
+        assert_eq!(arrivals.fresh_ms, [7.0]);
+        arrivals.await_from(30_000_000);
+        arrivals.add(31_000_000, 32_000_000);
+        assert_eq!(
+            (arrivals.first_ms, arrivals.fresh_ms),
+            (vec![5.0, 2.0], vec![7.0, 2.0])
+        );
+    }
 }

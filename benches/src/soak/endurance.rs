@@ -75,15 +75,13 @@ pub(super) fn endure(medium: Medium, args: &Args, folder: &Path) -> Result<Endur
     }
     let start = Instant::now();
     let (tell, restarts) = channel::<u64>();
-    let (told, failed) = channel::<Failure>();
+    let (told, returned) = channel::<Result<(), Failure>>();
     let restarts_reader = running.restarts_reader();
     let result = thread::scope(|scope| {
         // Beside the samples, since it takes its time.
         scope.spawn(move || {
             for number in restarts {
-                if let Err(failure) = restart(&mut running, number) {
-                    told.send(failure).ok();
-                }
+                told.send(restart(&mut running, number)).ok();
             }
             running
         });
@@ -108,8 +106,11 @@ pub(super) fn endure(medium: Medium, args: &Args, folder: &Path) -> Result<Endur
                     tell.send(count).ok();
                 }
             }
-            match failed.recv_timeout(SAMPLE.saturating_sub(start.elapsed() - now)) {
-                Ok(failure) => return Err(failure),
+            match returned.recv_timeout(SAMPLE.saturating_sub(start.elapsed() - now)) {
+                Ok(back) => {
+                    back?;
+                    order(&mut reader, Order::Returned)?;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::new("the thread for restarts ended"));

@@ -1,11 +1,9 @@
 //! What is known of a medium afterwards.
 
-use std::fmt::Write as _;
-
 use baler_rig::footprint::Footprint;
 use baler_rig::regression::Slope;
-use baler_rig::report::{TextTable, short};
-use baler_rig::statistics::to_f64;
+use baler_rig::report::{self, Column, short, short_or_dash, yes_or_no};
+use baler_rig::statistics::{Distribution, to_f64};
 use serde::Serialize;
 
 use super::args::Args;
@@ -43,6 +41,35 @@ pub struct Row {
     pub copies: u64,
     /// Whether the writer's account adds up and nothing is missing.
     pub complete: bool,
+    /// From the medium's return to the first chunk, over all restarts.
+    pub first_ms: Option<Times>,
+    /// From the medium's return to the first record that was emitted after it.
+    pub fresh_ms: Option<Times>,
+}
+
+/// What times of many restarts say, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Times {
+    /// How many restarts.
+    pub count: usize,
+    /// Half of them are shorter.
+    pub p50: f64,
+    /// 99 of 100 are shorter.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Times {
+    fn of(times: &[f64]) -> Option<Self> {
+        let sorted = Distribution::of(times.iter().copied());
+        Some(Self {
+            count: times.len(),
+            p50: sorted.quantile(0.5)?,
+            p99: sorted.quantile(0.99)?,
+            max: sorted.quantile(1.0)?,
+        })
+    }
 }
 
 /// An hour of it would be no more than this part of the figure.
@@ -100,6 +127,8 @@ pub(super) fn rows(medium: Medium, args: &Args, endured: &Endured) -> Vec<Row> {
                 complete: endured.sent.complete
                     && endured.read.missing == 0
                     && endured.read.impossible == 0,
+                first_ms: Times::of(&endured.read.first_ms),
+                fresh_ms: Times::of(&endured.read.fresh_ms),
             });
         }
     }
@@ -127,45 +156,28 @@ fn stretches(series: &[(f64, f64)], args: &Args) -> Vec<(f64, f64)> {
     least
 }
 
+const COLUMNS: &[Column<Row>] = &[
+    Column::text("medium", |row| row.medium.to_owned()),
+    Column::text("end", |row| row.end.to_owned()),
+    Column::text("figure", |row| row.figure.to_owned()),
+    Column::number("first", |row| short(row.first)),
+    Column::number("last", |row| short(row.last)),
+    Column::number("min", |row| short(row.range[0])),
+    Column::number("max", |row| short(row.range[1])),
+    Column::number("slope/min", |row| slope(row, |slope| slope.per_unit)),
+    Column::number("95 % from", |row| slope(row, |slope| slope.low)),
+    Column::number("to", |row| slope(row, |slope| slope.high)),
+    Column::text("steady", |row| yes_or_no(row.steady)),
+    Column::text("complete", |row| yes_or_no(row.complete)),
+];
+
+fn slope(row: &Row, part: fn(&Slope) -> f64) -> String {
+    short_or_dash(row.slope_per_minute.as_ref().map(part))
+}
+
 /// The rows within 100 columns.
 pub(super) fn table(rows: &[Row]) -> String {
-    let mut table = TextTable::new(&[
-        ("medium", true),
-        ("end", true),
-        ("figure", true),
-        ("first", false),
-        ("last", false),
-        ("min", false),
-        ("max", false),
-        ("slope/min", false),
-        ("95 % from", false),
-        ("to", false),
-        ("steady", true),
-        ("complete", true),
-    ]);
-    let yes = |yes: bool| if yes { "yes" } else { "NO" }.to_owned();
-    for row in rows {
-        let slope = |part: fn(&Slope) -> f64| {
-            let slope = row.slope_per_minute.as_ref();
-            slope.map_or_else(|| "-".to_owned(), |slope| short(part(slope)))
-        };
-        let [low, high] = row.range;
-        table.push(vec![
-            row.medium.to_owned(),
-            row.end.to_owned(),
-            row.figure.to_owned(),
-            short(row.first),
-            short(row.last),
-            short(low),
-            short(high),
-            slope(|slope| slope.per_unit),
-            slope(|slope| slope.low),
-            slope(|slope| slope.high),
-            yes(row.steady),
-            yes(row.complete),
-        ]);
-    }
-    let mut text = table.render();
+    let mut text = report::table(rows, COLUMNS);
     let mut last = "";
     for row in rows {
         if row.medium != last {
@@ -182,36 +194,14 @@ pub(super) fn table(rows: &[Row]) -> String {
                 "{medium}: {restarts} restarts, {records} records, {missing} missing, \
                  {copies} copies\n"
             ));
-        }
-    }
-    text
-}
-
-/// Every fifth sample of all media, for a plot.
-pub(super) fn csv(media: &[(Medium, Endured)]) -> String {
-    let mut text = String::from(
-        "medium,seconds,writer_resident,writer_descriptors,writer_threads,\
-         reader_resident,reader_descriptors,reader_threads\n",
-    );
-    for (medium, endured) in media {
-        for sample in endured.samples.iter().step_by(5) {
-            let Sample {
-                seconds,
-                writer,
-                reader,
-            } = sample;
-            let written = writeln!(
-                text,
-                "{},{seconds:.0},{},{},{},{},{},{}",
-                medium.name(),
-                writer.resident_bytes,
-                writer.descriptors,
-                writer.threads,
-                reader.resident_bytes,
-                reader.descriptors,
-                reader.threads,
-            );
-            debug_assert!(written.is_ok());
+            for (what, times) in [("chunk", row.first_ms), ("new record", row.fresh_ms)] {
+                if let Some(Times { p50, p99, max, .. }) = times {
+                    text.push_str(&format!(
+                        "  first {what} after a restart: p50 {p50:.0} ms, p99 {p99:.0} ms, at most \
+                         {max:.0} ms\n"
+                    ));
+                }
+            }
         }
     }
     text
@@ -252,6 +242,8 @@ mod tests {
                 missing: 0,
                 impossible: 0,
                 errors: 1,
+                first_ms: vec![3.0, 1.0, 2.0],
+                fresh_ms: Vec::new(),
             },
         }
     }
@@ -280,6 +272,10 @@ mod tests {
         endured.read.missing = 5;
         let text = table(&rows(Medium::File, &args, &endured));
         assert!(text.contains("NO") && text.contains("5 missing"), "{text}");
-        assert!(csv(&[(Medium::File, endured)]).lines().count() == 121);
+        assert!(
+            text.contains("first chunk after a restart: p50 2 ms, p99 3 ms"),
+            "{text}"
+        );
+        assert!(!text.contains("new record"), "{text}");
     }
 }

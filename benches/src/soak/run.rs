@@ -1,6 +1,5 @@
 //! Soaking all media.
 
-use std::fs;
 use std::io::Write;
 use std::thread;
 
@@ -8,7 +7,7 @@ use baler_rig::machine::Provenance;
 
 use super::args::Args;
 use super::endurance::endure;
-use super::row::{csv, rows, table};
+use super::row::{rows, table};
 use crate::failure::Failure;
 use crate::output::Results;
 
@@ -47,9 +46,5 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let folder = args.results.as_deref();
     results.print_and_keep(args.format, folder, &|| table(&rows), out)?;
-    if let Some(folder) = folder {
-        fs::write(folder.join("soak.csv"), csv(&media))
-            .map_err(Failure::cannot("write the samples"))?;
-    }
     Ok(rows.iter().all(|row| row.steady && row.complete))
 }

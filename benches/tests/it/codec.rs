@@ -41,11 +41,10 @@ fn every_format_is_verified_and_has_its_figures() {
         codecs.insert(row["codec"].as_str().unwrap());
     }
     let all = [
-        "arrow", "avro", "col-fast", "columnar", "fixed", "json", "kieker", "otlp", "postcard",
-        "rkyv",
+        "arrow", "avro", "col-fast", "columnar", "json", "kieker", "otlp", "postcard",
     ];
     assert!(codecs.into_iter().eq(all));
-    assert_eq!(rows.len(), 3 * 4 * 14);
+    assert_eq!(rows.len(), 3 * 4 * 10);
     assert!(output.status.success());
 }
 
@@ -64,9 +63,8 @@ fn real_records_are_taken_and_results_are_kept() {
     ]);
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    // The entropy, then the table.
     assert!(
-        text.contains("bytes, of 2100 records") && text.contains("columnar"),
+        text.contains(": 2100 records") && text.contains("columnar"),
         "{text}"
     );
     assert!(text.lines().skip(1).all(|line| line.len() <= 100), "{text}");
@@ -75,8 +73,7 @@ fn real_records_are_taken_and_results_are_kept() {
     assert!(
         kept_rows["rows"]
             .as_array()
-            .is_some_and(|rows| rows.len() == 14)
+            .is_some_and(|rows| rows.len() == 10)
     );
-    assert!(kept("codec.txt").contains("bytes, of 2100 records"));
-    assert!(kept("codec.svg").starts_with("<svg") && kept("codec.html").contains("<svg"));
+    assert!(kept("codec.txt").contains(": 2100 records"));
 }

@@ -1,4 +1,4 @@
-//! The programs that take long, for a moment: `restarts`, `scaling` and `soak`.
+//! The program that takes long, for a moment: `soak`.
 
 use std::process::{Command, Output};
 
@@ -10,36 +10,21 @@ fn rows(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn chunks_arrive_after_a_restart_of_the_mock_cluster() {
-    let output = Command::new(env!("CARGO_BIN_EXE_restarts"))
-        .args(["--only", "kafka-mock", "--rounds", "2", "--away", "100"])
-        .args(["--stays", "0", "--format", "json"])
+fn chunks_arrive_after_restarts_of_the_mock_cluster() {
+    let output = Command::new(env!("CARGO_BIN_EXE_soak"))
+        .args(["--only", "kafka-mock", "--format", "json"])
+        .args(["--seconds", "24", "--restart-every", "10", "--warm-up", "0"])
+        .args(["--rate", "2000"])
         .output()
         .unwrap();
-    let rows = rows(&output);
-    assert_eq!(rows.len(), 2);
-    for row in &rows {
-        assert_eq!(row["missing"], 0, "{row:#}");
-        assert_eq!(row["rounds"], 2);
-        assert!(row["max_ms"].as_f64().unwrap() > 0.0, "{row:#}");
+    for row in rows(&output) {
+        assert_eq!(row["complete"], true, "{row:#}");
+        assert_eq!(row["restarts"], 2, "{row:#}");
+        for to in ["first_ms", "fresh_ms"] {
+            assert_eq!(row[to]["count"], 2, "{row:#}");
+            assert!(row[to]["max"].as_f64().unwrap() > 0.0, "{row:#}");
+        }
     }
-    assert_eq!(rows[1]["each"].as_array().unwrap().len(), 2);
-    assert!(output.status.success());
-}
-
-#[test]
-fn two_consumers_share_the_partitions_of_the_mock_cluster() {
-    let output = Command::new(env!("CARGO_BIN_EXE_scaling"))
-        .args(["--only", "kafka-mock", "--consumers", "2"])
-        .args(["--partitions", "4", "--chunk-records", "32"])
-        .args(["--chunks", "200", "--repetitions", "1", "--format", "json"])
-        .output()
-        .unwrap();
-    let rows = rows(&output);
-    assert_eq!(rows.len(), 1);
-    assert_eq!(rows[0]["verified"], true, "{:#}", rows[0]);
-    assert_eq!(rows[0]["busy_consumers"], 2, "{:#}", rows[0]);
-    assert!(output.status.success());
 }
 
 #[test]
@@ -57,5 +42,6 @@ fn nothing_is_lost_while_a_receiver_and_a_reader_of_files_restart() {
         assert_eq!(row["complete"], true, "{row:#}");
         assert!(row["restarts"].as_u64().unwrap() >= 3, "{row:#}");
         assert!(row["last"].as_f64().unwrap() > 0.0, "{row:#}");
+        assert!(row["first_ms"]["max"].as_f64().unwrap() > 0.0, "{row:#}");
     }
 }

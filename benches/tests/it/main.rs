@@ -2,8 +2,6 @@
 
 #![cfg(test)]
 
-mod brokers;
 mod codec;
 mod long;
 mod overhead;
-mod pipeline;

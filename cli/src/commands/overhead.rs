@@ -14,9 +14,11 @@ const ORDER: &str = "overhead-order";
 
 /// Measures what was asked for and prints it.
 pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    // Before anything loads the machine. A folder that is in no repository tells no commit.
-    let provenance = Provenance::this();
     let variants = overhead::variants();
+    args.plan(&variants)
+        .map_err(|failure| Failure::new(Code::Usage, failure.to_string()))?;
+    // Before anything loads the machine.
+    let provenance = Provenance::this();
     let origin = Origin {
         variants: &variants,
         words: &[ORDER],

@@ -354,3 +354,27 @@ fn overhead_measures_probes_beside_their_controls() {
     let list = output(&["overhead", "--list"]);
     assert!(list.contains("\noperation ") && !list.contains("fastrace"));
 }
+
+#[test]
+fn a_variant_that_there_is_not_is_a_wrong_command_line_and_the_choices_are_named() {
+    let assert = baler(&["overhead", "--only", "nonsense"]).code(2);
+    let errors = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(
+        errors.contains("nonsense") && errors.contains("clock, instant"),
+        "{errors}"
+    );
+}
+
+/// Users learn what a probe costs on their machine, not what the project hoped for.
+#[test]
+fn overhead_passes_no_verdict() {
+    let text = output(&[
+        "overhead",
+        "--quick",
+        "--only",
+        "none,deactivated,clock,operation",
+    ]);
+    for word in ["target", "missed", "met"] {
+        assert!(!text.contains(word), "{text}");
+    }
+}

@@ -92,11 +92,26 @@ fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_noth
     let args = sweep(
         "tcp://127.0.0.1:0",
         folder.path(),
-        &["--chunk-sizes=8,64,256", "--format=json"],
+        &["--chunk-sizes=32,64,128", "--format=json"],
     );
     let document = json(&words(&args));
-    check(&document, &[8, 64, 256]);
+    check(&document, &[32, 64, 128]);
     assert_eq!(document["models"][0]["compression"], "none");
+    // Every size between the smallest and the largest was measured, so the recommended one was, too:
+    // its figures are those of its row.
+    let recommended = &document["recommended"];
+    assert_eq!(recommended["measured"], true, "{recommended}");
+    let mut cells = document["cells"].as_array().unwrap().iter();
+    let cell = cells
+        .find(|cell| cell["chunk_records"] == recommended["chunk_records"])
+        .unwrap();
+    for figure in [
+        "latency_ms_p99",
+        "wire_bytes_per_second",
+        "writer_cpu_seconds_per_second",
+    ] {
+        assert_eq!(recommended[figure], cell[figure]["mean"], "{recommended}");
+    }
     let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
     assert_eq!(page.matches("<svg").count(), 3);
     let inside = page.replace("http://www.w3.org/2000/svg", "");
@@ -105,6 +120,27 @@ fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_noth
     }
     for name in ["sweep.json", "sweep.csv", "sweep.txt", "sweep-runs.jsonl"] {
         assert!(folder.path().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn without_consumers_writing_alone_is_measured_in_chunks_of_a_size_or_a_chosen_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "null:",
+        folder.path(),
+        &["--consumers=0", "--chunk-sizes=auto,32", "--format=json"],
+    );
+    let document = json(&words(&args));
+    let cells = document["cells"].as_array().unwrap();
+    let ways: Vec<_> = cells.iter().map(|cell| &cell["way"]).collect();
+    assert_eq!(ways, ["baler", "auto"]);
+    for cell in cells {
+        assert_eq!(cell["failure"], Value::Null, "{cell}");
+        assert_eq!(cell["lost"], 0, "{cell}");
+        assert_eq!(cell["latency_ms_p99"], Value::Null, "{cell}");
+        let achieved = cell["achieved_rate"].as_f64().unwrap();
+        assert!(achieved > 0.0, "{cell}");
     }
 }
 
@@ -281,7 +317,14 @@ fn what_cannot_be_swept_is_said_before_anything_is_measured() {
     let results = folder.path();
     let no_folder = file.join("results");
     for (to, results, consumers, said, code) in [
-        ("null:", results, "1", "cannot be swept", 78),
+        ("null:", results, "1", "--consumers must be 0", 78),
+        (
+            "tcp://127.0.0.1:0",
+            results,
+            "0",
+            "--consumers must be 1",
+            78,
+        ),
         ("nonsense://x", results, "1", "no known scheme", 78),
         (
             "tcp://127.0.0.1:0",

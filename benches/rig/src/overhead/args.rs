@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::case::Case;
-use super::experiment::{Experiment, PACE};
+use super::experiment::Experiment;
 use super::run::Plan;
 use super::variant::{Variant, find};
 use crate::failure::Failure;
@@ -106,22 +106,11 @@ impl OverheadArgs {
         let mut cases = Vec::new();
         for threads in &self.threads {
             for depth in depths {
-                let is_first = self.threads.first() == Some(threads);
-                let is_there = |name: &&String| {
-                    is_first || !self.only.is_empty() || self.experiment.is_threaded(name)
-                };
-                let names = names.iter().filter(is_there);
-                cases.extend(names.map(|name| self.case(name, *threads, *depth, rate)));
-            }
-        }
-        if self.only.is_empty() {
-            for (name, depth) in self
-                .experiment
-                .also_paced()
-                .iter()
-                .zip(depths.iter().cycle())
-            {
-                cases.push(self.case(name, 1, *depth, Some(PACE)));
+                cases.extend(
+                    names
+                        .iter()
+                        .map(|name| self.case(name, *threads, *depth, rate)),
+                );
             }
         }
         let default = if self.quick { 1 } else { 5 };
@@ -129,8 +118,7 @@ impl OverheadArgs {
             cases,
             repetitions: self.repetitions.map_or(default, NonZeroUsize::get),
             seed: self.seed,
-            instructions: self.instructions
-                || (self.experiment == Experiment::Targets && !self.quick),
+            instructions: self.instructions,
         })
     }
 
@@ -143,14 +131,6 @@ impl OverheadArgs {
             calls: self.calls_at(depth, rate),
             warm_up: self.warm_up,
             rate,
-        }
-    }
-
-    /// For how long a paced repetition calls, in seconds: beside others it must not take the longest.
-    const fn paced_seconds(&self) -> f64 {
-        match self.experiment {
-            Experiment::Targets => PACED_SECONDS / 2.0,
-            _ => PACED_SECONDS,
         }
     }
 
@@ -183,7 +163,7 @@ impl OverheadArgs {
                 clippy::cast_sign_loss,
                 reason = "a number of calls within ten seconds"
             )]
-            Some(rate) => (rate * self.paced_seconds() / f64::from(depth)) as u64,
+            Some(rate) => (rate * PACED_SECONDS / f64::from(depth)) as u64,
             None => (INSTRUMENTED_CALLS / u64::from(depth.max(1))).min(CALLS),
         };
         self.calls.unwrap_or(default).max(1)
@@ -276,21 +256,6 @@ mod tests {
         for case in depth.cases.iter().chain(&paced.cases) {
             assert!(names.contains(&case.variant.as_str()), "{}", case.variant);
         }
-    }
-
-    #[test]
-    fn targets_are_measured_back_to_back_and_paced_and_peers_on_one_thread() {
-        let plan = plan(&["--experiment", "targets", "--threads", "1,2,4"]);
-        assert!(plan.instructions);
-        let of = |name: &str, threads, paced| {
-            let mut cases = plan.cases.iter();
-            cases.any(|case| {
-                (&*case.variant, case.threads, case.rate.is_some()) == (name, threads, paced)
-            })
-        };
-        assert!(of("operation", 4, false) && of("operation", 1, true));
-        assert!(of("deactivated", 1, false) && !of("deactivated", 2, false));
-        assert!(of("clock", 1, true) && !of("operation", 2, true));
     }
 
     #[test]

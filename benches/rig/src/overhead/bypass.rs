@@ -1,8 +1,10 @@
-//! The queues of Knoche's table 1: a record passes two of them on its way to the encoder, or none.
+//! Knoche's table 1: a record passes two queues, one or none on its way to the encoder.
 //!
-//! Kieker's first collector had a queue of its own behind that of the controller, and its overhead
-//! was gone when the first one was bypassed.
-//! Baler has one queue from the start, as `operation` measures it.
+//! Kieker's first collector had a queue of its own behind the controller's queue.
+//! Its overhead disappeared when the first queue was bypassed.
+//!
+//! All variants make the same record, and take its times from the same clock, [`cycles`]: they differ in
+//! the queues alone.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
@@ -10,16 +12,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
 use baler_common::record::BatchBuilder;
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
-use baler_connector_null::{NullConfig, NullWriter};
-use baler_monitoring::{Clock, Controller, Overflow};
+use baler_monitoring::Overflow;
 
 use super::application::Outer;
+use super::controlled::{Controlled, Other, Taken, null};
+use super::plain::cycles;
 use super::variant::{End, Running, Variant};
 use crate::failure::Failure;
 use crate::monitored;
@@ -30,25 +32,26 @@ const FIRST_QUEUE_RECORDS: usize = 65_536;
 /// Records in a chunk: the collector's default.
 const CHUNK_RECORDS: usize = 1_024;
 
-/// How long what is in the queues may take to be delivered at the end.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The variants with two queues and none.
+/// The variants with two queues, one and none.
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "two-queues",
-        about: "every record passes a queue of records, shared by all threads, before it comes to \
-                that of operation",
-        set_up: |_| TwoQueues::start(),
-    },
-    Variant {
-        name: "no-queue",
-        about: "the thread that is called encodes its records itself, without queue and collector",
-        set_up: |_| Ok(Box::new(NoQueue)),
-    },
+    Variant::new(
+        "two-queues",
+        "every record passes a queue that all threads share, and then that of one-queue",
+        |_| TwoQueues::start(),
+    ),
+    Variant::new(
+        "one-queue",
+        "every record passes the thread's queue to the collector, which encodes it",
+        |_| one_queue(emitting),
+    ),
+    Variant::new(
+        "no-queue",
+        "the thread that is called encodes its records itself, without queue and collector",
+        |_| Ok(Box::new(NoQueue)),
+    ),
 ];
 
-/// What a probe without Baler's trace context knows of a call.
+/// One call, as all variants of this table know it.
 #[derive(Debug, Clone, Copy)]
 struct Execution {
     tin: i64,
@@ -61,26 +64,29 @@ thread_local! {
     /// How many calls are open, and how many were begun since there was none.
     static TRACE: Cell<(i32, i32)> = const { Cell::new((0, 0)) };
     static FIRST_QUEUE: RefCell<Option<SyncSender<Execution>>> = const { RefCell::new(None) };
+    static RECORD: RefCell<OperationExecutionRecord> = RefCell::new(record());
     static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new());
 }
 
 /// Threads that have not called yet take their sender from here.
 static FIRST_QUEUES: Mutex<Option<SyncSender<Execution>>> = Mutex::new(None);
 
+#[inline]
 fn begin() -> Execution {
     let (ess, eoi) = TRACE.get();
     let eoi = if ess == 0 { 0 } else { eoi };
     TRACE.set((ess + 1, eoi + 1));
     Execution {
-        tin: Clock::System.unix_ns(),
+        tin: cycles().cast_signed(),
         tout: 0,
         eoi,
         ess,
     }
 }
 
+#[inline]
 fn end(begun: Execution) -> Execution {
-    let tout = Clock::System.unix_ns();
+    let tout = cycles().cast_signed();
     let (open, eoi) = TRACE.get();
     TRACE.set((open - 1, eoi));
     Execution { tout, ..begun }
@@ -107,6 +113,26 @@ fn record() -> OperationExecutionRecord {
 }
 
 monitored! {
+    fn emitting {
+        let begun = begin();
+    } after {
+        emit(&end(begun));
+    }
+}
+
+fn emit(execution: &Execution) {
+    RECORD.with_borrow_mut(|record| {
+        write(execution, record);
+        baler_monitoring::emit(record);
+    });
+}
+
+fn one_queue(outer: Outer) -> Result<Box<dyn Running>, Failure> {
+    let builder = null().overflow(Overflow::Block);
+    Controlled::start(builder, outer, Taken::All, Other::Nothing)
+}
+
+monitored! {
     fn two_queues {
         let begun = begin();
     } after {
@@ -126,59 +152,34 @@ fn into_first_queue(execution: Execution) {
 }
 
 struct TwoQueues {
-    controller: Controller,
+    second: Box<dyn Running>,
     forwarding: JoinHandle<()>,
 }
 
 impl TwoQueues {
     fn start() -> Result<Box<dyn Running>, Failure> {
-        let writer = Box::new(NullWriter::new(NullConfig::default()));
-        let controller = Controller::builder(writer)
-            .metadata_record(false)
-            .overflow(Overflow::Block)
-            .start()
-            .map_err(Failure::cannot("start a controller"))?;
+        let second = one_queue(two_queues)?;
         let (sender, queue) = sync_channel(FIRST_QUEUE_RECORDS);
         *FIRST_QUEUES.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
-        let second = controller.clone();
-        let forwarding = thread::spawn(move || {
-            let mut record = record();
-            // To the end of the last thread that has a sender.
-            for execution in queue {
-                write(&execution, &mut record);
-                second.emit(&record);
-            }
-        });
-        Ok(Box::new(Self {
-            controller,
-            forwarding,
-        }))
+        // It ends when the last thread with a sender does.
+        let forwarding = thread::spawn(move || queue.iter().for_each(|execution| emit(&execution)));
+        Ok(Box::new(Self { second, forwarding }))
     }
 }
 
 impl Running for TwoQueues {
     fn outer(&self) -> Outer {
-        two_queues
+        self.second.outer()
     }
 
     fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
-        drop(
-            FIRST_QUEUES
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        // Where the calls were made by this thread.
+        let mut senders = FIRST_QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(senders.take());
+        // The calls may have been made by this thread.
         drop(FIRST_QUEUE.take());
         let ended = self.forwarding.join();
         ended.map_err(|_| Failure::new("the forwarding thread panicked"))?;
-        let report = self.controller.shutdown(PATIENCE);
-        if !report.adds_up() || report.emitted() != calls {
-            return Err(Failure::new(format!("{calls} records: {report}")));
-        }
-        Ok(End {
-            lost: report.dropped().total(),
-        })
+        self.second.finish(calls)
     }
 }
 
@@ -259,11 +260,52 @@ impl Running for NoQueue {
     }
 
     fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
-        // Where the calls were made by this thread.
+        // The calls may have been made by this thread.
         drop(ENCODER.replace(Encoder::new()));
         let encoded = ENCODED.load(Ordering::Relaxed);
         let missing = calls.checked_sub(encoded);
         let lost = missing.ok_or_else(|| Failure::new("more records were encoded than made"))?;
         Ok(End { lost })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Case;
+    use super::super::experiment::Experiment;
+    use super::super::plain::clock_reads;
+    use super::super::variant::find;
+    use super::super::variants;
+
+    /// One test for all variants, since they install a controller for the whole process.
+    #[test]
+    fn every_row_of_the_table_reads_the_same_clock_twice_a_call_and_keeps_every_record() {
+        let (depth, outer_calls) = (10, 300);
+        let case = Case {
+            variant: String::new(),
+            threads: 1,
+            depth,
+            method_time_ns: 0,
+            calls: outer_calls,
+            warm_up: 0.0,
+            rate: None,
+        };
+        let all = variants();
+        let names = Experiment::Bypass.variants().unwrap();
+        assert_eq!(
+            names,
+            ["none", "clock", "two-queues", "one-queue", "no-queue"]
+        );
+        let calls = u64::from(depth) * outer_calls;
+        for name in names {
+            let running = (find(&all, name).unwrap().set_up)(&case).unwrap();
+            let before = clock_reads();
+            for _ in 0..outer_calls {
+                running.outer()(depth, 0);
+            }
+            let reads = if *name == "none" { 0 } else { 2 * calls };
+            assert_eq!(clock_reads() - before, reads, "{name}");
+            assert_eq!(running.finish(calls).unwrap().lost, 0, "{name}");
+        }
     }
 }

@@ -7,7 +7,6 @@ use super::args::OverheadArgs;
 use super::chart::{page, svg};
 use super::row::{Row, table};
 use super::run::{Origin, Progress, run};
-use super::targets::targets;
 use super::{count, variant::Variant};
 use crate::failure::Failure;
 use crate::machine::Provenance;
@@ -44,7 +43,6 @@ pub fn command(
         if plan.instructions && !count::is_possible() {
             text.push_str("instructions were not counted: there is no valgrind\n");
         }
-        text.push_str(&targets(&rows));
         text
     };
     results.print(args.format, &text, out)?;

@@ -20,41 +20,10 @@ pub enum Experiment {
     Paced,
     /// What each further part of monitoring adds (Strubel and Wulf, table 2)
     Phases,
-    /// What there are targets for: probes and peers back to back, and probes at half a million calls
-    /// a second; with instructions
-    Targets,
 }
 
-/// What has targets, and what they are told by.
-const TARGETS: &[&str] = &[
-    "none",
-    "deactivated",
-    "deactivated-pattern",
-    "clock",
-    "operation",
-    "duration",
-    "aggregated",
-    "aggregated-histogram",
-    "events",
-    "fastrace",
-    "tracing-registry",
-    "opentelemetry",
-];
-
-/// Those of [`TARGETS`] that are measured with more threads than the first number of them as well.
-const TARGETS_THREADED: &[&str] = &["none", "clock", "operation", "duration", "aggregated"];
-
-/// Those of [`TARGETS`] that are measured at a pace as well.
-const TARGETS_PACED: &[&str] = &[
-    "clock",
-    "operation",
-    "duration",
-    "aggregated",
-    "aggregated-histogram",
-];
-
 /// At which pace: half a million calls a second.
-pub(super) const PACE: f64 = 500_000.0;
+const PACE: f64 = 500_000.0;
 
 /// The optimisations of the paper beside what they improve; they are combined pair by pair.
 const OPTIMISATIONS: &[&str] = &[
@@ -73,7 +42,7 @@ impl Experiment {
     pub(super) const fn variants(self) -> Option<&'static [&'static str]> {
         match self {
             Self::All => None,
-            Self::Bypass => Some(&["none", "chunk-1", "two-queues", "operation", "no-queue"]),
+            Self::Bypass => Some(&["none", "clock", "two-queues", "one-queue", "no-queue"]),
             Self::Depth | Self::Optimisations => Some(OPTIMISATIONS),
             Self::Paced => Some(&[
                 "clock",
@@ -94,20 +63,6 @@ impl Experiment {
                 "file",
                 "tcp",
             ]),
-            Self::Targets => Some(TARGETS),
-        }
-    }
-
-    /// Whether a variant is measured with more threads than the first number of them.
-    pub(super) fn is_threaded(self, variant: &str) -> bool {
-        self != Self::Targets || TARGETS_THREADED.contains(&variant)
-    }
-
-    /// What is measured at a pace beside what is measured back to back.
-    pub(super) const fn also_paced(self) -> &'static [&'static str] {
-        match self {
-            Self::Targets => TARGETS_PACED,
-            _ => &[],
         }
     }
 

@@ -15,55 +15,55 @@ use crate::monitored;
 /// The variants with other records, all through queue, collector and encoding to a writer that
 /// discards.
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "duration",
-        about: "duration records in place of operation's; blocking when the queue is full",
-        set_up: |_| durations(Overflow::Block),
-    },
-    Variant {
-        name: "duration-drop-oldest",
-        about: "as duration, but a full queue is overwritten",
-        set_up: |_| durations(Overflow::DropOldest),
-    },
-    Variant {
-        name: "aggregated",
-        about: "count, sum, minimum and maximum of many calls in a record, told every second",
-        set_up: |_| added(Overflow::Block, aggregated),
-    },
-    Variant {
-        name: "aggregated-drop-oldest",
-        about: "as aggregated, but a full queue is overwritten",
-        set_up: |_| added(Overflow::DropOldest, aggregated),
-    },
-    Variant {
-        name: "aggregated-histogram",
-        about: "as aggregated, with a histogram of 16 buckets for each power of two",
-        set_up: |_| added(Overflow::Block, histogram),
-    },
-    Variant {
-        name: "events",
-        about: "an event before and one after each call, and metadata of each trace",
-        set_up: |case| {
+    Variant::new(
+        "duration",
+        "duration records in place of operation's; blocking when the queue is full",
+        |_| durations(Overflow::Block),
+    ),
+    Variant::new(
+        "duration-drop-oldest",
+        "as duration, but a full queue is overwritten",
+        |_| durations(Overflow::DropOldest),
+    ),
+    Variant::new(
+        "aggregated",
+        "count, sum, minimum and maximum of many calls in a record, told every second",
+        |_| added(Overflow::Block, aggregated),
+    ),
+    Variant::new(
+        "aggregated-drop-oldest",
+        "as aggregated, but a full queue is overwritten",
+        |_| added(Overflow::DropOldest, aggregated),
+    ),
+    Variant::new(
+        "aggregated-histogram",
+        "as aggregated, with a histogram of 16 buckets for each power of two",
+        |_| added(Overflow::Block, histogram),
+    ),
+    Variant::new(
+        "events",
+        "an event before and one after each call, and metadata of each trace",
+        |case| {
             let builder = null().overflow(Overflow::Block);
             let taken = Taken::Events { depth: case.depth };
             Controlled::start(builder, events, taken, Other::Nothing)
         },
-    },
-    Variant {
-        name: "duration-full",
-        about: "as duration, with an operation's record beside it of one call in 1,000",
-        set_up: |_| added(Overflow::Block, two_kinds),
-    },
-    Variant {
-        name: "aggregated-full",
-        about: "as aggregated, with an operation's record beside it of one call in 1,000",
-        set_up: |_| added(Overflow::Block, aggregated_full),
-    },
-    Variant {
-        name: "sampled",
-        about: "an operation's record of one call in 100; the others are not meant to have one",
-        set_up: |_| Controlled::start(null(), sampled, Taken::Some, Other::Nothing),
-    },
+    ),
+    Variant::new(
+        "duration-full",
+        "as duration, with an operation's record beside it of one call in 1,000",
+        |_| added(Overflow::Block, two_kinds),
+    ),
+    Variant::new(
+        "aggregated-full",
+        "as aggregated, with an operation's record beside it of one call in 1,000",
+        |_| added(Overflow::Block, aggregated_full),
+    ),
+    Variant::new(
+        "sampled",
+        "an operation's record of one call in 100; the others are not meant to have one",
+        |_| Controlled::start(null(), sampled, Taken::Some, Other::Nothing),
+    ),
 ];
 
 monitored! { #[probe(record = duration)] fn duration {} }

@@ -26,7 +26,6 @@ mod plain;
 mod probed;
 mod row;
 mod run;
-mod targets;
 mod variant;
 
 pub use application::{Outer, innermost};

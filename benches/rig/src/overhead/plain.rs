@@ -10,26 +10,22 @@ use crate::monitored;
 
 /// The variants that hand nothing to anybody.
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "none",
-        about: "no instrumentation",
-        set_up: |_| Ok(Box::new(Alone(none))),
-    },
-    Variant {
-        name: "clock",
-        about: "two reads of the processor's cycle counter and nothing else: the floor",
-        set_up: |_| Ok(Box::new(Alone(clock))),
-    },
-    Variant {
-        name: "instant",
-        about: "two reads of the operating system's monotonic clock (std's Instant)",
-        set_up: |_| Ok(Box::new(Alone(instant))),
-    },
-    Variant {
-        name: "system-clock",
-        about: "two reads of Baler's clock where the processor's counter cannot be trusted",
-        set_up: |_| Ok(Box::new(Alone(system_clock))),
-    },
+    Variant::new("none", "no instrumentation", |_| Ok(Box::new(Alone(none)))),
+    Variant::new(
+        "clock",
+        "two reads of the processor's cycle counter and nothing else: the floor",
+        |_| Ok(Box::new(Alone(clock))),
+    ),
+    Variant::new(
+        "instant",
+        "two reads of the operating system's monotonic clock (std's Instant)",
+        |_| Ok(Box::new(Alone(instant))),
+    ),
+    Variant::new(
+        "system-clock",
+        "two reads of Baler's clock where the processor's counter cannot be trusted",
+        |_| Ok(Box::new(Alone(system_clock))),
+    ),
 ];
 
 /// Reads the processor's time stamp counter, or the operating system's clock where there is none that
@@ -38,6 +34,8 @@ pub(super) const VARIANTS: &[Variant] = &[
 /// Nothing is checked and nothing converted: this is the floor that others are compared with.
 #[inline]
 pub fn cycles() -> u64 {
+    #[cfg(test)]
+    CLOCK_READS.set(CLOCK_READS.get() + 1);
     #[cfg(target_arch = "x86_64")]
     #[expect(
         unsafe_code,
@@ -55,6 +53,17 @@ pub fn cycles() -> u64 {
         let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
         seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static CLOCK_READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How often this thread has called [`cycles`].
+#[cfg(test)]
+pub(super) fn clock_reads() -> u64 {
+    CLOCK_READS.get()
 }
 
 monitored! { fn none {} }

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::case::Case;
 use super::measure::Measured;
-use crate::report::{TextTable, short};
+use super::variant::Variant;
+use crate::report::{self, Column, short, short_or_dash};
 use crate::statistics::{Distribution, Estimate, to_f64};
 
 /// What is known of a case. The names are those in JSON; times are of one instrumented call, in
@@ -15,6 +16,8 @@ pub struct Row {
     pub variant: String,
     /// What that is.
     pub about: &'static str,
+    /// The settings of a rival library; empty where there are none.
+    pub settings: &'static str,
     /// How many threads call.
     pub threads: usize,
     /// How many instrumented calls make a call from outside.
@@ -105,7 +108,7 @@ impl Row {
     /// The row of a case; what compares it with others is added by [`compare`].
     pub(super) fn new(
         case: &Case,
-        about: &'static str,
+        variant: &Variant,
         measured: &[Measured],
         failure: Option<String>,
     ) -> Self {
@@ -120,7 +123,8 @@ impl Row {
         };
         Self {
             variant: case.variant.clone(),
-            about,
+            about: variant.about,
+            settings: variant.settings,
             threads: case.threads,
             depth: case.depth,
             method_time_ns: case.method_time_ns,
@@ -182,52 +186,36 @@ pub(super) fn compare(rows: &mut [Row]) {
     }
 }
 
-/// A column: its heading, its cell, and whether it is shown for these rows.
-type Column = (&'static str, fn(&Row) -> String, fn(&[Row]) -> bool);
-
-const COLUMNS: &[Column] = &[
-    ("variant", |row| row.variant.clone(), always),
-    (
-        "thr",
-        |row| row.threads.to_string(),
-        |rows| differ(rows, |row| row.threads),
-    ),
-    (
-        "depth",
-        |row| row.depth.to_string(),
-        |rows| differ(rows, |row| row.depth),
-    ),
-    (
-        "paced",
-        |row| optional(row.paced_calls_per_second, short),
-        |rows| differ(rows, |row| row.paced_calls_per_second),
-    ),
-    ("median", |row| ns(row.median_ns_per_call), always),
-    ("mean", |row| ns(row.mean_ns_per_call), always),
-    ("±95 %", |row| ns(row.mean_margin_ns), always),
-    ("p99", |row| ns(row.p99_ns_per_call), always),
-    ("p99.9", |row| ns(row.p999_ns_per_call), always),
-    (
-        "x clock",
-        |row| optional(row.times_clock, |times| format!("{times:.2}")),
-        |rows| rows.iter().any(|row| row.times_clock.is_some()),
-    ),
-    (
-        "mean x",
-        |row| optional(row.mean_times_clock, |times| format!("{times:.2}")),
-        |rows| rows.iter().any(|row| row.times_clock.is_some()),
-    ),
-    ("lost %", lost, always),
-    ("bg CPU", |row| ns(row.background_cpu_ns_per_call), always),
-    (
-        "instr",
-        |row| optional(row.instructions_per_call, |count| format!("{count:.0}")),
-        |rows| rows.iter().any(|row| row.instructions_per_call.is_some()),
-    ),
+const COLUMNS: &[Column<Row>] = &[
+    Column::text("variant", |row: &Row| row.variant.clone()),
+    Column::number("thr", |row: &Row| row.threads.to_string())
+        .shown_for(|rows: &[Row]| differ(rows, |row| row.threads)),
+    Column::number("depth", |row: &Row| row.depth.to_string())
+        .shown_for(|rows: &[Row]| differ(rows, |row| row.depth)),
+    Column::number("paced", |row: &Row| {
+        short_or_dash(row.paced_calls_per_second)
+    })
+    .shown_for(|rows: &[Row]| differ(rows, |row| row.paced_calls_per_second)),
+    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call)),
+    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call)),
+    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns)),
+    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call)),
+    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call)),
+    Column::number("x clock", |row: &Row| times(row.times_clock)).shown_for(has_clock),
+    Column::number("mean x", |row: &Row| times(row.mean_times_clock)).shown_for(has_clock),
+    Column::number("lost %", lost),
+    Column::number("bg CPU", |row: &Row| {
+        short_or_dash(row.background_cpu_ns_per_call)
+    }),
+    Column::number("instr", |row: &Row| {
+        let count = row.instructions_per_call;
+        count.map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"))
+    })
+    .shown_for(|rows: &[Row]| rows.iter().any(|row| row.instructions_per_call.is_some())),
 ];
 
-fn always(_rows: &[Row]) -> bool {
-    true
+fn has_clock(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.times_clock.is_some())
 }
 
 fn differ<T: PartialEq>(rows: &[Row], of: fn(&Row) -> T) -> bool {
@@ -237,12 +225,8 @@ fn differ<T: PartialEq>(rows: &[Row], of: fn(&Row) -> T) -> bool {
     })
 }
 
-fn optional(value: Option<f64>, shown: impl FnOnce(f64) -> String) -> String {
-    value.map_or_else(|| "-".to_owned(), shown)
-}
-
-fn ns(value: Option<f64>) -> String {
-    optional(value, short)
+fn times(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |times| format!("{times:.2}"))
 }
 
 fn lost(row: &Row) -> String {
@@ -253,18 +237,16 @@ fn lost(row: &Row) -> String {
     }
 }
 
-/// The rows for people; failures below.
+/// The rows for people; below them the settings of rivals, and failures.
 pub fn table(rows: &[Row]) -> String {
-    let columns: Vec<_> = COLUMNS.iter().filter(|(_, _, shown)| shown(rows)).collect();
-    let headings: Vec<_> = columns
-        .iter()
-        .map(|(heading, _, _)| (*heading, *heading == "variant"))
-        .collect();
-    let mut table = TextTable::new(&headings);
+    let mut out = report::table(rows, COLUMNS);
+    let mut told: Vec<&str> = Vec::new();
     for row in rows {
-        table.push(columns.iter().map(|(_, cell, _)| cell(row)).collect());
+        if !row.settings.is_empty() && !told.contains(&row.variant.as_str()) {
+            told.push(&row.variant);
+            out.push_str(&format!("{}: {}\n", row.variant, row.settings));
+        }
     }
-    let mut out = table.render();
     for row in rows {
         if let Some(failure) = &row.failure {
             out.push_str(&format!("{}: {failure}\n", row.variant));
@@ -275,7 +257,10 @@ pub fn table(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::variant::Alone;
     use super::*;
+
+    const NOBODY: Variant = Variant::new("nobody", "", |_| Ok(Box::new(Alone(|_, _| 0))));
 
     fn case(variant: &str) -> Case {
         Case {
@@ -306,7 +291,7 @@ mod tests {
             measured(&[10_000, 12_000, 50_000], 0),
             measured(&[20_000; 3], 3),
         ];
-        let row = Row::new(&case("clock"), "", &repetitions, None);
+        let row = Row::new(&case("clock"), &NOBODY, &repetitions, None);
         assert_eq!(row.best_median_ns_per_call, Some(12.0));
         assert_eq!(row.median_ns_per_call, Some(20.0));
         assert_eq!(row.mean_ns_per_call, Some(22.0));
@@ -317,7 +302,7 @@ mod tests {
 
     #[test]
     fn rows_are_compared_with_the_controls_beside_them() {
-        let row = |name, ns| Row::new(&case(name), "", &[measured(&[ns], 0)], None);
+        let row = |name, ns| Row::new(&case(name), &NOBODY, &[measured(&[ns], 0)], None);
         let mut rows = [
             row("none", 1_000),
             row("clock", 17_000),
@@ -337,13 +322,17 @@ mod tests {
 
     #[test]
     fn the_table_shows_columns_in_which_rows_differ() {
-        let mut rows = vec![Row::new(&case("none"), "", &[measured(&[1_000], 0)], None); 2];
+        let mut rows = vec![Row::new(&case("none"), &NOBODY, &[measured(&[1_000], 0)], None); 2];
         assert!(!table(&rows).contains("depth"));
+        assert!(!table(&rows).contains("reports"));
         rows[1].depth = 2;
+        rows[1].settings = "reports every 10 ms";
         rows[1].failure = Some("it broke".into());
         let text = table(&rows);
         assert!(
-            text.contains("depth") && text.ends_with("none: it broke\n"),
+            text.contains("depth")
+                && text.contains("\nnone: reports every 10 ms\n")
+                && text.ends_with("none: it broke\n"),
             "{text}"
         );
     }

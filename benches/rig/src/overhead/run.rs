@@ -13,7 +13,7 @@ use super::variant::{Variant, find};
 use crate::child::Child;
 use crate::failure::Failure;
 use crate::lines::{line, understand};
-use crate::schedule::interleaved;
+use crate::schedule::{Found, in_rounds};
 use crate::statistics::to_f64;
 
 /// How long a repetition may take beyond what its calls must; a variant that hangs must not hang the
@@ -76,13 +76,6 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
     line(&measured)
 }
 
-/// What was found out of one case so far.
-#[derive(Default)]
-struct Found {
-    measured: Vec<Measured>,
-    failure: Option<Failure>,
-}
-
 /// Is told how many repetitions of how many are done, several times a second, and says whether to go
 /// on.
 pub type Progress<'a> = dyn FnMut(usize, usize) -> bool + 'a;
@@ -104,23 +97,14 @@ pub fn run(
         .iter()
         .map(|case| find(origin.variants, &case.variant))
         .collect::<Result<_, _>>()?;
-    let mut found: Vec<Found> = plan.cases.iter().map(|_| Found::default()).collect();
-    let order = interleaved(plan.cases.len(), plan.repetitions, plan.seed);
-    for (number, index) in order.iter().enumerate() {
-        let mut go_on = || progress(number, order.len());
-        let (Some(case), Some(found)) = (plan.cases.get(*index), found.get_mut(*index)) else {
-            continue;
-        };
-        if found.failure.is_none() {
-            match in_process(case, origin, &mut go_on) {
-                Ok(measured) => found.measured.push(measured),
-                Err(failure) => found.failure = Some(failure),
-            }
-        }
-        if !go_on() {
-            return Err(Failure::new("stopped before everything was measured"));
-        }
-    }
+    let mut found: Vec<Found<Measured>> = plan.cases.iter().map(|_| Found::default()).collect();
+    in_rounds(
+        &plan.cases,
+        (plan.repetitions, plan.seed),
+        &mut found,
+        progress,
+        |case, go_on| in_process(case, origin, go_on),
+    )?;
     let mut rows: Vec<_> = plan
         .cases
         .iter()
@@ -128,7 +112,7 @@ pub fn run(
         .zip(&found)
         .map(|((case, variant), found)| {
             let failure = found.failure.as_ref().map(ToString::to_string);
-            Row::new(case, variant.about, &found.measured, failure)
+            Row::new(case, variant, &found.samples, failure)
         })
         .collect();
     compare(&mut rows);

@@ -11,8 +11,33 @@ pub struct Variant {
     pub name: &'static str,
     /// What it measures, in a line.
     pub about: &'static str,
+    /// The settings of a rival library, beside which its figures are shown; empty where there are none.
+    pub settings: &'static str,
     /// Sets it up, in the process that measures it.
     pub set_up: fn(&Case) -> Result<Box<dyn Running>, Failure>,
+}
+
+impl Variant {
+    /// A variant without settings worth telling.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        set_up: fn(&Case) -> Result<Box<dyn Running>, Failure>,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            settings: "",
+            set_up,
+        }
+    }
+
+    /// The same variant, with the settings that are shown beside its figures.
+    #[must_use]
+    pub const fn with_settings(mut self, settings: &'static str) -> Self {
+        self.settings = settings;
+        self
+    }
 }
 
 /// A variant that was set up.
@@ -63,7 +88,7 @@ pub fn find<'a>(variants: &'a [Variant], name: &str) -> Result<&'a Variant, Fail
     found.ok_or_else(|| {
         let names: Vec<_> = variants.iter().map(|variant| variant.name).collect();
         Failure::new(format!(
-            "there is no variant {name}; there are {}",
+            "there is no variant {name}; choose from {}",
             names.join(", ")
         ))
     })

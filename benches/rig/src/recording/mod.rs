@@ -1,17 +1,15 @@
 //! Calls that exist before they are encoded: generated, or recorded in a real application.
 //!
 //! ```text
-//! workload | Kieker's log | chunks of one's own -> Recording -> records | batches | entropy
+//! workload | Kieker's log | chunks of one's own -> Recording -> records | batches
 //! ```
 
-mod entropy;
 mod load;
 
 use std::fmt;
 
 use baler_common::record::{BatchBuilder, PushError, RecordBatch};
 
-pub use entropy::{Entropy, FieldEntropy};
 pub use load::Origin;
 
 use crate::workload::{Call, Executions};
@@ -105,11 +103,6 @@ impl Recording {
             batches.push(builder.take());
         }
         Ok(batches)
-    }
-
-    /// How much each field says that its predecessors do not.
-    pub fn entropy(&self) -> Entropy {
-        Entropy::of(&self.calls)
     }
 }
 

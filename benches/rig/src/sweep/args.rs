@@ -13,13 +13,20 @@ use super::case::{Case, Way};
 use super::recommend::Bounds;
 use crate::failure::Failure;
 
+/// Within so long chunks that size themselves are confirmed, unless something else is said.
+const AUTO_LATENCY: Duration = Duration::from_millis(100);
+
+/// Compression, string table and wait time of chunks.
+type Setting = (Compression, bool, Duration);
+
 /// The default of the collector.
 const WAIT_TIME: Duration = Duration::from_millis(500);
 
 /// Flags of a sweep.
 #[derive(Debug, Clone, Args)]
 pub struct SweepArgs {
-    /// The medium: kafka:, kafka+mock: (a cluster in a process of its own), amqp: or tcp:
+    /// The medium: kafka:, kafka+mock: (a cluster in a process of its own), amqp: or tcp:; file: and
+    /// null: without consumers
     #[arg(long, value_name = "URI", default_value = "kafka+mock:baler-sweep")]
     pub to: String,
 
@@ -27,14 +34,15 @@ pub struct SweepArgs {
     #[arg(long, value_name = "URI")]
     pub from: Option<String>,
 
-    /// Records a chunk
+    /// Records a chunk, or auto, where the collector chooses
     #[arg(
         long,
         value_name = "N,…",
         value_delimiter = ',',
-        default_value = "1,16,32,128,1024"
+        default_value = "1,16,32,128,1024",
+        value_parser = chunk_size
     )]
-    pub chunk_sizes: Vec<NonZeroU32>,
+    pub chunk_sizes: Vec<ChunkSize>,
 
     /// Records a second: 10000, 10k, or max for as many as are taken
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000", value_parser = rate)]
@@ -53,8 +61,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "TIME,…", value_delimiter = ',', value_parser = duration)]
     pub wait_time: Vec<Duration>,
 
-    /// How many processes share what arrives
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// How many processes share what arrives; 0 measures only writing
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(0..=64))]
     pub consumers: Vec<u16>,
 
     /// How long each run is measured
@@ -95,7 +103,8 @@ pub struct SweepArgs {
     #[arg(long)]
     pub recommend: bool,
 
-    /// What is recommended delivers 99 % of the records within so long
+    /// What is recommended delivers 99 % of the records within so long; the bound of auto, too, which
+    /// is 100 ms by default
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub max_latency: Option<Duration>,
 
@@ -121,6 +130,15 @@ pub enum SweepFormat {
     Json,
     /// For people, within 100 columns
     Table,
+}
+
+/// Records a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkSize {
+    /// The collector chooses.
+    Auto,
+    /// So many.
+    Of(NonZeroU32),
 }
 
 /// Records a second.
@@ -173,9 +191,17 @@ impl SweepArgs {
             "tcp" if partitions(&self.cases()) > 1 => {
                 Err(Failure::new("tcp: has one receiver: --consumers must be 1"))
             }
-            "kafka" | "kafka+mock" | "amqp" | "amqps" | "tcp" => Ok(()),
+            "tcp" if self.consumers.contains(&0) => Err(Failure::new(
+                "tcp: nothing is sent without a receiver: --consumers must be 1",
+            )),
+            scheme @ ("file" | "null") if self.consumers.iter().any(|count| *count > 0) => {
+                Err(Failure::new(format!(
+                    "{scheme}: only writing is measured there: --consumers must be 0"
+                )))
+            }
+            "kafka" | "kafka+mock" | "amqp" | "amqps" | "tcp" | "file" | "null" => Ok(()),
             other => Err(Failure::new(format!(
-                "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps: or tcp:"
+                "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps:, tcp:, file: or null:"
             ))),
         }
     }
@@ -213,7 +239,7 @@ impl SweepArgs {
     }
 
     /// What chunks of each size are measured with.
-    fn settings(&self) -> Vec<(Compression, bool, Duration)> {
+    fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         for compression in unique(&self.compression) {
             for string_table in unique(&self.string_table) {
@@ -224,9 +250,18 @@ impl SweepArgs {
         settings
     }
 
+    /// Whether messages of one record are measured, where the medium has messages.
+    fn has_baseline(&self) -> bool {
+        let is_local = ["file:", "null:"].iter().any(|it| self.to.starts_with(it));
+        !self.no_baseline && !is_local
+    }
+
     /// Every setting, in the order of the table: the rivals first, as in the paper.
     fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
+        let sizes = unique(&self.chunk_sizes);
+        let has_auto = sizes.contains(&ChunkSize::Auto);
+        let bound = self.max_latency.unwrap_or(AUTO_LATENCY);
         let consumers = unique(&self.consumers);
         for rate in unique(&self.rate) {
             let plain = |way, consumers| Case {
@@ -243,20 +278,31 @@ impl SweepArgs {
                 cases.push(plain(Way::Pacing, fewest));
             }
             for consumers in &consumers {
-                if !self.no_baseline {
+                if self.has_baseline() {
                     cases.push(plain(Way::Pipelined, *consumers));
                     cases.push(plain(Way::Awaiting, *consumers));
                 }
-                for (compression, string_table, wait_time) in self.settings() {
-                    let sizes = unique(&self.chunk_sizes).into_iter();
-                    cases.extend(sizes.map(|records| Case {
-                        chunk_records: Some(records.get()),
-                        compression: Some(compression.to_string()),
-                        string_table: Some(string_table),
-                        wait_time_ms: Some(wait_time.as_secs_f64() * 1e3),
-                        ..plain(Way::Baler, *consumers)
-                    }));
+                let chunks = |way, size, (compression, string_table, wait_time): Setting| Case {
+                    chunk_records: size,
+                    compression: Some(compression.to_string()),
+                    string_table: Some(string_table),
+                    wait_time_ms: Some(wait_time.as_secs_f64() * 1e3),
+                    ..plain(way, *consumers)
+                };
+                let mut autos: Vec<Setting> = Vec::new();
+                for setting @ (compression, string_table, _) in self.settings() {
+                    for size in &sizes {
+                        if let ChunkSize::Of(records) = size {
+                            cases.push(chunks(Way::Baler, Some(records.get()), setting));
+                        }
+                    }
+                    let auto = (compression, string_table, bound);
+                    if has_auto && !autos.contains(&auto) {
+                        autos.push(auto);
+                    }
                 }
+                let autos = autos.into_iter();
+                cases.extend(autos.map(|setting| chunks(Way::Auto, None, setting)));
             }
         }
         cases
@@ -278,6 +324,16 @@ fn unique<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
 pub(super) fn partitions(cases: &[Case]) -> u16 {
     let most = cases.iter().map(|case| case.consumers).max();
     most.and_then(NonZeroU16::new).map_or(1, NonZeroU16::get)
+}
+
+fn chunk_size(text: &str) -> Result<ChunkSize, String> {
+    match text {
+        "auto" => Ok(ChunkSize::Auto),
+        text => text
+            .parse()
+            .map(ChunkSize::Of)
+            .map_err(|_| format!("`{text}` is no size; write records a chunk or auto")),
+    }
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
@@ -380,6 +436,44 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn chunks_that_size_themselves_are_a_case_beside_each_compression() {
+        let args = [
+            "--chunk-sizes=auto,16",
+            "--compression=none,lz4",
+            "--wait-time=1ms,2ms",
+        ];
+        let cases = parse(&args).cases();
+        let autos: Vec<_> = cases.iter().filter(|case| case.way == Way::Auto).collect();
+        assert_eq!(autos.len(), 2);
+        for auto in autos {
+            assert_eq!((auto.chunk_records, auto.wait_time_ms), (None, Some(100.0)));
+        }
+        assert_eq!(
+            cases.iter().filter(|case| case.way == Way::Baler).count(),
+            4
+        );
+    }
+
+    #[test]
+    fn what_nobody_reads_is_only_written() {
+        let cases = parse(&["--to=null:", "--consumers=0"]).cases();
+        assert!(
+            cases
+                .iter()
+                .all(|case| !case.is_read() && !case.way.is_plain())
+        );
+        for (words, is_right) in [
+            (["--to=null:", "--consumers=0"], true),
+            (["--to=file:///tmp/x", "--consumers=0"], true),
+            (["--to=kafka+mock:x", "--consumers=0,1"], true),
+            (["--to=null:", "--consumers=1"], false),
+            (["--to=tcp://127.0.0.1:0", "--consumers=0"], false),
+        ] {
+            assert_eq!(parse(&words).check().is_ok(), is_right, "{words:?}");
+        }
+    }
+
+    #[test]
     fn every_combination_is_a_case_and_each_once() {
         let cases = parse(&[
             "--chunk-sizes=8,8,64",
@@ -407,7 +501,7 @@ pub(super) mod tests {
             "--chunk-sizes=0",
             "--compression=gzip",
             "--wait-time=0s",
-            "--consumers=0",
+            "--consumers=65",
             "--string-table=perhaps",
             "--precision=5",
             "--precision=0%",

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// Through Baler's controller, in chunks.
+    /// Through Baler's controller, in chunks whose size the collector chooses.
+    Auto,
+    /// Through Baler's controller, in chunks of a size.
     Baler,
     /// One message a record with the client library at its best: many are unconfirmed at a time,
     /// and its own batching is on.
@@ -24,6 +26,7 @@ impl Way {
     /// Its name in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Baler => "baler",
             Self::Pipelined => "pipelined",
             Self::Awaiting => "awaiting",
@@ -42,7 +45,7 @@ impl Way {
 pub struct Case {
     /// How records get to the broker.
     pub way: Way,
-    /// A chunk closes at so many records; nothing where there are no chunks.
+    /// A chunk closes at so many records; nothing where there are no chunks, or the collector chooses.
     pub chunk_records: Option<u32>,
     /// Records a second; nothing: as fast as they are taken.
     pub rate: Option<f64>,
@@ -52,9 +55,10 @@ pub struct Case {
     /// are no chunks.
     #[serde(default)]
     pub string_table: Option<bool>,
-    /// A chunk closes when its oldest record has waited so long; nothing where there are none.
+    /// A chunk closes when its oldest record has waited so long; of [`Way::Auto`] the bound from emitting
+    /// to confirmation; nothing where there are no chunks.
     pub wait_time_ms: Option<f64>,
-    /// How many processes read.
+    /// How many processes read; with none, only writing is measured.
     pub consumers: u16,
 }
 
@@ -66,6 +70,11 @@ impl Case {
             Some(records) => records.to_string(),
             None => self.way.name().to_owned(),
         }
+    }
+
+    /// Whether what is sent is read: its arrival is checked and timed.
+    pub(super) fn is_read(&self) -> bool {
+        self.way != Way::Pacing && self.consumers > 0
     }
 
     /// Whether each record spells its strings, so that chunks have no table of them.

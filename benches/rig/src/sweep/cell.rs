@@ -174,9 +174,8 @@ impl Cell {
             let values: Vec<f64> = samples.iter().map(of).collect();
             Interval::of(&values)
         };
-        let latency =
-            |of: &dyn Fn(&Sample) -> f64| case.rate.and_then(|_| run(of)).filter(|_| !pacing(case));
-        let is_measured = |interval: Option<Interval>| interval.filter(|_| !pacing(case));
+        let is_measured = |interval: Option<Interval>| interval.filter(|_| case.is_read());
+        let latency = |of: &dyn Fn(&Sample) -> f64| is_measured(case.rate.and_then(|_| run(of)));
         let achieved = mean(&|second| second.confirmed).map(|rate| rate.mean);
         let seconds = run(&Sample::duration).map_or(0.0, |time| time.mean);
         let saturated = is_saturated(case, achieved, seconds);
@@ -288,6 +287,7 @@ fn is_saturated(case: &Case, achieved: Option<f64>, seconds: f64) -> bool {
             let records = records_of(chunk_records, wait_ms, offered);
             records.max(offered / looks_of(records, wait_ms, offered))
         }
+        (None, Some(bound_ms)) => offered * bound_ms / 1e3,
         _ => 1.0,
     };
     achieved < offered * ACHIEVED - under_way / seconds.max(1.0)

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use super::backlog::{Arrived, most_on_their_way};
-use super::case::{Case, Way};
+use super::case::Case;
 use super::load::Load;
 use super::order::Order;
 use super::program::Program;
@@ -77,7 +77,7 @@ impl Measuring<'_> {
         readers: &mut Readers,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Sample, Failure> {
-        let most = self.retained_bytes.filter(|_| case.way != Way::Pacing);
+        let most = self.retained_bytes.filter(|_| case.is_read());
         let most_on_their_way = most
             .map(|bytes| most_on_their_way(case, bytes, self.seed))
             .transpose()?;
@@ -148,10 +148,7 @@ impl Measuring<'_> {
         };
         let wire = wire.look().map_err(Failure::cannot("count bytes"))?;
         let started = started.ok_or_else(|| Failure::new("the writing process did not start"))?;
-        let arriving = match case.way {
-            Way::Pacing => 0,
-            _ => emitted,
-        };
+        let arriving = if case.is_read() { emitted } else { 0 };
         let found = arrived(readers, arriving, go_on)?;
         // Whether it says good-bye in time is not of the run.
         child
@@ -222,7 +219,7 @@ impl Measuring<'_> {
             emitted,
             ..Sample::default()
         };
-        if case.way == Way::Pacing {
+        if !case.is_read() {
             sample.arrived = emitted;
             sample.unaltered = true;
             return Ok(sample);

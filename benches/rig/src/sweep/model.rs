@@ -20,7 +20,6 @@
 //! How many bytes a chunk of any size has is not fitted but found out: the load is encoded. Every
 //! other factor is fitted by least squares of relative errors, and none is negative.
 
-use baler_monitoring::ChunkCost;
 use serde::Serialize;
 
 use super::case::{Case, Way, looks_of, records_of};
@@ -70,9 +69,9 @@ pub struct HeldOut {
     pub bytes_error: f64,
 }
 
-/// What the model says of a setting.
+/// What a setting costs: what was measured, or what a model says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Prediction {
+pub struct Expected {
     /// Records a chunk.
     pub chunk_records: u32,
     /// How long the oldest record waits at most.
@@ -83,6 +82,19 @@ pub struct Prediction {
     pub wire_bytes_per_second: f64,
     /// The 99th percentile of the latency.
     pub latency_ms_p99: f64,
+}
+
+impl Expected {
+    /// The figures of a cell; nothing if it lacks one.
+    pub(super) fn measured(cell: &Cell) -> Option<Self> {
+        Some(Self {
+            chunk_records: cell.case.chunk_records?,
+            wait_time_ms: cell.case.wait_time_ms?,
+            writer_cpu_seconds_per_second: cell.cpu()?,
+            wire_bytes_per_second: cell.bytes()?,
+            latency_ms_p99: cell.latency_ms_p99?.mean,
+        })
+    }
 }
 
 /// A cell as the fit needs it.
@@ -252,15 +264,6 @@ impl CostModel {
             + bytes * self.cpu_seconds_per_byte
     }
 
-    /// What the collector goes by, where it chooses the size itself: it then looks once a message.
-    pub const fn cost(&self) -> ChunkCost {
-        ChunkCost {
-            seconds_per_message: self.cpu_seconds_per_look + self.cpu_seconds_per_message,
-            seconds_per_record: self.cpu_seconds_per_record,
-            seconds_per_byte: self.cpu_seconds_per_byte,
-        }
-    }
-
     /// What it says of a setting under a load that costs so much CPU by itself.
     pub(super) fn predict(
         &self,
@@ -268,14 +271,14 @@ impl CostModel {
         rate: f64,
         payload_per_record: f64,
         load_cpu: f64,
-    ) -> Prediction {
+    ) -> Expected {
         let point = Point {
             payload: payload_per_record * rate,
             load_cpu,
             ..Point::unmeasured(chunk_records, wait_time_ms, rate)
         };
         let bytes = self.bytes(&point);
-        Prediction {
+        Expected {
             chunk_records,
             wait_time_ms,
             writer_cpu_seconds_per_second: self.cpu(&point, bytes),
@@ -284,14 +287,6 @@ impl CostModel {
                 + self.latency_ms_p99_per_fill_ms * point.fill_ms
                 + self.latency_ms_p99_per_wait_ms * point.wait_ms,
         }
-    }
-
-    /// The largest errors of CPU and of bytes at sizes between others; nothing if there is none.
-    pub fn worst_between(&self) -> Option<(f64, f64)> {
-        let between = self.held_out.iter().filter(|one| one.between);
-        between
-            .map(|one| (one.cpu_error.abs(), one.bytes_error.abs()))
-            .reduce(|worst, one| (worst.0.max(one.0), worst.1.max(one.1)))
     }
 }
 
@@ -381,7 +376,6 @@ mod tests {
         assert!(model.cpu_seconds_per_byte.abs() < 1e-12);
         assert!((model.wire_bytes_per_message - 60.0).abs() < 1e-6);
         assert!((model.latency_ms_p99_base - 1.5).abs() < 1e-6);
-        assert!((model.cost().seconds_per_message - 2.08e-4).abs() < 1e-8);
         assert_predicts(&model, &[2, 64, 512], cost);
     }
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::case::{Case, Way, records_of};
+use super::case::{Way, records_of};
 use super::cell::Cell;
-use super::model::{CostModel, Prediction, load_cpu};
+use super::model::{CostModel, Expected, load_cpu};
 use super::payload::{Payloads, whole};
 use crate::failure::Failure;
 
@@ -24,23 +24,14 @@ pub struct Recommendation {
     pub compression: String,
     /// Under which load.
     pub rate: f64,
-    /// What to set, and what it costs.
+    /// What to set, and what it costs: the figures of its cell where this very setting was measured, else
+    /// those of the model.
     #[serde(flatten)]
-    pub predicted: Prediction,
+    pub expected: Expected,
     /// Whether this very setting was measured.
     pub measured: bool,
     /// What it was asked to keep to.
     pub bounds: Bounds,
-}
-
-impl Recommendation {
-    /// Whether this case has just that setting and load.
-    pub(super) fn is_of(&self, case: &Case) -> bool {
-        case.is_chunked_by(&self.compression)
-            && case.rate == Some(self.rate)
-            && case.chunk_records == Some(self.predicted.chunk_records)
-            && case.wait_time_ms == Some(self.predicted.wait_time_ms)
-    }
 }
 
 /// What costs so little more is taken if its chunks are smaller: it delivers sooner and loses less
@@ -69,12 +60,12 @@ pub(super) fn recommend(
         for model in models {
             found.extend(candidates(cells, model, rate, bounds, seed)?);
         }
-        let cost = |one: &Recommendation| one.predicted.writer_cpu_seconds_per_second;
+        let cost = |one: &Recommendation| one.expected.writer_cpu_seconds_per_second;
         let cheapest = found.iter().map(cost).fold(f64::INFINITY, f64::min);
         let as_cheap = found
             .into_iter()
             .filter(|one| cost(one) <= cheapest * AS_CHEAP);
-        best.extend(as_cheap.min_by_key(|one| one.predicted.chunk_records));
+        best.extend(as_cheap.min_by_key(|one| one.expected.chunk_records));
     }
     Ok(best)
 }
@@ -123,21 +114,26 @@ fn candidates(
     {
         let records = records_of(size, wait, rate);
         let payload = payloads.per_record(whole(records), rate)?;
-        let predicted = model.predict((size, wait), rate, payload, load_cpu);
+        let measured = measured
+            .iter()
+            .find(|cell| {
+                (cell.case.chunk_records, cell.case.wait_time_ms) == (Some(size), Some(wait))
+            })
+            .and_then(|cell| Expected::measured(cell));
+        let expected =
+            measured.unwrap_or_else(|| model.predict((size, wait), rate, payload, load_cpu));
         let is_late = bounds
             .max_latency_ms
-            .is_some_and(|most| predicted.latency_ms_p99 > most);
+            .is_some_and(|most| expected.latency_ms_p99 > most);
         let is_large = bounds
             .max_bytes_per_second
-            .is_some_and(|most| predicted.wire_bytes_per_second > crate::statistics::to_f64(most));
+            .is_some_and(|most| expected.wire_bytes_per_second > crate::statistics::to_f64(most));
         if !is_late && !is_large {
             found.push(Recommendation {
                 compression: model.compression.clone(),
                 rate,
-                predicted,
-                measured: measured.iter().any(|cell| {
-                    (cell.case.chunk_records, cell.case.wait_time_ms) == (Some(size), Some(wait))
-                }),
+                expected,
+                measured: measured.is_some(),
                 bounds,
             });
         }
@@ -147,7 +143,7 @@ fn candidates(
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::looks_of;
+    use super::super::case::{Case, looks_of};
     use super::super::cell::Interval;
     use super::super::model::single_messages;
     use super::*;
@@ -187,19 +183,32 @@ mod tests {
     fn the_cheapest_size_within_the_bounds_is_found_between_the_measured_ones() {
         let cells = [1, 16, 32, 128, 1_024].map(cell);
         let model = CostModel::fit(&cells, "none", 1).unwrap().unwrap();
-        let (cpu, bytes) = model.worst_between().unwrap();
-        assert!(cpu < 0.02 && bytes < 0.02, "{model:?}");
+        let between = || model.held_out.iter().filter(|one| one.between);
+        assert_eq!(between().count(), 3);
+        let is_close = |error: f64| error.abs() < 0.02;
+        assert!(
+            between().all(|one| is_close(one.cpu_error) && is_close(one.bytes_error)),
+            "{model:?}"
+        );
+        let mut cells = cells;
+        // The model has no idea of it.
+        cells[4].latency_ms_p99 = cells[4].latency_ms_p99.map(|_| Interval {
+            mean: 77.7,
+            low: 70.0,
+            high: 80.0,
+        });
         let best = |bounds| recommend(&cells, std::slice::from_ref(&model), bounds, 1).unwrap();
         let free = best(Bounds::default());
-        assert_eq!(free[0].predicted.chunk_records, 1_024);
+        assert_eq!(free[0].expected.chunk_records, 1_024);
         assert!(free[0].measured);
+        assert_eq!(free[0].expected.latency_ms_p99, 77.7);
         let bounded = best(Bounds {
             max_latency_ms: Some(30.0),
             max_bytes_per_second: None,
         });
-        let size = bounded[0].predicted.chunk_records;
+        let size = bounded[0].expected.chunk_records;
         assert!(size == 256 && !bounded[0].measured, "{bounded:?}");
-        assert!(bounded[0].predicted.latency_ms_p99 <= 30.0);
+        assert!(bounded[0].expected.latency_ms_p99 <= 30.0);
         let none = best(Bounds {
             max_latency_ms: Some(0.5),
             max_bytes_per_second: None,

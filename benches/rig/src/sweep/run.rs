@@ -292,7 +292,8 @@ impl Medium {
         consumers: u16,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Readers, Failure> {
-        Readers::start(program, &self.reader_uri, consumers, self.partitions, go_on)
+        let lanes = self.partitions.filter(|_| consumers > 0);
+        Readers::start(program, &self.reader_uri, consumers, lanes, go_on)
     }
 
     /// Where to write: for TCP where the receiver listens, whatever port it got.

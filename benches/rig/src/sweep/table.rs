@@ -324,7 +324,7 @@ pub(super) fn advice(models: &[CostModel], recommended: &[Recommendation]) -> St
         line(&mut out, none);
     }
     for one in recommended {
-        let it = &one.predicted;
+        let it = &one.expected;
         let how = if one.measured {
             "measured"
         } else {

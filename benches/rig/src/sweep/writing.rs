@@ -125,7 +125,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     };
     let mut load = Load::new(task.seed, task.run, timing);
     let mut sends: Box<dyn Sends> = match task.case.way {
-        Way::Baler => Box::new(Chunks::open(task, program)?),
+        Way::Auto | Way::Baler => Box::new(Chunks::open(task, program)?),
         Way::Pacing => Box::new(Nothing(0)),
         way => Box::new(Plain::open(task, program, way == Way::Awaiting)?),
     };
@@ -244,8 +244,12 @@ impl Chunks {
             builder = builder.chunk_records(usize::try_from(records).unwrap_or(usize::MAX));
         }
         if let Some(ms) = task.case.wait_time_ms {
-            let wait_time = Duration::try_from_secs_f64(ms / 1e3);
-            builder = builder.wait_time(wait_time.map_err(Failure::cannot("wait"))?);
+            let time = Duration::try_from_secs_f64(ms / 1e3);
+            let time = time.map_err(Failure::cannot("wait"))?;
+            builder = match task.case.way {
+                Way::Auto => builder.auto_chunks(time),
+                _ => builder.wait_time(time),
+            };
         }
         let controller = builder.start();
         Ok(Self {

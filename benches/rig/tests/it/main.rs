@@ -1,6 +1,5 @@
-//! What can be told on any machine: how many instructions a probe is, and that measurements add up.
+//! What can be told on any machine: how many instructions a probe is.
 
 #![cfg(test)]
 
-mod autotune;
 mod instructions;

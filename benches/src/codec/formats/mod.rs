@@ -3,20 +3,16 @@
 mod arrow;
 mod avro;
 mod baler;
-mod fixed;
 mod json;
 mod otlp;
 mod postcard;
-mod rkyv;
 
 use baler_rig::recording::PlainCall;
 
 pub(super) use self::postcard::Postcard;
-pub(super) use self::rkyv::Rkyv;
 pub(super) use arrow::Arrow;
 pub(super) use avro::Avro;
 pub(super) use baler::Baler;
-pub(super) use fixed::Fixed;
 pub(super) use json::Json;
 pub(super) use otlp::Otlp;
 

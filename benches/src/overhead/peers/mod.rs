@@ -5,9 +5,9 @@
 
 mod counter;
 mod fastrace;
-mod histograms;
+mod metrics;
 mod opentelemetry;
-mod queues;
+mod queue;
 mod tracing;
 
 use baler_rig::overhead::Variant;
@@ -18,8 +18,8 @@ pub(super) fn variants() -> Vec<Variant> {
         fastrace::VARIANTS,
         tracing::VARIANTS,
         opentelemetry::VARIANTS,
-        histograms::VARIANTS,
-        queues::VARIANTS,
+        metrics::VARIANTS,
+        queue::VARIANTS,
     ]
     .concat()
 }

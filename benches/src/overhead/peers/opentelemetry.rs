@@ -2,29 +2,49 @@
 
 use std::future::{Future, ready};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use baler_rig::monitored;
 use baler_rig::overhead::{End, Outer, Running, Variant};
 use opentelemetry::trace::{Tracer as _, TracerProvider as _};
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExporter};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SdkTracer, SdkTracerProvider, SpanData, SpanExporter,
+};
 
 use super::counter;
 use crate::failure::Failure;
 
-pub(super) const VARIANTS: &[Variant] = &[Variant {
-    name: "opentelemetry",
-    about: "opentelemetry_sdk in_span, batch processor with its defaults, exporter that discards",
-    set_up: |_| {
+pub(super) const VARIANTS: &[Variant] = &[Variant::new(
+    "opentelemetry",
+    "opentelemetry_sdk in_span, batch processor, exporter that discards",
+    |_| {
+        let config = BatchConfigBuilder::default()
+            .with_max_queue_size(QUEUE_SPANS)
+            .with_max_export_batch_size(BATCH_SPANS)
+            .with_scheduled_delay(EVERY)
+            .build();
+        let processor = BatchSpanProcessor::builder(Discarding).with_batch_config(config);
         let provider = SdkTracerProvider::builder()
-            .with_batch_exporter(Discarding)
+            .with_span_processor(processor.build())
             .build();
         TRACER
             .set(provider.tracer("overhead"))
             .map_err(|_| Failure::new("there is a tracer already"))?;
         Ok(Box::new(OpenTelemetry(provider)))
     },
-}];
+)
+.with_settings("queue 64 Ki, 4 Ki a batch, 10 ms")];
+
+/// Of the settings that were tried, the cheapest that loses nothing at full speed: with the default
+/// queue of 2,048 spans the median is a sixth higher and a tenth to a third of the spans are lost.
+const QUEUE_SPANS: usize = 65_536;
+
+/// How many spans are exported at once.
+const BATCH_SPANS: usize = 4_096;
+
+/// How often spans are exported at least.
+const EVERY: Duration = Duration::from_millis(10);
 
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 

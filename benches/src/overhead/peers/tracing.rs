@@ -1,7 +1,9 @@
 //! The crate `tracing`.
 
+use std::cell::{Cell, RefCell};
+
 use baler_rig::monitored;
-use baler_rig::overhead::{Alone, End, Outer, Running, Variant};
+use baler_rig::overhead::{Alone, End, Outer, Running, Variant, cycles};
 use tracing::Subscriber;
 use tracing::span::{Attributes, Id};
 use tracing_subscriber::Layer;
@@ -12,47 +14,96 @@ use super::counter;
 use crate::failure::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "tracing",
-        about: "tracing #[instrument] without a subscriber",
-        set_up: |_| Ok(Box::new(Alone(instrumented))),
-    },
-    Variant {
-        name: "tracing-registry",
-        about: "tracing #[instrument] with tracing-subscriber's registry and a layer that times spans \
-                and discards them",
-        set_up: |_| {
-            let subscriber = tracing_subscriber::registry().with(Timing);
+    Variant::new("tracing", "tracing #[instrument] without a subscriber", |_| {
+        Ok(Box::new(Alone(instrumented)))
+    }),
+    Variant::new(
+        "tracing-registry",
+        "tracing #[instrument] with tracing-subscriber's registry and a layer that stores the fields of \
+         an operation's record",
+        |_| {
+            let subscriber = tracing_subscriber::registry().with(Storing);
             tracing::subscriber::set_global_default(subscriber)
                 .map_err(Failure::cannot("set a subscriber"))?;
             Ok(Box::new(Registry))
         },
-    },
+    )
+    .with_settings("a buffer a thread"),
 ];
 
 monitored! { #[tracing::instrument(skip_all)] fn instrumented {} }
 
-/// What a layer that measures durations has to do: remember the beginning with the span.
-struct Timing;
+/// A layer that stores the fields of Baler's operation execution record for each span.
+struct Storing;
 
-struct Began(u64);
+/// The fields of an operation execution record.
+#[expect(
+    dead_code,
+    reason = "stored as a record would be; nothing reads them in this measurement"
+)]
+#[derive(Clone, Copy)]
+struct Execution {
+    operation: &'static str,
+    session: &'static str,
+    host: &'static str,
+    trace_id: u64,
+    tin: u64,
+    tout: u64,
+    eoi: u32,
+    ess: u32,
+}
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Timing {
+/// Records that a thread stores before it discards them, as many as a chunk has by default.
+const BUFFERED: usize = 1_024;
+
+thread_local! {
+    /// Traces begun on this thread, and calls begun in the present one.
+    static TRACE: Cell<(u64, u32)> = const { Cell::new((0, 0)) };
+    static BUFFER: RefCell<Vec<Execution>> = RefCell::new(Vec::with_capacity(BUFFERED));
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Storing {
     fn on_new_span(&self, _attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if let Some(span) = context.span(id) {
-            span.extensions_mut()
-                .insert(Began(baler_rig::overhead::cycles()));
-        }
+        let Some(span) = context.span(id) else {
+            return;
+        };
+        let parent = span
+            .parent()
+            .and_then(|parent| parent.extensions().get::<Execution>().map(|it| it.ess));
+        let (traces, calls) = TRACE.get();
+        let (trace_id, eoi, ess) = match parent {
+            Some(ess) => (traces, calls, ess + 1),
+            None => (traces + 1, 0, 0),
+        };
+        TRACE.set((trace_id, eoi + 1));
+        span.extensions_mut().insert(Execution {
+            operation: span.metadata().name(),
+            session: "<no-session-id>",
+            host: "localhost",
+            trace_id,
+            tin: cycles(),
+            tout: 0,
+            eoi,
+            ess,
+        });
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else {
             return;
         };
-        if let Some(Began(began)) = span.extensions().get::<Began>() {
-            std::hint::black_box(baler_rig::overhead::cycles().wrapping_sub(*began));
-            counter::one_arrived();
-        }
+        let Some(mut execution) = span.extensions().get::<Execution>().copied() else {
+            return;
+        };
+        execution.tout = cycles();
+        BUFFER.with_borrow_mut(|buffer| {
+            buffer.push(execution);
+            if buffer.len() == BUFFERED {
+                std::hint::black_box(&*buffer);
+                buffer.clear();
+            }
+        });
+        counter::one_arrived();
     }
 }
 
