@@ -143,8 +143,12 @@ const fn trace_bits(trace_id: i64) -> u64 {
 }
 
 /// The eoi and the ess of a call, from what a thread knows it by.
-pub(crate) const fn eoi_and_ess(at: u64) -> u64 {
-    at & !TRACE_BITS
+pub(crate) const fn eoi_and_ess(at: u64) -> [i32; 2] {
+    let [e0, e1, e2, e3, _, s0, s1, s2] = at.to_be_bytes();
+    [
+        i32::from_be_bytes([e0, e1, e2, e3]),
+        i32::from_be_bytes([0, s0, s1, s2]),
+    ]
 }
 
 /// Begins a call on this thread; its eoi and ess, with bits of its trace. `None` if the trace spreads, or if one is to begin

@@ -13,19 +13,18 @@
 
 mod batch;
 mod buffers;
+#[cfg(feature = "enable")]
+mod calls;
 mod dispatch;
-mod drain;
 mod encoder;
 mod event;
-mod expand;
 mod flush;
 mod lanes;
 mod ledger;
+mod queue_reader;
 mod shared;
 mod split;
 mod stats;
-#[cfg(feature = "enable")]
-mod traced;
 mod tuning;
 mod types;
 mod waker;

@@ -4,7 +4,7 @@ use super::record::{push, read_marked};
 use super::site::{OFF, Site};
 use crate::clock::ticks;
 use crate::controller;
-use crate::queue::{self, KIND_CALL, KIND_DURATION};
+use crate::queue::{self, CALL_WORDS, KIND_CALL, KIND_DURATION};
 
 /// A call, synchronous or not, of which a duration is recorded when the guard is dropped.
 ///
@@ -50,15 +50,16 @@ pub(super) fn end(site: &'static Site, tin: impl FnOnce() -> u64) {
     let tout = ticks::read();
     let tin = tin();
     let state = site.state_at_end();
-    if !queue::append_call_in_ticks(state, || [header(site), tin, tout]) {
+    if !queue::append_call(state, || row(site, tin, tout)) {
         end_slowly(site, tin);
     }
 }
 
-/// A call's header but for its kind.
+/// A call of another kind, without a trace.
 #[inline(always)]
-fn header(site: &Site) -> u64 {
-    site.header() ^ (KIND_CALL ^ KIND_DURATION)
+fn row(site: &Site, tin: u64, tout: u64) -> [u64; CALL_WORDS] {
+    let header = site.header() ^ (KIND_CALL ^ KIND_DURATION);
+    [header, 0, tin, tout, 0]
 }
 
 /// Begins the first call of a site, or one that has no ticks; when that was.
@@ -78,6 +79,6 @@ fn begin_slowly(site: &'static Site) -> u64 {
 fn end_slowly(site: &'static Site, tin: u64) {
     let key = controller::active_key();
     if key != 0 {
-        push(key, [header(site), tin, read_marked(key), 0, 0]);
+        push(key, row(site, tin, read_marked(key)));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::block::{Block, WORDS_BELOW};
+use super::block::Block;
 use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
 /// A word of a block.
@@ -25,8 +25,6 @@ const MOST_WORDS: usize = LEAST_WORDS << (SIZES - 1);
 
 /// How large a block becomes in a budget of which [`MOST_WORDS`] would be a great part.
 const FEWER_WORDS: usize = MOST_WORDS / 4;
-
-const _: () = assert!(MOST_WORDS < WORDS_BELOW);
 
 /// Hands out blocks as long as their bytes stay within the budget, and takes them back.
 ///
@@ -215,8 +213,11 @@ impl Budget {
 }
 
 impl Free {
-    /// The blocks of so many words.
+    /// The blocks of so many words; `None` if blocks of that size are not used again.
     fn of_size(&mut self, words: usize) -> Option<&mut Vec<Arc<Block>>> {
+        if !words.is_power_of_two() {
+            return None;
+        }
         let size = (words / LEAST_WORDS).checked_ilog2()?;
         self.blocks.get_mut(usize::try_from(size).ok()?)
     }

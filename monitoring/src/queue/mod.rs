@@ -17,14 +17,11 @@
 mod barrier;
 mod block;
 mod budget;
-mod hot;
-mod local;
+mod emit;
 #[cfg(test)]
 #[cfg(baler_loom)]
 mod models;
 mod overflow;
-mod piece;
-mod prefetch;
 mod reentrance;
 mod set;
 mod suppress;
@@ -32,25 +29,21 @@ pub(crate) mod sync;
 #[cfg(test)]
 #[cfg(not(baler_loom))]
 mod tests;
-mod texts;
-mod thread;
+mod thread_block;
+mod thread_queue;
 
-pub(crate) use block::{BlockWords, ReadBuffer, RowRef, Stamp, Stored};
+pub(crate) use block::{BlockReader, QueueRow};
 #[cfg(feature = "enable")]
-pub(crate) use block::{
-    CALL_WORDS, DURATION_WORDS, KIND, KIND_AFTER, KIND_BEFORE, KIND_CALL, KIND_DURATION,
-    KIND_TRACE, TIN_UNIX_NS, TOUT_UNIX_NS,
-};
+pub(crate) use block::{CALL_WORDS, KIND, KIND_CALL, KIND_DURATION};
+pub(crate) use emit::push;
 #[cfg(feature = "enable")]
-pub(crate) use hot::{append_call, append_call_in_ticks};
-#[cfg(feature = "enable")]
-pub(crate) use local::push_call;
-pub(crate) use local::{push, push_record};
+pub(crate) use emit::push_call;
 pub use overflow::Overflow;
-pub(crate) use piece::PieceReader;
 pub(crate) use reentrance::Inside;
 #[cfg(feature = "enable")]
 pub(crate) use reentrance::{admit, count as count_reentrant};
 pub(crate) use set::QueueSet;
 pub use suppress::{Suppressed, suppress};
-pub(crate) use thread::ThreadQueue;
+#[cfg(feature = "enable")]
+pub(crate) use thread_block::append_call;
+pub(crate) use thread_queue::ThreadQueue;

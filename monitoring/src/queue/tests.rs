@@ -10,7 +10,7 @@ use baler_common::record::{Field, FieldType, RowWriter, Schema};
 use baler_common::transport::Notify;
 
 use super::set::{QueueCounts, QueueSet};
-use super::{Overflow, ReadBuffer, RowRef, Stamp, Stored};
+use super::{BlockReader, Overflow, QueueRow};
 use crate::clock::Clock;
 
 /// Counts how often the collector would have been woken.
@@ -47,7 +47,7 @@ fn push(
     write: impl FnOnce(&mut RowWriter<'_>),
 ) -> bool {
     let find = || Some(Arc::clone(set));
-    super::push(set.key(), find, schema, Stamp::UnixNs(timestamp), write)
+    super::push(set.key(), find, schema, timestamp, write)
 }
 
 fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
@@ -55,30 +55,31 @@ fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
 }
 
 fn push_aside(set: &QueueSet, number: u64) -> bool {
-    set.push_aside(&RowRef::Fields {
+    set.push_aside(&QueueRow::Record {
         schema: number_schema(),
-        stamp: Stamp::UnixNs(7),
+        timestamp: 7,
         fields: &number.to_le_bytes(),
     })
 }
 
 /// Takes everything out, queue by queue.
-fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, Stamp, &[u8])) {
+fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, i64, &[u8])) {
     let (mut known, mut queues) = (0, Vec::new());
     let is_pressed = set.begin_round(&mut known, &mut queues);
     for queue in queues {
         let mut mark = None;
-        while let Some(mut reader) = queue.claim(set, &mut mark, is_pressed) {
-            let mut buffer = ReadBuffer::default();
-            while let Some(stored) = reader.next_row(&mut buffer) {
-                match stored {
-                    Stored::Fields {
+        let mut reader = BlockReader::default();
+        while let Some(part) = queue.claim(set, &mut mark, is_pressed) {
+            reader.read(part);
+            while let Some(row) = reader.next_row() {
+                match row {
+                    QueueRow::Record {
                         schema,
-                        stamp,
+                        timestamp,
                         fields,
-                    } => take(schema, stamp, fields),
+                    } => take(schema, timestamp, fields),
                     #[cfg(feature = "enable")]
-                    Stored::Call(call) => panic!("{call:?}"),
+                    QueueRow::Call(call) => panic!("{call:?}"),
                 }
             }
         }
@@ -88,8 +89,8 @@ fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, Stamp, &[u8])) 
 
 fn drain(set: &QueueSet) -> Vec<u64> {
     let mut numbers = Vec::new();
-    drain_rows(set, |schema, stamp, fields| {
-        assert_eq!((schema, stamp), (number_schema(), Stamp::UnixNs(7)));
+    drain_rows(set, |schema, timestamp, fields| {
+        assert_eq!((schema, timestamp), (number_schema(), 7));
         numbers.push(u64::from_le_bytes(fields.try_into().unwrap()));
     });
     numbers

@@ -7,7 +7,6 @@ use super::flat::FlatRows;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
 use super::type_index::TypeIndex;
-use super::word_rows::WordRun;
 use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
 use crate::record::intern::Interned;
@@ -17,7 +16,7 @@ use crate::record::schema::Schema;
 use crate::record::{NO_TIMESTAMP, Record};
 
 /// How many bytes a record's timestamp is counted as.
-pub(super) const TIME_BYTES: usize = 8;
+const TIME_BYTES: usize = 8;
 
 /// Collects records into a [`RecordBatch`]; reused from chunk to chunk.
 #[derive(Debug, Default)]
@@ -295,20 +294,6 @@ impl BatchBuilder {
     /// Goes on with records of this type; `None` if its fields have no fixed widths, or if some need
     /// to be checked (bool, char, enum), or if strings lie between them.
     pub fn run(&mut self, schema: &Arc<Schema>) -> Option<Run<'_>> {
-        self.run_of(schema, FlatRows::is_unchecked)
-    }
-
-    /// Goes on with rows of words of this type; `None` if it is not flat.
-    pub fn words(&mut self, schema: &Arc<Schema>) -> Option<WordRun<'_>> {
-        self.run_of(schema, |rows| rows.words.is_some())
-            .map(WordRun)
-    }
-
-    fn run_of(
-        &mut self,
-        schema: &Arc<Schema>,
-        will_do: impl FnOnce(&FlatRows) -> bool,
-    ) -> Option<Run<'_>> {
         let filling = filling(&mut self.filling, &mut self.looked_at);
         let number = match self.types.recent(schema) {
             Some(number) => number,
@@ -316,7 +301,7 @@ impl BatchBuilder {
         };
         let is_mixed = filling.rows.len() > 1;
         let rows = filling.rows.get_mut(number)?.as_mut()?;
-        if !will_do(rows) {
+        if !rows.is_unchecked() {
             return None;
         }
         let order = if is_mixed {

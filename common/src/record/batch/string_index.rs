@@ -1,13 +1,9 @@
 //! Which strings a batch has already.
 
 use super::builder::PushError;
-use super::lately::{LatelyTexts, ShortText};
-use super::placed::PlacedTexts;
 use super::string_keys::StringKeys;
 use super::strings::StringTable;
 use crate::record::intern::Interned;
-use crate::record::row::INTERNED;
-use crate::record::words::{Words, text_place, text_words};
 
 /// Finds the ids of strings while a batch is filled.
 ///
@@ -28,12 +24,6 @@ pub(super) struct StringIndex {
     batch: u32,
     /// How many bytes the strings have together.
     text_bytes: usize,
-    /// Short texts that came lately.
-    lately: LatelyTexts,
-    /// Texts that came lately, by their places.
-    placed: PlacedTexts,
-    /// Where a longer text is put together.
-    long: Vec<u8>,
 }
 
 /// What is known of an interned string.
@@ -65,9 +55,6 @@ impl Default for StringIndex {
             texts: Vec::new(),
             batch: 1,
             text_bytes: 0,
-            lately: LatelyTexts::default(),
-            placed: PlacedTexts::default(),
-            long: Vec::new(),
         }
     }
 }
@@ -109,7 +96,7 @@ impl StringIndex {
 
     /// The id of the interned string with this number, if it was seen in this batch.
     #[inline(always)]
-    pub(super) fn known_interned(&self, number: u32) -> Option<u32> {
+    fn known_interned(&self, number: u32) -> Option<u32> {
         let number = usize::try_from(number).ok()?;
         let (batch, id) = self.interned.get(number)?;
         (*batch == self.batch).then_some(*id)
@@ -153,92 +140,6 @@ impl StringIndex {
             *known = Known { text, hash };
         }
         Ok(id)
-    }
-
-    /// From now on the places of texts are in this source, or in one that is not known: 0.
-    pub(super) fn look_into(&mut self, source: u64) {
-        self.placed.look_into(source);
-    }
-
-    /// The id of the string of which a field of words says this, if it was seen in this batch and
-    /// source, lately.
-    #[inline(always)]
-    pub(super) fn known_tag(&self, tag: u32) -> Option<u32> {
-        if tag & INTERNED != 0 {
-            self.known_interned(tag & !INTERNED)
-        } else {
-            self.placed.known(tag)
-        }
-    }
-
-    /// The id of the string of which a field of words says this.
-    ///
-    /// # Errors
-    ///
-    /// See [`PushError`].
-    #[inline(never)]
-    pub(super) fn id_of_tag(
-        &mut self,
-        words: &(impl Words + ?Sized),
-        tag: u32,
-        table: &mut StringTable,
-    ) -> Result<u32, PushError> {
-        if tag & INTERNED != 0 {
-            return self.interned_id(Interned::from_number(tag & !INTERNED), table);
-        }
-        let (at, length) = text_place(tag);
-        let id = self.id_of_words(words, at, length, table)?;
-        self.placed.found(tag, id);
-        Ok(id)
-    }
-
-    /// As [`Self::id`], of a text of so many bytes that begins at a word.
-    #[inline]
-    fn id_of_words(
-        &mut self,
-        words: &(impl Words + ?Sized),
-        at: usize,
-        bytes: u32,
-        table: &mut StringTable,
-    ) -> Result<u32, PushError> {
-        let Some(text) = ShortText::read(words, at, bytes) else {
-            return self.id_of_long(words, at, bytes, table);
-        };
-        match self.lately.known(&text, self.batch) {
-            Some(id) => Ok(id),
-            None => self.id_of_short(&text, table),
-        }
-    }
-
-    /// Finds a text that did not come lately.
-    #[inline(never)]
-    fn id_of_short(&mut self, text: &ShortText, table: &mut StringTable) -> Result<u32, PushError> {
-        let bytes = text.bytes();
-        let length = usize::try_from(text.length()).map_err(|_| PushError::Malformed)?;
-        let id = self.id(bytes.get(..length).ok_or(PushError::Malformed)?, table)?;
-        self.lately.found(text, self.batch, id);
-        Ok(id)
-    }
-
-    #[inline(never)]
-    fn id_of_long(
-        &mut self,
-        words: &(impl Words + ?Sized),
-        at: usize,
-        bytes: u32,
-        table: &mut StringTable,
-    ) -> Result<u32, PushError> {
-        let length = usize::try_from(bytes).map_err(|_| PushError::Malformed)?;
-        let mut text = std::mem::take(&mut self.long);
-        text.clear();
-        for at in at..at.saturating_add(text_words(length)) {
-            let word = words.word(at).ok_or(PushError::Malformed)?;
-            text.extend_from_slice(&word.to_le_bytes());
-        }
-        text.truncate(length);
-        let id = self.id(&text, table);
-        self.long = text;
-        id
     }
 
     /// How many bytes the strings have together.
@@ -296,12 +197,10 @@ impl StringIndex {
         self.slots.fill(Slot::default());
         self.used = 0;
         self.text_bytes = 0;
-        self.placed.forget();
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
             // After four billion batches the numbers begin anew.
             self.interned.fill((0, 0));
-            self.lately.forget();
             self.batch = 1;
         }
     }

@@ -13,7 +13,7 @@ impl Collector {
         let mut flushes = std::mem::take(&mut self.flushes);
         for flush in &mut flushes {
             if let FlushStage::Draining(marks) = &flush.stage
-                && self.drain.has_passed(marks)
+                && self.queues.has_passed(marks)
                 && self.dispatch.has_room()
             {
                 self.close_all(ClosedBy::Flush);

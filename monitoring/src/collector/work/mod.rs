@@ -14,13 +14,14 @@ use baler_common::transport::{ChunkIdentity, Outbox};
 
 use super::batch::{ClosingRule, Filling};
 use super::buffers::{Buffers, KEEP_BYTES};
+#[cfg(feature = "enable")]
+use super::calls::CallConverter;
 use super::dispatch::{Dispatch, count};
-use super::drain::Drain;
 use super::encoder::Encoder;
 use super::event::{Event, Hooks};
-use super::expand::Expander;
 use super::flush::{Flush, FlushStage};
-use super::lanes::{Dealer, Lane};
+use super::lanes::{Lane, LaneRouter};
+use super::queue_reader::QueueReader;
 use super::shared::Shared;
 use super::tuning::Tuning;
 use crate::adaptive::Upkeep;
@@ -83,11 +84,12 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         (tuned.choice().expected, tuned.choice().wait)
     });
     shared.ledger.chosen(records, wait);
-    let expander = Expander::new(shared.queues.key(), shared.hostname);
     let mut collector = Collector {
         dispatch,
-        drain: Drain::new(Arc::clone(&shared.queues), expander),
-        dealer: Dealer::new(plan.lanes),
+        queues: QueueReader::new(Arc::clone(&shared.queues)),
+        #[cfg(feature = "enable")]
+        calls: CallConverter::new(shared.queues.key(), shared.hostname),
+        router: LaneRouter::new(plan.lanes),
         lanes: (0..plan.lanes.max(1)).map(|_| Lane::default()).collect(),
         rule,
         tuned,
@@ -119,8 +121,10 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
 struct Collector {
     shared: Arc<Shared>,
     dispatch: Dispatch,
-    drain: Drain,
-    dealer: Dealer,
+    queues: QueueReader,
+    #[cfg(feature = "enable")]
+    calls: CallConverter,
+    router: LaneRouter,
     lanes: Vec<Lane>,
     rule: ClosingRule,
     /// Where it chooses the rule itself.
@@ -199,7 +203,7 @@ impl Collector {
         self.stop = stop;
         self.take_aggregates(now, !flushes.is_empty());
         for order in flushes {
-            let marks = self.drain.marks();
+            let marks = self.queues.marks();
             self.flushes.push(Flush {
                 order,
                 lost_before: self.shared.ledger.losses().total(),
@@ -252,7 +256,11 @@ impl Collector {
         let is_end = self.stop.is_some() && !self.dispatch.has_sent_last();
         // Not while a round is interrupted for want of room: the records would only pile up.
         if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
-            self.drain.take_aggregates(now);
+            #[cfg(feature = "enable")]
+            {
+                self.calls.refresh(now);
+                self.calls.queue_aggregates(&self.shared.queues);
+            }
             self.aggregation.taken = now;
         }
     }

@@ -1,38 +1,22 @@
 //! Rounds over the queues: rows into batches, full batches into chunks.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::container::{Effort, LossReason};
-#[cfg(feature = "enable")]
-use baler_common::record::Record as _;
-#[cfg(feature = "enable")]
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
-use baler_common::record::{PushError, Schema, WordLayout, Words as _};
-#[cfg(feature = "enable")]
-use baler_common::record::{Run, timing::DurationRecord};
+use baler_common::record::PushError;
 use bytes::Bytes;
 
 use super::super::batch::{ClosedBy, is_slow};
+#[cfg(feature = "enable")]
+use super::super::calls;
 use super::super::encoder::Problem;
 use super::super::event::Quarantined;
-#[cfg(feature = "enable")]
-use super::super::expand::Expander;
-use super::super::expand::Row;
-use super::super::lanes::Lane;
 use super::tuned::Made;
 use super::{Collector, LONGEST_STEP, Round, SEND_EVERY, count};
 use crate::clock::monotonic;
 #[cfg(feature = "enable")]
-use crate::queue::{CALL_WORDS, KIND_CALL, KIND_DURATION};
-
-/// What a call is counted as in a batch: its fields and its timestamp.
-#[cfg(feature = "enable")]
-const CALL_BYTES: usize = 52;
-
-/// The same of a duration.
-#[cfg(feature = "enable")]
-const DURATION_BYTES: usize = 28;
+use crate::queue::CALL_WORDS;
+use crate::queue::QueueRow;
 
 impl Collector {
     /// Fills batches from the queues and closes full ones, as long as the outbox has room.
@@ -44,51 +28,13 @@ impl Collector {
         }
         let mut found = self.in_round;
         if !self.in_round {
-            self.drain.start_round(now);
+            self.queues.start_round();
+            #[cfg(feature = "enable")]
+            self.calls.refresh(now);
             self.round_began = now;
         }
-        loop {
-            #[cfg(feature = "enable")]
-            if self.take_calls() {
-                found = true;
-                if !self.close_if_full(0) {
-                    self.in_round = true;
-                    self.idle_ticks = 0;
-                    return Round::Interrupted;
-                }
-                continue;
-            }
-            if self.take_words() {
-                found = true;
-                if !self.close_if_full(0) {
-                    self.in_round = true;
-                    self.idle_ticks = 0;
-                    return Round::Interrupted;
-                }
-                continue;
-            }
-            let (dealer, lanes, drained_at) = (&mut self.dealer, &mut self.lanes, self.drained_at);
-            let pushed = self.drain.next_row(|row| {
-                let number = dealer.lane_of(&row);
-                let Some(lane) = lanes.get_mut(number) else {
-                    return (number, Ok(()));
-                };
-                lane.oldest.get_or_insert(drained_at);
-                let pushed = lane
-                    .builder
-                    .push_row(row.schema, row.timestamp, row.fields)
-                    .map_err(|error| RefusedRow::new(&row, error));
-                if pushed.is_ok() {
-                    lane.batched = lane.batched.saturating_add(1);
-                }
-                (number, pushed)
-            });
-            let Some((lane, pushed)) = pushed else {
-                break;
-            };
-            if let Err(refused) = pushed {
-                self.refuse_row(lane, refused);
-            }
+        while self.queues.has_row() {
+            let lane = self.take_rows();
             found = true;
             if !self.close_if_full(lane) {
                 self.in_round = true;
@@ -109,116 +55,72 @@ impl Collector {
         }
     }
 
-    /// Takes the calls or durations that are next in what is being read, as many as the batch has
-    /// room for: most records are such, and of these most is the same. Whether there was one.
-    #[cfg(feature = "enable")]
-    fn take_calls(&mut self) -> bool {
-        match self.drain.next_kind() {
-            KIND_CALL => self.take_run(
-                KIND_CALL,
-                OperationExecutionRecord::schema(),
-                CALL_BYTES,
-                Expander::push_call,
-            ),
-            KIND_DURATION => self.take_run(
-                KIND_DURATION,
-                DurationRecord::schema(),
-                DURATION_BYTES,
-                Expander::push_duration,
-            ),
-            _ => false,
+    /// Takes the next calls of one type and lane, or the next record; the lane.
+    fn take_rows(&mut self) -> usize {
+        #[cfg(feature = "enable")]
+        if let Some(call) = self.queues.next_call() {
+            return self.take_calls(call);
         }
+        let Some(row) = self.queues.next_row() else {
+            return 0;
+        };
+        #[cfg_attr(not(feature = "enable"), expect(irrefutable_let_patterns))]
+        let QueueRow::Record {
+            schema,
+            timestamp,
+            fields,
+        } = row
+        else {
+            return 0;
+        };
+        let number = self.router.lane_of_record(schema, fields);
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return number;
+        };
+        lane.oldest.get_or_insert(self.drained_at);
+        match lane.builder.push_row(schema, timestamp, fields) {
+            Ok(()) => lane.batched = lane.batched.saturating_add(1),
+            Err(error) => {
+                let (name, bytes) = (schema.name().into(), fields.len());
+                self.refuse(name, bytes, error);
+            }
+        }
+        number
     }
 
-    /// Takes the compact rows of a kind that are next.
-    ///
-    /// With several lanes each row may be for another one, so there is nothing to gain.
+    /// Takes calls that are like this one, the next: of one record type and of one lane. As many as
+    /// the batch has room for; the lane.
     #[cfg(feature = "enable")]
-    #[inline(always)]
-    fn take_run<const N: usize>(
-        &mut self,
-        kind: u64,
-        schema: &Arc<Schema>,
-        record_bytes: usize,
-        push: impl Fn(&mut Expander, [u64; N], (usize, u64), &mut Run<'_>) -> Result<(), PushError>,
-    ) -> bool {
-        // A run makes a table in the batch, which others' records have no use for.
-        let [lane] = self.lanes.as_mut_slice() else {
-            return false;
+    fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> usize {
+        let is_duration = calls::is_duration(first);
+        let (schema, record_bytes) = calls::record_type(first);
+        let number = self.router.lane_of_call(first);
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return number;
         };
-        let room = self
-            .rule
-            .room(lane.batched, lane.builder.estimated_bytes(), record_bytes);
-        let batch = (0, lane.builder.batch_number());
-        let before = lane.batched;
-        let Some(mut run) = lane.builder.run(schema) else {
-            return false;
-        };
+        lane.oldest.get_or_insert(self.drained_at);
+        let row_bytes = lane.builder.estimated_bytes();
+        let room = self.rule.room(lane.batched, row_bytes, record_bytes);
+        let (router, converter) = (&self.router, &mut self.calls);
+        let mut run = lane.builder.run(schema);
         let mut refused = None;
-        self.drain.compact(kind, room, |expander, row: [u64; N]| {
-            match push(expander, row, batch, &mut run) {
+        self.queues.calls(room, |call| {
+            if calls::is_duration(call) != is_duration || router.lane_of_call(call) != number {
+                return false;
+            }
+            let run = run.as_mut().ok_or(PushError::Malformed);
+            match run.and_then(|run| converter.push(call, run)) {
                 Ok(()) => lane.batched = lane.batched.saturating_add(1),
-                Err(error) => refused = Some((row, error)),
+                Err(error) => refused = Some(error),
             }
             refused.is_none()
         });
-        let found = lane.batched > before || refused.is_some();
-        if found {
-            lane.oldest.get_or_insert(self.drained_at);
+        if let Some(error) = refused {
+            // The call stayed in its queue.
+            self.queues.next_row();
+            self.refuse(schema.name().into(), record_bytes, error);
         }
-        if let Some((row, error)) = refused {
-            let mut words = [0; CALL_WORDS];
-            words.iter_mut().zip(row).for_each(|(to, word)| *to = word);
-            let row = RefusedRow::new(&self.drain.expand(words), error);
-            self.refuse_row(0, row);
-        }
-        found
-    }
-
-    /// Takes the rows of words that are next in what is being read, as many as the batch has room
-    /// for and are of one type. Whether there was one.
-    ///
-    /// With several lanes each row may be for another one, so there is nothing to gain.
-    fn take_words(&mut self) -> bool {
-        let ([lane], true) = (self.lanes.as_mut_slice(), self.drain.are_words_next()) else {
-            return false;
-        };
-        let most = self.rule.left(lane.batched, lane.builder.estimated_bytes());
-        let mut is_flat = true;
-        let mut refused = None;
-        self.drain.words(most, |schema, words, rows, times| {
-            let Some(mut run) = lane.builder.words(schema) else {
-                is_flat = false;
-                return 0;
-            };
-            let (added, result) = run.extend(&words, rows, |time| times.unix_ns(time));
-            lane.batched = lane.batched.saturating_add(added);
-            let row = rows.starts.get(added);
-            let Some((error, row)) = result.err().zip(row) else {
-                return added;
-            };
-            let row = usize::try_from(*row).unwrap_or(usize::MAX);
-            let mut fields = Vec::new();
-            if let Some(layout) = WordLayout::of(schema)
-                && !layout.write_row(&words, row.saturating_add(rows.head), &mut fields)
-            {
-                fields.clear();
-            }
-            refused = Some(RefusedRow {
-                schema: Arc::clone(schema),
-                timestamp: times.unix_ns(words.word(row.saturating_add(rows.time)).unwrap_or(0)),
-                fields,
-                error,
-            });
-            added.saturating_add(1)
-        });
-        if is_flat {
-            lane.oldest.get_or_insert(self.drained_at);
-        }
-        if let Some(refused) = refused {
-            self.refuse_row(0, refused);
-        }
-        is_flat
+        number
     }
 
     /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.
@@ -314,59 +216,18 @@ impl Collector {
         (0..self.lanes.len()).for_each(|lane| self.close(lane, reason, false));
     }
 
-    /// Does what can be done with a row that the batch did not take.
-    fn refuse_row(&mut self, lane: usize, refused: RefusedRow) {
-        let RefusedRow {
-            schema,
-            timestamp,
-            fields,
-            error,
-        } = refused;
-        let mut error = error;
-        let holds_some = |lane: &Lane| lane.batched > 0;
-        if error == PushError::Full && self.lanes.get(lane).is_some_and(holds_some) {
-            // Four gigabytes or values: any sensible threshold closes far earlier.
-            self.close(lane, ClosedBy::Bytes, false);
-            if let Some(lane) = self.lanes.get_mut(lane) {
-                match lane.builder.push_row(&schema, timestamp, &fields) {
-                    Ok(()) => {
-                        lane.batched = 1;
-                        lane.oldest = Some(self.drained_at);
-                        return;
-                    }
-                    Err(again) => error = again,
-                }
-            }
-        }
+    /// Puts a record aside that the batch did not take.
+    fn refuse(&mut self, record: Box<str>, size_bytes: usize, error: PushError) {
         self.dispatch.quarantine(Quarantined {
-            record: schema.name().into(),
+            record,
             records: 1,
             reason: match error {
                 PushError::Full => LossReason::TooLarge,
                 _ => LossReason::NotEncodable,
             },
-            size_bytes: fields.len(),
+            size_bytes,
             limit_bytes: self.dispatch.limit(),
             chunk: Bytes::new(),
         });
-    }
-}
-
-/// A row that the batch did not take; copied, because that is rare.
-struct RefusedRow {
-    schema: Arc<Schema>,
-    timestamp: i64,
-    fields: Vec<u8>,
-    error: PushError,
-}
-
-impl RefusedRow {
-    fn new(row: &Row<'_>, error: PushError) -> Self {
-        Self {
-            schema: Arc::clone(row.schema),
-            timestamp: row.timestamp,
-            fields: row.fields.to_vec(),
-            error,
-        }
     }
 }
