@@ -69,11 +69,6 @@ impl Options {
         matches!(self.kind, Kind::Operation | Kind::Events) || self.full.is_some()
     }
 
-    /// Whether there is one record of each call, which does not depend on its result.
-    pub(crate) fn is_of_every_call(&self) -> bool {
-        self.kind != Kind::Events && self.full.is_none() && self.sample.is_none()
-    }
-
     /// Those of a function in a block with these options: its own, but for where the crate is.
     pub(crate) fn within(mut self, block: &Self) -> Self {
         self.krate = self.krate.or_else(|| block.krate.clone());

@@ -28,7 +28,7 @@ pub struct Guard {
 
 impl Guard {
     /// Begins a call, if calls are recorded there.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(site: &'static Site) -> Self {
         Self {
             site,
@@ -39,7 +39,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         record::end(self.site, self.begun);
     }

@@ -1,7 +1,7 @@
 //! Calls of which nothing is told but when they began and ended.
 
-use super::record::{push, read_marked};
-use super::site::{OFF, Site};
+use super::record::{begin_timed, push, read_marked};
+use super::site::Site;
 use crate::clock::ticks;
 use crate::controller;
 use crate::queue::{self, CALL_WORDS, KIND_CALL, KIND_DURATION};
@@ -20,38 +20,26 @@ pub struct DurationGuard {
 
 impl DurationGuard {
     /// Begins a call, if calls are recorded there.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(site: &'static Site) -> Self {
-        let state = site.state();
-        let tin = if state == OFF {
-            0
-        } else if state.cast_signed() > 0 {
-            ticks::read()
-        } else {
-            begin_slowly(site)
-        };
-        Self { site, tin }
+        Self {
+            site,
+            tin: begin_timed(site),
+        }
     }
 }
 
 impl Drop for DurationGuard {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
-        if self.tin == 0 {
+        let Self { site, tin } = *self;
+        if tin == 0 {
             return;
         }
-        end(self.site, || self.tin);
-    }
-}
-
-/// Ends a call that has begun; when, is asked after the clock as in [`end_begun`](super::record::end_begun).
-#[inline(always)]
-pub(super) fn end(site: &'static Site, tin: impl FnOnce() -> u64) {
-    let tout = ticks::read();
-    let tin = tin();
-    let state = site.state_at_end();
-    if !queue::append_call(state, || row(site, tin, tout)) {
-        end_slowly(site, tin);
+        let tout = ticks::read();
+        if !queue::append_call(site.state_at_end(), || row(site, tin, tout)) {
+            end_slowly(site, tin);
+        }
     }
 }
 
@@ -60,18 +48,6 @@ pub(super) fn end(site: &'static Site, tin: impl FnOnce() -> u64) {
 fn row(site: &Site, tin: u64, tout: u64) -> [u64; CALL_WORDS] {
     let header = site.header() ^ (KIND_CALL ^ KIND_DURATION);
     [header, 0, tin, tout, 0]
-}
-
-/// Begins the first call of a site, or one that has no ticks; when that was.
-#[cold]
-#[inline(never)]
-fn begin_slowly(site: &'static Site) -> u64 {
-    let key = controller::active_key();
-    if site.active().is_none() || key == 0 {
-        0
-    } else {
-        read_marked(key)
-    }
 }
 
 #[cold]

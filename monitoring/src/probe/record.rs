@@ -37,46 +37,68 @@ impl Begun {
 }
 
 /// Begins a synchronous call.
-///
-/// This and [`end`] become part of the probed function, with what is usual in them and nothing else:
-/// a function of their own would have to be called, and would make the probed one save its
-/// arguments and its result, also while nothing is recorded.
-#[inline(always)]
+#[inline]
 pub(super) fn begin(site: &'static Site) -> Begun {
     let state = site.state();
     if state == OFF {
         return Begun::NOT;
     }
-    begin_usually(state).unwrap_or_else(|| begin_slowly(site))
+    // Usually calls are timed in ticks, within a trace whose next place is known.
+    if is_ticking(state)
+        && let Some(at) = trace::enter_usually()
+    {
+        // Last, so that the call's time does not hold the probe's.
+        let tin = ticks::read();
+        return Begun { tin, at };
+    }
+    begin_slowly(site)
 }
 
-/// Begins a call at a site in this state, in ticks and within a trace whose next place is known.
-#[inline(always)]
-pub(super) fn begin_usually(state: u32) -> Option<Begun> {
-    if state.cast_signed() <= 0 {
-        return None;
-    }
-    let at = trace::enter_usually()?;
-    Some(Begun {
-        // Last, so that the call's time does not hold the probe's.
-        tin: ticks::read(),
-        at,
-    })
+/// Whether calls at a site in this state are recorded, in ticks.
+#[inline]
+fn is_ticking(state: u32) -> bool {
+    state.cast_signed() > 0
 }
 
 /// Begins the first call of a site, one in a trace that spreads, or one that has no ticks.
 #[cold]
 #[inline(never)]
 fn begin_slowly(site: &'static Site) -> Begun {
-    let key = controller::active_key();
-    if site.active().is_none() || key == 0 {
+    let Some(key) = recording_key(site) else {
         return Begun::NOT;
-    }
+    };
     let at = trace::enter_usually().unwrap_or_else(trace::enter_unusually);
     Begun {
+        // Last, as above.
         tin: read_marked(key),
         at,
     }
+}
+
+/// The key of the queues into which calls of this site are recorded, if they are.
+fn recording_key(site: &'static Site) -> Option<u64> {
+    let key = controller::active_key();
+    (site.active().is_some() && key != 0).then_some(key)
+}
+
+/// Begins a call that has no place in a trace: when, as its row has it; 0 if it is not recorded.
+#[inline]
+pub(super) fn begin_timed(site: &'static Site) -> u64 {
+    let state = site.state();
+    if state == OFF {
+        0
+    } else if is_ticking(state) {
+        ticks::read()
+    } else {
+        begin_timed_slowly(site)
+    }
+}
+
+/// Begins the first call of a site, or one that has no ticks.
+#[cold]
+#[inline(never)]
+fn begin_timed_slowly(site: &'static Site) -> u64 {
+    recording_key(site).map_or(0, read_marked)
 }
 
 /// Begins an asynchronous call, and makes the context in which its body is polled.
@@ -96,22 +118,14 @@ pub(super) fn begin_async(site: &'static Site) -> Option<(AsyncBegun, TraceConte
 
 /// Ends a synchronous call: hands its row to the queue, unless monitoring was disabled meanwhile,
 /// and leaves its place in the trace.
-#[inline(always)]
+#[inline]
 pub(super) fn end(site: &'static Site, begun: Begun) {
-    if begun.tin != 0 {
-        end_begun(site, || begun);
+    if begun.tin == 0 {
+        return;
     }
-}
-
-/// Ends a call that has begun. What is known of it is asked after the clock: the counter is read once
-/// all is there that was asked before.
-#[inline(always)]
-pub(super) fn end_begun(site: &'static Site, begun: impl FnOnce() -> Begun) {
     let tout = ticks::read();
-    let begun = begun();
-    let state = site.state_at_end();
     let row = || [site.header(), trace::id_here(), begun.tin, tout, begun.at];
-    if queue::append_call(state, row) {
+    if queue::append_call(site.state_at_end(), row) {
         trace::leave(begun.at);
     } else {
         end_slowly(site, begun);

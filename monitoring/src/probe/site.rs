@@ -7,7 +7,7 @@ use std::thread::LocalKey;
 
 use baler_common::record::Interned;
 
-use super::aggregate::{AggregatedCall, AggregatedGuard, CellSlot};
+use super::aggregate::{AggregatedGuard, CellSlot};
 use super::call::{Call, Guard};
 use super::duration::DurationGuard;
 use super::path::{class_of, declaring_class};
@@ -120,7 +120,7 @@ impl Site {
     /// Begins a call; it ends when the guard is dropped.
     ///
     /// While nothing is recorded here this is one relaxed load, except for the first call.
-    #[inline(always)]
+    #[inline]
     pub fn enter(&'static self) -> Guard {
         Guard::new(self)
     }
@@ -135,27 +135,18 @@ impl Site {
     }
 
     /// Begins a call of which a duration is recorded; it ends when the guard is dropped.
-    #[inline(always)]
+    #[inline]
     pub fn enter_duration(&'static self) -> DurationGuard {
         DurationGuard::new(self)
     }
 
     /// Begins a call that is added up; it ends when the guard is dropped.
-    #[inline(always)]
+    #[inline]
     pub fn enter_aggregated<const HISTOGRAM: bool, const EVERY: u64>(
         &'static self,
         slot: &'static LocalKey<CellSlot>,
     ) -> AggregatedGuard<HISTOGRAM, EVERY> {
         AggregatedGuard::new(self, slot)
-    }
-
-    /// Begins an asynchronous call that is added up; it ends when the value is dropped.
-    #[inline]
-    pub fn enter_aggregated_async<const HISTOGRAM: bool, const EVERY: u64>(
-        &'static self,
-        slot: &'static LocalKey<CellSlot>,
-    ) -> AggregatedCall<HISTOGRAM, EVERY> {
-        AggregatedCall::new(self, slot)
     }
 
     /// Whether a call is recorded here of which one in `of` is; counts it if the site is active.

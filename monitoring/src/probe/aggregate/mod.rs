@@ -22,5 +22,4 @@ mod models;
 pub(crate) use cell::Content;
 pub use cells::CellSlot;
 pub(crate) use cells::take_all;
-pub(super) use guard::end;
-pub use guard::{AggregatedCall, AggregatedGuard};
+pub use guard::AggregatedGuard;
