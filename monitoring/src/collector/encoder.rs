@@ -9,8 +9,6 @@ use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
 use bytes::Bytes;
 
-use super::buffers::Buffers;
-
 /// How many ranges of lost chunks a header lists, newest kept: enough for any outage with pauses,
 /// and less than 4 KiB.
 const MAX_RANGES: usize = 200;
@@ -24,7 +22,6 @@ pub(super) struct Encoder {
     next_ticket: u64,
     /// How large the chunk before was: the next one will be alike.
     capacity: usize,
-    buffers: Buffers,
 }
 
 /// What is known of a lane's chunks.
@@ -62,7 +59,6 @@ impl Encoder {
         serializer: Box<dyn ChunkSerializer>,
         identity: ChunkIdentity,
         lanes: usize,
-        buffers: Buffers,
     ) -> Self {
         let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
         let numbers = |lane| Numbers {
@@ -75,7 +71,6 @@ impl Encoder {
             lanes: (0..lanes).map(numbers).collect(),
             next_ticket: 0,
             capacity: 0,
-            buffers,
         }
     }
 
@@ -134,9 +129,7 @@ impl Encoder {
         header.last_of_epoch = last_of_epoch;
         header.losses = losses;
         header.lost_chunks.clone_from(&numbers.lost_chunks);
-        let memory = self
-            .buffers
-            .take(self.capacity.saturating_add(self.capacity / 8));
+        let memory = Vec::with_capacity(self.capacity.saturating_add(self.capacity / 8));
         let bytes = serialize(&mut *self.serializer, batch, &header, memory)?;
         if bytes.len() > limit {
             return Err(Problem::TooLarge {
@@ -153,7 +146,7 @@ impl Encoder {
                 records: u32::try_from(batch.len()).unwrap_or(u32::MAX),
                 identity: numbers.identity,
             },
-            bytes: self.buffers.chunk(bytes),
+            bytes: bytes.into(),
         };
         numbers.identity.sequence = numbers.identity.sequence.saturating_add(1);
         numbers.has_last |= last_of_epoch;
@@ -241,12 +234,7 @@ mod tests {
             lane: 0,
             sequence: 0,
         };
-        let mut encoder = Encoder::new(
-            Box::new(KiekerSerializer::default()),
-            identity,
-            1,
-            Buffers::new(0),
-        );
+        let mut encoder = Encoder::new(Box::new(KiekerSerializer::default()), identity, 1);
         for sequence in [5, 7, 6, 1, 9] {
             encoder.list_as_lost(&ChunkIdentity {
                 sequence,

@@ -11,10 +11,10 @@
 //! most a tick too early: no clock is read for it on the application's thread, and records that
 //! are forwarded with times of long ago or none are batched like any other.
 
-mod batch;
-mod buffers;
 #[cfg(feature = "enable")]
 mod calls;
+mod closing;
+mod controller_state;
 mod dispatch;
 mod encoder;
 mod event;
@@ -22,21 +22,19 @@ mod flush;
 mod lanes;
 mod ledger;
 mod queue_reader;
-mod shared;
-mod split;
+mod rounds;
+mod splitting;
 mod stats;
+mod thread;
+mod tuned;
 mod tuning;
-mod types;
-mod waker;
-mod work;
 
-pub use batch::ClosedBy;
+pub use closing::ClosedBy;
+pub(crate) use controller_state::{Shared, Waker};
 pub(crate) use event::Hooks;
 pub use event::{Event, Quarantined};
 pub(crate) use flush::{FlushEnd, FlushOrder};
-pub(crate) use shared::Shared;
 pub use stats::{ClosedByCounts, ShutdownReport, Stats};
+pub(crate) use thread::{Plan, spawn};
 pub use tuning::ChunkCost;
 pub(crate) use tuning::Tuning;
-pub(crate) use waker::Waker;
-pub(crate) use work::{Plan, spawn};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::Instant;
 
 use baler_common::record::Interned;
@@ -12,7 +13,6 @@ use baler_common::transport::Notify;
 use super::event::Event;
 use super::flush::FlushOrder;
 use super::ledger::Ledger;
-use super::waker::Waker;
 use crate::clock::Clock;
 use crate::queue::QueueSet;
 
@@ -153,5 +153,27 @@ impl fmt::Debug for Shared {
             .field("queues", &self.queues)
             .field("enabled", &self.is_enabled())
             .finish_non_exhaustive()
+    }
+}
+
+/// Wakes the collector's thread; it costs a system call only when the thread is parked.
+#[derive(Debug, Default)]
+pub(crate) struct Waker {
+    thread: OnceLock<Thread>,
+}
+
+impl Waker {
+    /// Says which thread is to be woken; the first call counts.
+    pub(super) fn set_thread(&self, thread: Thread) {
+        self.thread.get_or_init(|| thread);
+    }
+}
+
+impl Notify for Waker {
+    fn notify(&self) {
+        // Before its thread is known the collector has not looked at anything yet.
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::tuning::{Choice, Tuner, Tuning};
-use super::Collector;
+use super::ledger::count;
+use super::thread::Collector;
+use super::tuning::{Choice, Tuner, Tuning};
 use crate::clock::monotonic;
 
 /// A tuner, and what it is to be told.
@@ -97,7 +98,7 @@ impl Collector {
             tuned.tuner.settled(late, now);
         }
         let batched = self.lanes.iter().map(|lane| lane.batched).sum();
-        let taken = tuned.closed.saturating_add(super::count(batched));
+        let taken = tuned.closed.saturating_add(count(batched));
         let is_news = tuned.tuner.looked(taken, now);
         let choice = tuned.choice();
         self.rule.records = choice.records;

@@ -6,13 +6,14 @@ use baler_common::container::{Effort, LossReason};
 use baler_common::record::PushError;
 use bytes::Bytes;
 
-use super::super::batch::{ClosedBy, is_slow};
 #[cfg(feature = "enable")]
-use super::super::calls;
-use super::super::encoder::Problem;
-use super::super::event::Quarantined;
+use super::calls;
+use super::closing::{ClosedBy, is_slow};
+use super::encoder::Problem;
+use super::event::Quarantined;
+use super::ledger::count;
+use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
 use super::tuned::Made;
-use super::{Collector, LONGEST_STEP, Round, SEND_EVERY, count};
 use crate::clock::monotonic;
 #[cfg(feature = "enable")]
 use crate::queue::CALL_WORDS;
