@@ -86,6 +86,15 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenS
                     __record::FieldType::Enum(::std::sync::Arc::clone(enum_type))
                 }
 
+                const WIDTH: __record::Width = __record::Width::Four;
+
+                #[inline]
+                fn bits(&self) -> u64 {
+                    match self {
+                        #(#writes),*
+                    }
+                }
+
                 fn write(&self, row: &mut __record::RowWriter<'_>) {
                     row.variant(match self {
                         #(#writes),*

@@ -34,7 +34,24 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
         let ident = field.ident;
         quote_spanned! { at(field.field_type) => __record::FieldValue::write(&self.#ident, row); }
     });
+    let words = fields.iter().enumerate().map(|(number, field)| {
+        let ident = field.ident;
+        quote_spanned! { at(field.field_type) =>
+            words.set::<{ __record::derived::offset(WIDTHS, #number) }, _>(&self.#ident);
+        }
+    });
+    let texts = fields.iter().enumerate().map(|(number, field)| {
+        let ident = field.ident;
+        quote_spanned! { at(field.field_type) =>
+            texts.set::<
+                { __record::derived::offset(WIDTHS, #number) },
+                { __record::derived::texts(WIDTHS, #number) },
+                _,
+            >(&self.#ident);
+        }
+    });
     let reads = fields.iter().map(read);
+    let field_count = fields.len();
     let types: Vec<_> = fields.iter().map(|field| field.field_type).collect();
 
     Ok(quote! {
@@ -58,6 +75,33 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
                 #[allow(unused_variables, reason = "a record without fields writes nothing")]
                 fn write_fields(&self, row: &mut __record::RowWriter<'_>) {
                     #(#writes)*
+                }
+
+                const WIDTHS: &'static [__record::Width] = &[
+                    #(<#types as __record::FieldValue>::WIDTH),*
+                ];
+
+                #[allow(unused_mut, reason = "a record without fields sets nothing")]
+                #[inline(always)]
+                fn write_words<S: __record::WordSink>(
+                    &self,
+                    sink: S,
+                ) -> ::std::option::Option<S::Output> {
+                    const WIDTHS: &[__record::Width] = <#ident as __record::Record>::WIDTHS;
+                    if !__record::derived::is_flat(WIDTHS) {
+                        return ::std::option::Option::None;
+                    }
+                    let mut texts = __record::derived::WordTexts::<
+                        { __record::derived::texts(WIDTHS, #field_count) },
+                    >::new();
+                    #(#texts)*
+                    let words = || {
+                        const WORDS: usize = __record::derived::fixed_words(WIDTHS);
+                        let mut words = __record::derived::WordFields([0; WORDS]);
+                        #(#words)*
+                        words.0
+                    };
+                    ::std::option::Option::Some(sink.put(texts.0, words))
                 }
 
                 #[allow(unused_variables, reason = "a record without fields reads nothing")]

@@ -8,6 +8,7 @@ use super::schema::{EnumType, Field, FieldType, Schema};
 use super::{FieldValue, Record};
 
 pub use super::field_value::refuse;
+pub use super::words::{WordFields, WordTexts, fixed_words, is_flat, offset, texts};
 
 /// Builds the schema of a derived type.
 ///

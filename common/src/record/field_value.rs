@@ -5,9 +5,10 @@ use bytes::Bytes;
 use super::intern::Interned;
 use super::read::{Projection, ReadError};
 use super::reference::ValueRef;
-use super::row::RowWriter;
+use super::row::{INTERNED, RowWriter};
 use super::schema::FieldType;
 use super::shape::Shape;
+use super::words::Width;
 
 /// A Rust type that can be a field of a record.
 ///
@@ -26,8 +27,22 @@ pub trait FieldValue: Sized {
     /// How the type nests; whoever implements the trait by hand for more than a leaf says it here.
     const SHAPE: Shape = Shape::LEAF;
 
+    /// How the values lie in a row of words; if they are to, [`bits`](Self::bits) and, for text,
+    /// [`text`](Self::text) say which they are.
+    const WIDTH: Width = Width::Varies;
+
     /// The field's type.
     fn field_type() -> FieldType;
+
+    /// The value's bits, as many as it is wide; of text its length, in bytes.
+    fn bits(&self) -> u64 {
+        0
+    }
+
+    /// The text, if the value is one.
+    fn text(&self) -> &str {
+        ""
+    }
 
     /// Appends the value to a row.
     fn write(&self, row: &mut RowWriter<'_>);
@@ -79,10 +94,17 @@ pub fn refuse<T: FieldValue>(value: ValueRef<'_>) -> ReadError {
 }
 
 macro_rules! integer_field {
-    ($($type:ty: $kind:ident, $write:ident);* $(;)?) => {$(
+    ($($type:ty: $kind:ident, $write:ident, $width:ident, $bits:expr);* $(;)?) => {$(
         impl FieldValue for $type {
+            const WIDTH: Width = Width::$width;
+
             fn field_type() -> FieldType {
                 FieldType::$kind
+            }
+
+            #[inline(always)]
+            fn bits(&self) -> u64 {
+                $bits(*self).into()
             }
 
             fn write(&self, row: &mut RowWriter<'_>) {
@@ -102,17 +124,24 @@ macro_rules! integer_field {
 }
 
 integer_field! {
-    i8: I8, i8;
-    i16: I16, i16;
-    i32: I32, i32;
-    i64: I64, i64;
-    u8: U8, u8;
-    u16: U16, u16;
-    u32: U32, u32;
-    u64: U64, u64;
+    i8: I8, i8, One, Self::cast_unsigned;
+    i16: I16, i16, Two, Self::cast_unsigned;
+    i32: I32, i32, Four, Self::cast_unsigned;
+    i64: I64, i64, Eight, Self::cast_unsigned;
+    u8: U8, u8, One, Self::from;
+    u16: U16, u16, Two, Self::from;
+    u32: U32, u32, Four, Self::from;
+    u64: U64, u64, Eight, Self::from;
 }
 
 impl FieldValue for bool {
+    const WIDTH: Width = Width::One;
+
+    #[inline(always)]
+    fn bits(&self) -> u64 {
+        u64::from(*self)
+    }
+
     fn field_type() -> FieldType {
         FieldType::Bool
     }
@@ -130,6 +159,13 @@ impl FieldValue for bool {
 }
 
 impl FieldValue for f32 {
+    const WIDTH: Width = Width::Four;
+
+    #[inline(always)]
+    fn bits(&self) -> u64 {
+        u64::from(self.to_bits())
+    }
+
     fn field_type() -> FieldType {
         FieldType::F32
     }
@@ -150,6 +186,13 @@ impl FieldValue for f32 {
 }
 
 impl FieldValue for f64 {
+    const WIDTH: Width = Width::Eight;
+
+    #[inline(always)]
+    fn bits(&self) -> u64 {
+        self.to_bits()
+    }
+
     fn field_type() -> FieldType {
         FieldType::F64
     }
@@ -171,6 +214,13 @@ impl FieldValue for f64 {
 }
 
 impl FieldValue for char {
+    const WIDTH: Width = Width::Four;
+
+    #[inline(always)]
+    fn bits(&self) -> u64 {
+        u64::from(u32::from(*self))
+    }
+
     fn field_type() -> FieldType {
         FieldType::Char
     }
@@ -190,6 +240,19 @@ impl FieldValue for char {
 macro_rules! string_field {
     ($($type:ty),*) => {$(
         impl FieldValue for $type {
+            const WIDTH: Width = Width::Text;
+
+            #[inline(always)]
+            fn bits(&self) -> u64 {
+                // A text that is as long as this fits no row.
+                u64::from(u32::try_from(self.len()).unwrap_or(u32::MAX))
+            }
+
+            #[inline(always)]
+            fn text(&self) -> &str {
+                self
+            }
+
             fn field_type() -> FieldType {
                 FieldType::String
             }
@@ -213,6 +276,13 @@ string_field!(String, Box<str>, std::sync::Arc<str>);
 /// Written by its number; a reader needs another string type, for strings of dynamic records are
 /// not interned.
 impl FieldValue for Interned {
+    const WIDTH: Width = Width::Interned;
+
+    #[inline(always)]
+    fn bits(&self) -> u64 {
+        u64::from(INTERNED | self.number())
+    }
+
     fn field_type() -> FieldType {
         FieldType::String
     }

@@ -21,6 +21,7 @@ pub mod serde;
 mod shape;
 pub mod timing;
 mod value;
+mod words;
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub use baler_derive::Record;
 pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
-    RecordColumn, Records, Run, StringTable, Table, TypedRecords,
+    RecordColumn, Records, Run, StringTable, Table, TypedRecords, WordRun,
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};
@@ -44,6 +45,9 @@ pub use schema::{
 };
 pub use shape::Shape;
 pub use value::Value;
+pub use words::{
+    Width, WordLayout, WordRows, WordSink, WordText, Words, text_words, words_of_text,
+};
 
 /// The timestamp of a record that has none.
 ///
@@ -205,6 +209,18 @@ pub trait Record: Sized {
 
     /// Appends the fields to a row, in the schema's order.
     fn write_fields(&self, row: &mut RowWriter<'_>);
+
+    /// How the fields lie in a row of words, if [`write_words`](Self::write_words) makes one.
+    const WIDTHS: &'static [Width] = &[Width::Varies];
+
+    /// Hands the record over as words, if each of its fields has one width: bool, numbers, char,
+    /// enums, text.
+    ///
+    /// Only derived types do so; the others are written as bytes.
+    fn write_words<S: WordSink>(&self, sink: S) -> Option<S::Output> {
+        let _ = sink;
+        None
+    }
 
     /// Takes the fields from a record of this or another version of the type.
     ///

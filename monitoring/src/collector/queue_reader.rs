@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use baler_common::record::{Schema, WordRows};
+
 #[cfg(feature = "enable")]
 use crate::queue::CALL_WORDS;
-use crate::queue::{BlockReader, QueueRow, QueueSet, ThreadQueue};
+use crate::queue::{BlockReader, BlockWords, QueueRow, QueueSet, ThreadQueue};
 
 /// Visits the threads' queues one after the other.
 ///
@@ -81,6 +83,21 @@ impl QueueReader {
     #[inline]
     pub(super) fn calls(&mut self, max_rows: usize, take: impl FnMut([u64; CALL_WORDS]) -> bool) {
         self.block.calls(max_rows, take);
+    }
+
+    /// Whether a flat record is next.
+    #[inline]
+    pub(super) fn is_flat_next(&self) -> bool {
+        self.block.is_flat_next()
+    }
+
+    /// Passes the next run of flat records to `take`; see [`BlockReader::flat_rows`].
+    pub(super) fn flat_rows(
+        &mut self,
+        max: (usize, usize),
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>) -> usize,
+    ) {
+        self.block.flat_rows(max, take);
     }
 
     /// Takes the next row.

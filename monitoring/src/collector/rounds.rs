@@ -62,6 +62,10 @@ impl Collector {
         if let Some(call) = self.queues.next_call() {
             return self.take_calls(call);
         }
+        if self.lanes.len() == 1 && self.queues.is_flat_next() {
+            self.take_flat_rows();
+            return 0;
+        }
         let Some(row) = self.queues.next_row() else {
             return 0;
         };
@@ -122,6 +126,30 @@ impl Collector {
             self.refuse(schema.name().into(), record_bytes, error);
         }
         number
+    }
+
+    /// Takes the next flat records of one type, as many as the batch has room for. With several lanes
+    /// each may be for another lane, so that they are taken one by one, as bytes.
+    fn take_flat_rows(&mut self) {
+        let Some(lane) = self.lanes.first_mut() else {
+            return;
+        };
+        lane.oldest.get_or_insert(self.drained_at);
+        let max = self.rule.left(lane.batched, lane.builder.estimated_bytes());
+        let mut refused = None;
+        self.queues.flat_rows(max, |schema, words, rows| {
+            let Some(mut run) = lane.builder.words(schema) else {
+                refused = Some((schema.name().into(), PushError::Malformed));
+                return 1;
+            };
+            let (added, result) = run.extend(&words, rows, u64::cast_signed);
+            lane.batched = lane.batched.saturating_add(added);
+            refused = result.err().map(|error| (schema.name().into(), error));
+            added.saturating_add(usize::from(refused.is_some()))
+        });
+        if let Some((record, error)) = refused {
+            self.refuse(record, 0, error);
+        }
     }
 
     /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.

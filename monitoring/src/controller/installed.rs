@@ -101,15 +101,7 @@ pub fn emit<R: Record>(record: &R) -> bool {
         return false;
     }
     let timestamp = record.timestamp().unwrap_or_else(|| active_unix_ns(key));
-    queue::push(
-        key,
-        || active_queues(key),
-        R::schema(),
-        timestamp,
-        |row| {
-            record.write_fields(row);
-        },
-    )
+    queue::push_record(key, || active_queues(key), record, timestamp)
 }
 
 /// Shuts the process-wide controller down, if there is one; see [`Controller::shutdown`].

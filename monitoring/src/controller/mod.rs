@@ -170,9 +170,7 @@ impl Controller {
         let queues = &shared.queues;
         let timestamp = record.timestamp().unwrap_or_else(|| shared.clock.unix_ns());
         let find = || Some(Arc::clone(queues));
-        queue::push(queues.key(), find, R::schema(), timestamp, |row| {
-            record.write_fields(row);
-        })
+        queue::push_record(queues.key(), find, record, timestamp)
     }
 
     /// Emits a record as it is, without a timestamp if it has none: for those who pass records on.

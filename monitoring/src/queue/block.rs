@@ -10,7 +10,8 @@
 //! rows | words   at      header, trace, tin, tout, eoi and ess     header, timestamp, bytes...   ...
 //! ```
 //!
-//! There are two kinds of rows: a call of fixed length, and the bytes of a record. A record that is
+//! There are two kinds of rows: a call of fixed length, and the bytes of a record. (Records of flat
+//! types are words instead of bytes, for speed; see `flat_rows`.) A record that is
 //! larger than a block gets a block of its own size.
 
 mod append;
@@ -24,7 +25,7 @@ use super::barrier;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 #[cfg(feature = "enable")]
 pub(super) use append::append_call;
-pub(super) use append::{Appended, append_record};
+pub(super) use append::{Appended, append_record, commit_exactly, words_in_use};
 pub(crate) use read::{BlockPart, BlockReader};
 
 /// The words of a call: header, trace, tin, tout, eoi and ess.
@@ -34,7 +35,6 @@ pub(crate) const CALL_WORDS: usize = 5;
 /// The lowest byte of a header: what the row is. The rest of a call's header is the number of its
 /// site. A record's header has the number of its type in the second byte and its length in the
 /// upper half.
-#[cfg(feature = "enable")]
 pub(crate) const KIND: u64 = 0xff;
 /// A call of which an operation execution is recorded.
 #[cfg(feature = "enable")]
@@ -42,11 +42,13 @@ pub(crate) const KIND_CALL: u64 = 1;
 /// A call of which a duration is recorded.
 #[cfg(feature = "enable")]
 pub(crate) const KIND_DURATION: u64 = 3;
-/// A record as bytes: the only kind whose lowest bit is 0.
+/// A record as bytes. The lowest bit of calls alone is 1.
 const KIND_RECORD: u64 = 2;
+/// A record of a flat type as words; its length is in words.
+pub(super) const KIND_WORDS: u64 = 4;
 
 /// Header and timestamp of a record.
-const RECORD_HEADER_WORDS: usize = 2;
+pub(super) const RECORD_HEADER_WORDS: usize = 2;
 
 /// The lowest bits of the first word: how many words are in use, the first two included.
 const WORDS_IN_USE: u64 = 0xffff_ffff;
@@ -61,7 +63,7 @@ pub(super) const HEAD_WORDS: usize = 2;
 const EMPTY: u64 = HEAD_WORDS as u64;
 
 /// One row, in the first word.
-const ROW: u64 = 1 << ROWS_FROM;
+pub(super) const ROW: u64 = 1 << ROWS_FROM;
 
 /// Set in the first word when nothing is taken any more. It belongs to the number of words, so that
 /// the owner finds no room and needs no check of its own.
@@ -242,6 +244,21 @@ impl Block {
             None => return None,
         };
         u8::try_from(number).ok()
+    }
+
+    /// The type of a record with this header; `known` are the types of this block, as far as they were
+    /// needed.
+    pub(super) fn type_of<'a>(
+        &self,
+        header: u64,
+        known: &'a mut Vec<Arc<Schema>>,
+    ) -> Option<&'a Arc<Schema>> {
+        let [_, number, ..] = header.to_le_bytes();
+        let number = usize::from(number);
+        if number >= known.len() {
+            known.clone_from(&self.lock_types());
+        }
+        known.get(number)
     }
 
     fn lock_types(&self) -> MutexGuard<'_, Vec<Arc<Schema>>> {

@@ -7,15 +7,15 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
 use baler_common::container::LossReason;
-use baler_common::record::{RowWriter, Schema};
+use baler_common::record::{Record, RowWriter, Schema};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
 use super::block::{Appended, QueueRow};
 use super::reentrance::{Inside, admit};
 use super::set::QueueSet;
-use super::thread_block;
 use super::thread_queue::ThreadQueue;
+use super::{flat_rows, thread_block};
 
 /// A row buffer that grew above this is not kept.
 const KEEP_BYTES: usize = 64 << 10;
@@ -88,6 +88,45 @@ fn take_row_buffer(key: u64) -> Option<Vec<u8>> {
     Some(fields)
 }
 
+/// As [`push`], of a typed record. One whose type is flat goes straight into the thread's block.
+#[inline]
+pub(crate) fn push_record<R: Record, F: FnOnce() -> Option<Arc<QueueSet>>>(
+    key: u64,
+    find: F,
+    record: &R,
+    timestamp: i64,
+) -> bool {
+    match flat_rows::append(key, record, timestamp) {
+        Some(Appended::Yes) => true,
+        Some(Appended::Late) => false,
+        Some(Appended::No) => push_record_slowly(key, find, record, timestamp),
+        None => push(key, find, R::schema(), timestamp, |row| {
+            record.write_fields(row);
+        }),
+    }
+}
+
+/// Appends a record of a flat type that the thread's block may not know, or that has no room there.
+#[cold]
+#[inline(never)]
+fn push_record_slowly<R: Record>(
+    key: u64,
+    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    record: &R,
+    timestamp: i64,
+) -> bool {
+    if flat_rows::learn_type::<R>(key) {
+        match flat_rows::append(key, record, timestamp) {
+            Some(Appended::Yes) => return true,
+            Some(Appended::Late) => return false,
+            _ => (),
+        }
+    }
+    push(key, find, R::schema(), timestamp, |row| {
+        record.write_fields(row);
+    })
+}
+
 /// Appends a record of a type that the thread's block may not know, or that has no room there.
 #[cold]
 #[inline(never)]
@@ -98,7 +137,7 @@ fn push_slowly(
     timestamp: i64,
     fields: &[u8],
 ) -> bool {
-    if thread_block::learn_type(key, schema) {
+    if thread_block::learn_type(key, schema, 0) {
         match thread_block::append_record(key, schema, timestamp, fields) {
             Appended::Yes => return true,
             Appended::Late => return false,

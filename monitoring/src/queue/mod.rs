@@ -18,6 +18,7 @@ mod barrier;
 mod block;
 mod budget;
 mod emit;
+mod flat_rows;
 #[cfg(test)]
 #[cfg(baler_loom)]
 mod models;
@@ -29,15 +30,17 @@ pub(crate) mod sync;
 #[cfg(test)]
 #[cfg(not(baler_loom))]
 mod tests;
+mod texts;
 mod thread_block;
 mod thread_queue;
 
 pub(crate) use block::{BlockReader, QueueRow};
 #[cfg(feature = "enable")]
 pub(crate) use block::{CALL_WORDS, KIND, KIND_CALL, KIND_DURATION};
-pub(crate) use emit::push;
 #[cfg(feature = "enable")]
 pub(crate) use emit::push_call;
+pub(crate) use emit::{push, push_record};
+pub(crate) use flat_rows::BlockWords;
 pub use overflow::Overflow;
 pub(crate) use reentrance::Inside;
 #[cfg(feature = "enable")]

@@ -14,7 +14,7 @@ use loom::thread;
 use super::block::{Appended, Block, append_record};
 use super::set::QueueSet;
 use super::thread_queue::ThreadQueue;
-use super::{BlockReader, Overflow, QueueRow};
+use super::{BlockReader, Overflow, QueueRow, flat_rows};
 
 /// So large that two rows fill a block of 16 words.
 const FIELDS: usize = 40;
@@ -71,7 +71,14 @@ impl Owner {
         if let Some(block) = &self.open
             && let Some(type_number) = block.number_of(schema())
         {
-            match append_record(block.words(), type_number, 7, &fields) {
+            let words = block.words();
+            let appended = if number.is_multiple_of(2) {
+                append_record(words, type_number, 7, &fields)
+            } else {
+                let row = [u64::from_le_bytes([number; 8]); FIELD_WORDS];
+                flat_rows::append_row(words, type_number, 7, [], || row)
+            };
+            match appended {
                 Appended::Yes => return true,
                 Appended::Late => return false,
                 Appended::No => (),

@@ -47,6 +47,9 @@ use crate::clock::short_of;
 /// How many types of the block the thread remembers by their address.
 const TYPES: usize = 8;
 
+/// Set in the address of a type whose records are rows of words, so that it has another slot.
+pub(super) const FLAT: usize = 1;
+
 /// No set of queues has this tag, and no call site that is switched off.
 const NO_TAG: u32 = 1 << 29;
 
@@ -113,12 +116,12 @@ impl OpenBlock {
         self.tag.set(tag);
     }
 
-    /// Where a type is remembered.
-    fn type_slot(&self, schema: &Arc<Schema>) -> Option<(&Cell<(usize, u8)>, usize)> {
-        let address = Arc::as_ptr(schema).addr();
-        self.types
-            .get((address >> 4) % TYPES)
-            .map(|slot| (slot, address))
+    /// Where a type is remembered, and its marked address.
+    #[inline(always)]
+    fn type_slot(&self, schema: &Arc<Schema>, mark: usize) -> Option<(&Cell<(usize, u8)>, usize)> {
+        let address = Arc::as_ptr(schema).addr() | mark;
+        let slot = ((address >> 4) ^ mark) % TYPES;
+        self.types.get(slot).map(|slot| (slot, address))
     }
 }
 
@@ -214,31 +217,47 @@ pub(super) fn append_record(
     timestamp: i64,
     fields: &[u8],
 ) -> Appended {
-    OPEN_BLOCK.with(|open| {
-        let tag = short_of(key);
+    append_with(key, schema, 0, |words, number| {
+        block::append_record(words, number, timestamp, fields)
+    })
+}
+
+/// Appends to the words of the thread's block, if that is one of the set with this key and knows the
+/// number of the type. `append` calls no foreign code.
+#[inline(always)]
+pub(super) fn append_with(
+    key: u64,
+    schema: &Arc<Schema>,
+    mark: usize,
+    append: impl FnOnce(&[AtomicU64], u8) -> Appended,
+) -> Appended {
+    let tag = short_of(key);
+    // The block is looked up in a closure of its own, which is small enough to be inlined.
+    let entered = OPEN_BLOCK.with(|open| {
         if open.tag.get() != tag {
-            return Appended::No;
+            return None;
         }
         open.enter();
-        let known = open
-            .type_slot(schema)
-            .map(|(slot, address)| (slot.get(), address));
-        let appended = match known {
-            Some(((known, number), address)) if known == address => {
-                // SAFETY: as above.
-                let words = unsafe { &*open.words.get() };
-                block::append_record(words, number, timestamp, fields)
-            }
-            _ => Appended::No,
-        };
-        open.leave(tag);
-        appended
-    })
+        let slot = open.type_slot(schema, mark);
+        let known = slot.map(|(slot, address)| (slot.get(), address));
+        let number =
+            known.and_then(|((known, number), address)| (known == address).then_some(number));
+        Some((open.words.get(), number))
+    });
+    let Some((words, number)) = entered else {
+        return Appended::No;
+    };
+    let appended = number.map_or(Appended::No, |number| {
+        // SAFETY: as above, for the thread is inside until it leaves below.
+        append(unsafe { &*words }, number)
+    });
+    OPEN_BLOCK.with(|open| open.leave(tag));
+    appended
 }
 
 /// Remembers the number of a type in the thread's block, if that is one of the set with this key.
 #[cold]
-pub(super) fn learn_type(key: u64, schema: &Arc<Schema>) -> bool {
+pub(super) fn learn_type(key: u64, schema: &Arc<Schema>, mark: usize) -> bool {
     let Some(_inside) = Inside::enter() else {
         return false;
     };
@@ -252,7 +271,7 @@ pub(super) fn learn_type(key: u64, schema: &Arc<Schema>) -> bool {
     OPEN_BLOCK.with(|open| {
         let is_it =
             open.outside_tag.get() == short_of(key) && ptr::eq(open.words.get(), block.words());
-        match open.type_slot(schema) {
+        match open.type_slot(schema, mark) {
             Some((slot, address)) if is_it => {
                 slot.set((address, number));
                 true

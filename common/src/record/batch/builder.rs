@@ -7,6 +7,7 @@ use super::flat::FlatRows;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
 use super::type_index::TypeIndex;
+use super::word_rows::WordRun;
 use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
 use crate::record::intern::Interned;
@@ -16,7 +17,7 @@ use crate::record::schema::Schema;
 use crate::record::{NO_TIMESTAMP, Record};
 
 /// How many bytes a record's timestamp is counted as.
-const TIME_BYTES: usize = 8;
+pub(super) const TIME_BYTES: usize = 8;
 
 /// Collects records into a [`RecordBatch`]; reused from chunk to chunk.
 #[derive(Debug, Default)]
@@ -32,7 +33,6 @@ pub struct BatchBuilder {
     records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
-    batch_number: u64,
 }
 
 /// A batch and the rows of its flat types that are not in its columns yet.
@@ -181,7 +181,6 @@ impl BatchBuilder {
         self.types.clear();
         self.records = 0;
         self.row_bytes = 0;
-        self.batch_number = self.batch_number.wrapping_add(1);
     }
 
     /// Adds a typed record.
@@ -294,6 +293,20 @@ impl BatchBuilder {
     /// Goes on with records of this type; `None` if its fields have no fixed widths, or if some need
     /// to be checked (bool, char, enum), or if strings lie between them.
     pub fn run(&mut self, schema: &Arc<Schema>) -> Option<Run<'_>> {
+        self.run_of(schema, FlatRows::is_unchecked)
+    }
+
+    /// Goes on with rows of words of this type; `None` if it is not flat.
+    pub fn words(&mut self, schema: &Arc<Schema>) -> Option<WordRun<'_>> {
+        self.run_of(schema, |rows| rows.words.is_some())
+            .map(WordRun)
+    }
+
+    fn run_of(
+        &mut self,
+        schema: &Arc<Schema>,
+        will_do: impl FnOnce(&FlatRows) -> bool,
+    ) -> Option<Run<'_>> {
         let filling = filling(&mut self.filling, &mut self.looked_at);
         let number = match self.types.recent(schema) {
             Some(number) => number,
@@ -301,7 +314,7 @@ impl BatchBuilder {
         };
         let is_mixed = filling.rows.len() > 1;
         let rows = filling.rows.get_mut(number)?.as_mut()?;
-        if !rows.is_unchecked() {
+        if !will_do(rows) {
             return None;
         }
         let order = if is_mixed {
@@ -320,12 +333,6 @@ impl BatchBuilder {
             records: &mut self.records,
             row_bytes: &mut self.row_bytes,
         })
-    }
-
-    /// Names the batch that is being filled among all of this builder: the ids of [`Run::string`]
-    /// hold as long as this stays the same.
-    pub fn batch_number(&self) -> u64 {
-        self.batch_number
     }
 }
 

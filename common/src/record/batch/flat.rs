@@ -6,6 +6,7 @@ use super::builder::PushError;
 use super::column::Column;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
+use super::word_rows::WordsOfType;
 use crate::record::intern::Interned;
 use crate::record::row::{INTERNED, RowReader};
 use crate::record::schema::{FieldType, Schema};
@@ -33,6 +34,8 @@ pub(super) struct FlatRows {
     checks: Box<[(usize, Check)]>,
     /// What is before each string, and behind the last one.
     gaps: Box<[Gap]>,
+    /// How rows of words become columns, if the type has such.
+    pub(super) words: Option<WordsOfType>,
     /// The first `waiting` bytes are rows.
     rows: Vec<u8>,
     waiting: usize,
@@ -48,7 +51,7 @@ struct Gap {
 
 /// What the bytes of a value must be.
 #[derive(Debug, Clone, Copy)]
-enum Check {
+pub(super) enum Check {
     /// 0 or 1.
     Bool,
     /// A Unicode scalar value.
@@ -87,6 +90,7 @@ impl FlatRows {
             strings: strings.into(),
             checks: checks.into(),
             gaps: gaps.into(),
+            words: WordsOfType::new(schema),
             rows: vec![0; FIRST_ROWS * (bytes + TIME_BYTES)],
             waiting: 0,
         })
@@ -284,7 +288,7 @@ fn copy_by_gaps(
 }
 
 impl Check {
-    fn of(field_type: &FieldType) -> Option<Self> {
+    pub(super) fn of(field_type: &FieldType) -> Option<Self> {
         match field_type {
             FieldType::Bool => Some(Self::Bool),
             FieldType::Char => Some(Self::Char),
@@ -297,11 +301,17 @@ impl Check {
     fn passes(self, row: &[u8], at: usize) -> bool {
         let mut value = RowReader::new(row.get(at..).unwrap_or_default());
         match self {
-            Self::Bool => value.u8().is_ok_and(|byte| byte <= 1),
-            Self::Char => value.u32().is_ok_and(|code| char::from_u32(code).is_some()),
-            Self::Variant(variants) => value
-                .u32()
-                .is_ok_and(|number| usize::try_from(number).is_ok_and(|number| number < variants)),
+            Self::Bool => value.u8().is_ok_and(|byte| self.allows(byte.into())),
+            Self::Char | Self::Variant(_) => value.u32().is_ok_and(|bits| self.allows(bits)),
+        }
+    }
+
+    /// Whether a value may have these bits.
+    pub(super) fn allows(self, bits: u32) -> bool {
+        match self {
+            Self::Bool => bits <= 1,
+            Self::Char => char::from_u32(bits).is_some(),
+            Self::Variant(variants) => usize::try_from(bits).is_ok_and(|number| number < variants),
         }
     }
 }

@@ -6,11 +6,13 @@ mod builder;
 mod column;
 mod flat;
 mod nested;
+mod placed;
 mod string_index;
 mod string_keys;
 mod strings;
 mod type_index;
 mod typed;
+mod word_rows;
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_keys::StringKeys;
 pub use strings::StringTable;
 pub use typed::TypedRecords;
+pub use word_rows::WordRun;
 
 use super::reference::{RecordFields, RecordRef};
 use super::schema::Schema;

@@ -1,9 +1,12 @@
 //! Which strings a batch has already.
 
 use super::builder::PushError;
+use super::placed::PlacedTexts;
 use super::string_keys::StringKeys;
 use super::strings::StringTable;
 use crate::record::intern::Interned;
+use crate::record::row::INTERNED;
+use crate::record::words::{Words, text_place, text_words};
 
 /// Finds the ids of strings while a batch is filled.
 ///
@@ -24,6 +27,10 @@ pub(super) struct StringIndex {
     batch: u32,
     /// How many bytes the strings have together.
     text_bytes: usize,
+    /// Texts that came lately, by their places.
+    placed: PlacedTexts,
+    /// Where a text is put together.
+    text: Vec<u8>,
 }
 
 /// What is known of an interned string.
@@ -55,6 +62,8 @@ impl Default for StringIndex {
             texts: Vec::new(),
             batch: 1,
             text_bytes: 0,
+            placed: PlacedTexts::default(),
+            text: Vec::new(),
         }
     }
 }
@@ -96,7 +105,7 @@ impl StringIndex {
 
     /// The id of the interned string with this number, if it was seen in this batch.
     #[inline(always)]
-    fn known_interned(&self, number: u32) -> Option<u32> {
+    pub(super) fn known_interned(&self, number: u32) -> Option<u32> {
         let number = usize::try_from(number).ok()?;
         let (batch, id) = self.interned.get(number)?;
         (*batch == self.batch).then_some(*id)
@@ -140,6 +149,64 @@ impl StringIndex {
             *known = Known { text, hash };
         }
         Ok(id)
+    }
+
+    /// From now on the places of texts are in this source, or in one that is not known: 0.
+    pub(super) fn look_into(&mut self, source: u64) {
+        self.placed.look_into(source);
+    }
+
+    /// The id of the string of which a field of words says this, if it was seen in this batch and
+    /// source, lately.
+    #[inline(always)]
+    pub(super) fn known_tag(&self, tag: u32) -> Option<u32> {
+        if tag & INTERNED != 0 {
+            self.known_interned(tag & !INTERNED)
+        } else {
+            self.placed.known(tag)
+        }
+    }
+
+    /// The id of the string of which a field of words says this.
+    ///
+    /// # Errors
+    ///
+    /// See [`PushError`].
+    #[inline(never)]
+    pub(super) fn id_of_tag(
+        &mut self,
+        words: &(impl Words + ?Sized),
+        tag: u32,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        if tag & INTERNED != 0 {
+            return self.interned_id(Interned::from_number(tag & !INTERNED), table);
+        }
+        let (at, length) = text_place(tag);
+        let id = self.id_of_words(words, at, length, table)?;
+        self.placed.found(tag, id);
+        Ok(id)
+    }
+
+    /// As [`Self::id`], of a text of so many bytes that begins at a word.
+    fn id_of_words(
+        &mut self,
+        words: &(impl Words + ?Sized),
+        at: usize,
+        bytes: u32,
+        table: &mut StringTable,
+    ) -> Result<u32, PushError> {
+        let length = usize::try_from(bytes).map_err(|_| PushError::Malformed)?;
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        for at in at..at.saturating_add(text_words(length)) {
+            let word = words.word(at).ok_or(PushError::Malformed)?;
+            text.extend_from_slice(&word.to_le_bytes());
+        }
+        text.truncate(length);
+        let id = self.id(&text, table);
+        self.text = text;
+        id
     }
 
     /// How many bytes the strings have together.
@@ -197,6 +264,7 @@ impl StringIndex {
         self.slots.fill(Slot::default());
         self.used = 0;
         self.text_bytes = 0;
+        self.placed.forget();
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
             // After four billion batches the numbers begin anew.

@@ -57,24 +57,14 @@ pub(in super::super) fn append_record(
     fields: &[u8],
 ) -> Appended {
     match write_record(words, number, timestamp, fields) {
-        Some((head, commit)) => commit_exactly(head, commit),
+        Some(commit) => commit_exactly(words, commit),
         None => Appended::No,
     }
 }
 
-/// The words before the rows.
-type Head = [AtomicU64; HEAD_WORDS];
-
 /// Writes a record after the last row, without committing it; the word to commit with.
-fn write_record<'a>(
-    words: &'a [AtomicU64],
-    number: u8,
-    timestamp: i64,
-    fields: &[u8],
-) -> Option<(&'a Head, u64)> {
-    let head: &Head = words.first_chunk()?;
-    let [committed, _] = head;
-    let committed = committed.load(Ordering::Relaxed);
+fn write_record(words: &[AtomicU64], number: u8, timestamp: i64, fields: &[u8]) -> Option<u64> {
+    let committed = words.first()?.load(Ordering::Relaxed);
     let needed = record_words(fields.len());
     let slots = words.get(words_in_use(committed)..)?.get(..needed)?;
     let ([header, time], slots) = slots.split_first_chunk()?;
@@ -96,17 +86,21 @@ fn write_record<'a>(
         last.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
     }
     let needed = u64::try_from(needed).ok()?;
-    Some((head, committed.wrapping_add(ROW).wrapping_add(needed)))
+    Some(committed.wrapping_add(ROW).wrapping_add(needed))
 }
 
 /// How many words are in use; more than any block has if it is sealed.
-fn words_in_use(committed: u64) -> usize {
+#[inline(always)]
+pub(in super::super) fn words_in_use(committed: u64) -> usize {
     usize::try_from(committed & WORDS_IN_USE).unwrap_or(usize::MAX)
 }
 
 /// Commits what was written, unless the block was sealed meanwhile.
-fn commit_exactly(head: &Head, commit: u64) -> Appended {
-    let [committed, sealed] = head;
+#[inline(always)]
+pub(in super::super) fn commit_exactly(words: &[AtomicU64], commit: u64) -> Appended {
+    let Some(head @ [committed, sealed]) = words.first_chunk::<HEAD_WORDS>() else {
+        return Appended::No;
+    };
     committed.store(commit, Ordering::Release);
     // The thread that seals does the same in the opposite order, so that one of the two sees the
     // other. Probes report to nobody whether their record was taken and do without this.
@@ -121,7 +115,7 @@ fn commit_exactly(head: &Head, commit: u64) -> Appended {
 /// Whether the committed row is before the end of a block that another thread seals. The first of
 /// the two threads to write the end decides it.
 #[cold]
-fn settle([committed, sealed]: &Head, commit: u64) -> Appended {
+fn settle([committed, sealed]: &[AtomicU64; HEAD_WORDS], commit: u64) -> Appended {
     // The commit has overwritten what keeps the owner from appending.
     committed.fetch_or(SEALED, Ordering::Relaxed);
     let end = match sealed.compare_exchange(SEALING, commit, Ordering::AcqRel, Ordering::Acquire) {

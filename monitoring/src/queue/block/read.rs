@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use baler_common::record::Schema;
 
+use super::super::flat_rows::{self, FlatReader};
 #[cfg(feature = "enable")]
 use super::super::sync::AtomicU64;
 use super::super::sync::Ordering;
-use super::{Block, QueueRow, record_words};
 #[cfg(feature = "enable")]
-use super::{CALL_WORDS, KIND, KIND_RECORD};
+use super::CALL_WORDS;
+use super::{Block, QueueRow, RECORD_HEADER_WORDS, record_words};
 
 /// A part of a block whose rows are committed.
 #[derive(Debug)]
@@ -22,11 +23,12 @@ pub(crate) struct BlockPart {
 /// Reads one part of a block after the other.
 #[derive(Debug, Default)]
 pub(crate) struct BlockReader {
-    part: Option<BlockPart>,
+    pub(in super::super) part: Option<BlockPart>,
     /// The types of the block, as far as they were needed.
-    types: Vec<Arc<Schema>>,
+    pub(in super::super) types: Vec<Arc<Schema>>,
     /// The bytes of the last record.
     fields: Vec<u8>,
+    pub(in super::super) flat: FlatReader,
 }
 
 impl BlockReader {
@@ -34,6 +36,7 @@ impl BlockReader {
     pub(crate) fn read(&mut self, part: BlockPart) {
         self.part = Some(part);
         self.types.clear();
+        self.flat.source = self.flat.source.wrapping_add(1);
     }
 
     /// Whether there is another row. Lets go of the part if there is none.
@@ -94,6 +97,7 @@ impl BlockReader {
             part,
             types,
             fields,
+            flat,
         } = self;
         let BlockPart { block, from, until } = part.as_mut()?;
         // If this is no row, nothing of the part can be read.
@@ -105,27 +109,36 @@ impl BlockReader {
             return Some(QueueRow::Call(call));
         }
         let header = words.first()?.load(Ordering::Relaxed);
+        let timestamp = words.get(1)?.load(Ordering::Relaxed).cast_signed();
+        let schema = block.type_of(header, types)?;
         let length = usize::try_from(header >> 32).ok()?;
-        let needed = record_words(length);
-        let ([_, time], slots) = words.get(..needed)?.split_first_chunk()?;
-        let timestamp = time.load(Ordering::Relaxed).cast_signed();
-        fields.clear();
-        fields.reserve(slots.len().saturating_mul(8));
-        for slot in slots {
-            fields.extend_from_slice(&slot.load(Ordering::Relaxed).to_le_bytes());
+        if flat_rows::is_flat(header) {
+            flat.write_fields(block, at, schema, fields);
+            *from = at.saturating_add(length);
+        } else {
+            let needed = record_words(length);
+            let slots = words.get(RECORD_HEADER_WORDS..needed)?;
+            fields.clear();
+            fields.reserve(slots.len().saturating_mul(8));
+            for slot in slots {
+                fields.extend_from_slice(&slot.load(Ordering::Relaxed).to_le_bytes());
+            }
+            fields.truncate(length);
+            *from = at.saturating_add(needed);
         }
-        fields.truncate(length);
-        let [_, number, ..] = header.to_le_bytes();
-        let number = usize::from(number);
-        if number >= types.len() {
-            types.clone_from(&block.lock_types());
-        }
-        *from = at.saturating_add(needed);
         Some(QueueRow::Record {
-            schema: types.get(number)?,
+            schema,
             timestamp,
             fields,
         })
+    }
+
+    /// The header of the next row.
+    #[inline]
+    pub(in super::super) fn next_header(&self) -> Option<u64> {
+        let BlockPart { block, from, until } = self.part.as_ref()?;
+        let words = block.words().get(*from..*until)?;
+        Some(words.first()?.load(Ordering::Relaxed))
     }
 }
 
@@ -135,5 +148,5 @@ impl BlockReader {
 fn call_in(words: &[AtomicU64; CALL_WORDS]) -> Option<[u64; CALL_WORDS]> {
     let call = words.each_ref().map(|word| word.load(Ordering::Relaxed));
     let [header, ..] = call;
-    (header & KIND != KIND_RECORD).then_some(call)
+    (header & 1 != 0).then_some(call)
 }

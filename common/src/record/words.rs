@@ -1,0 +1,438 @@
+//! A record of a flat type as 64-bit words: what a thread writes straight into its queue.
+//!
+//! A type is flat when each of its fields has one width. Its rows are the fields by descending width,
+//! each aligned to its own. Of a string that is not interned they say where its text lies among the
+//! words, padded with zeros to whole ones: behind the row, or where a row before has put the same:
+//!
+//! ```text
+//! u64 a | u32 b, u16 length of s, u16 place of s | u16 c, bool d, 0 ...     s s s s s s s s | s s s 0 0 0 0 0
+//! ```
+//!
+//! Where a field lies is known to the compiler and takes it a shift at most, so that a record goes
+//! from its fields to the queue without memory between them. Like the rows of bytes
+//! ([`RowWriter`](super::RowWriter)), these never leave the process.
+
+use super::FieldValue;
+use super::row::INTERNED;
+use super::schema::{FieldType, Schema};
+
+/// Types with more fields than this are written as bytes: the compiler would unroll too much.
+const MAX_FLAT_FIELDS: usize = 32;
+
+/// How a field lies in a row of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Width {
+    /// Its size depends on the value: the type is not flat.
+    Varies,
+    /// One byte.
+    One,
+    /// Two bytes.
+    Two,
+    /// Four bytes.
+    Four,
+    /// Eight bytes.
+    Eight,
+    /// The length of a text and where it lies, in four bytes.
+    Text,
+    /// The number of an [`Interned`](super::Interned) string, in four bytes.
+    Interned,
+}
+
+impl Width {
+    /// How many bytes; 0 if that varies.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Varies => 0,
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Four | Self::Text | Self::Interned => 4,
+            Self::Eight => 8,
+        }
+    }
+
+    /// As many of the lowest bits.
+    pub(super) const fn mask(self) -> u64 {
+        match self {
+            Self::Varies => 0,
+            Self::One => 0xff,
+            Self::Two => 0xffff,
+            Self::Four | Self::Text | Self::Interned => 0xffff_ffff,
+            Self::Eight => u64::MAX,
+        }
+    }
+
+    pub(super) const fn is_text(self) -> bool {
+        matches!(self, Self::Text)
+    }
+
+    /// The width of fields of this type; of strings that of [`Width::Text`].
+    const fn of(field_type: &FieldType) -> Self {
+        match field_type {
+            FieldType::Bool | FieldType::I8 | FieldType::U8 => Self::One,
+            FieldType::I16 | FieldType::U16 => Self::Two,
+            FieldType::I32 | FieldType::U32 | FieldType::F32 => Self::Four,
+            FieldType::Char | FieldType::Enum(_) => Self::Four,
+            FieldType::I64 | FieldType::U64 | FieldType::F64 => Self::Eight,
+            FieldType::String => Self::Text,
+            FieldType::Bytes
+            | FieldType::Optional(_)
+            | FieldType::List(_)
+            | FieldType::Record(_) => Self::Varies,
+        }
+    }
+}
+
+/// Whether a type with such fields is flat.
+pub const fn is_flat(widths: &[Width]) -> bool {
+    let mut rest = widths;
+    while let Some((width, others)) = rest.split_first() {
+        if width.bytes() == 0 {
+            return false;
+        }
+        rest = others;
+    }
+    widths.len() <= MAX_FLAT_FIELDS
+}
+
+/// How many words the fields of a flat type take; 0 of one that is not.
+pub const fn fixed_words(widths: &[Width]) -> usize {
+    let (mut bytes, mut rest) = (0, widths);
+    while let (true, Some((width, others))) = (is_flat(widths), rest.split_first()) {
+        bytes += width.bytes();
+        rest = others;
+    }
+    bytes.div_ceil(8)
+}
+
+/// How many of the first fields, so many, are texts.
+pub const fn texts(widths: &[Width], fields: usize) -> usize {
+    let (mut texts, mut at, mut rest) = (0, 0, widths);
+    while let (true, Some((width, others))) = (at < fields, rest.split_first()) {
+        if width.is_text() {
+            texts += 1;
+        }
+        at += 1;
+        rest = others;
+    }
+    texts
+}
+
+/// At which byte a field of a flat type lies: the wider ones first, among those of one width the last
+/// one first.
+///
+/// In the other order neighbours of a `struct` would be neighbours in a word, and compilers read them
+/// with one load. The fields of a record were most often written a moment ago and one by one, and a
+/// processor that reads two such writes at once waits until both have left its store buffer: half of
+/// what `emit` took.
+pub const fn offset(widths: &[Width], field: usize) -> usize {
+    let own = match widths.split_at_checked(field) {
+        Some((_, [own, ..])) => own.bytes(),
+        _ => return 0,
+    };
+    let (mut offset, mut at, mut rest) = (0, 0, widths);
+    while let Some((width, others)) = rest.split_first() {
+        let bytes = width.bytes();
+        if bytes > own || (bytes == own && at > field) {
+            offset += bytes;
+        }
+        at += 1;
+        rest = others;
+    }
+    offset
+}
+
+/// Takes a record as words; see [`Record::write_words`](super::Record::write_words).
+pub trait WordSink {
+    /// What came of it.
+    type Output;
+
+    /// Takes the texts, in the order of their fields, and then all fields: of the texts these say
+    /// nothing before they are [placed](WordText::place).
+    fn put<const WORDS: usize, const TEXTS: usize>(
+        self,
+        texts: [WordText<'_>; TEXTS],
+        words: impl FnOnce() -> [u64; WORDS],
+    ) -> Self::Output;
+}
+
+/// The text of a field.
+#[derive(Debug, Clone, Copy)]
+pub struct WordText<'a> {
+    text: &'a str,
+    /// At which byte of the row its field lies.
+    offset: usize,
+}
+
+impl<'a> WordText<'a> {
+    /// The text itself.
+    #[inline(always)]
+    pub const fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Says in the fields that the text lies at this word; `false` if that is too far away or the text
+    /// too long for a row of words.
+    #[inline(always)]
+    pub fn place(&self, words: &mut [u64], at: usize) -> bool {
+        let fits = self.text.len() <= LONGEST_TEXT && at <= FARTHEST_TEXT;
+        let tag = (at << PLACE_FROM) | self.text.len();
+        if let (Some(word), Ok(tag)) = (words.get_mut(self.offset / 8), u64::try_from(tag)) {
+            *word |= tag << (self.offset % 8 * 8);
+        }
+        fits
+    }
+}
+
+/// Where the place of a text begins in its field; its length is below.
+const PLACE_FROM: u32 = 16;
+
+/// How many bytes a text may have that is in a row of words.
+const LONGEST_TEXT: usize = 0xffff;
+
+/// The last word at which a text may begin; the bit above tells interned strings.
+const FARTHEST_TEXT: usize = 0x7fff;
+
+/// Where the text of a field lies that says this, and how many bytes it has.
+#[inline]
+pub(super) fn text_place(tag: u32) -> (usize, u32) {
+    let place = usize::try_from(tag >> PLACE_FROM).unwrap_or(usize::MAX);
+    (place, tag & 0xffff)
+}
+
+/// The fields of a record on their way to a [`WordSink`].
+#[derive(Debug)]
+pub struct WordFields<const WORDS: usize>(pub [u64; WORDS]);
+
+impl<const WORDS: usize> WordFields<WORDS> {
+    /// Sets the field at this byte, unless it is a text.
+    #[inline(always)]
+    pub fn set<const OFFSET: usize, F: FieldValue>(&mut self, field: &F) {
+        if let (false, Some(word)) = (F::WIDTH.is_text(), self.0.get_mut(OFFSET / 8)) {
+            // A field that was written by hand must not spoil its neighbours.
+            let bits = field.bits() & F::WIDTH.mask();
+            *word |= bits << (OFFSET % 8 * 8);
+        }
+    }
+}
+
+/// The texts of a record on their way to a [`WordSink`].
+#[derive(Debug)]
+pub struct WordTexts<'a, const TEXTS: usize>(pub [WordText<'a>; TEXTS]);
+
+impl<'a, const TEXTS: usize> WordTexts<'a, TEXTS> {
+    /// All empty.
+    #[expect(clippy::new_without_default, reason = "for generated code alone")]
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self(
+            [WordText {
+                text: "",
+                offset: 0,
+            }; TEXTS],
+        )
+    }
+
+    /// Sets the text of this number, if the field at this byte is one.
+    #[inline(always)]
+    pub fn set<const OFFSET: usize, const TEXT: usize, F: FieldValue>(&mut self, field: &'a F) {
+        if let (true, Some(text)) = (F::WIDTH.is_text(), self.0.get_mut(TEXT)) {
+            *text = WordText {
+                text: field.text(),
+                offset: OFFSET,
+            };
+        }
+    }
+}
+
+/// How many words a text of so many bytes takes.
+#[inline]
+pub const fn text_words(bytes: usize) -> usize {
+    bytes.div_ceil(8)
+}
+
+/// The words of a text, the last one padded with zeros.
+#[inline]
+pub fn words_of_text(text: &str) -> impl Iterator<Item = u64> {
+    let bytes = text.as_bytes();
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let last = (!rest.is_empty()).then(|| last_word(bytes, rest));
+    let whole = whole.iter().map(|word| u64::from_le_bytes(*word));
+    whole.chain(last)
+}
+
+/// The last word of a text that does not end with a whole one.
+#[inline]
+fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
+    if let Some(last) = bytes.last_chunk::<8>() {
+        // Some of them for a second time, instead of one by one.
+        return u64::from_le_bytes(*last) >> ((8 - rest.len()) * 8);
+    }
+    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        let [first, last] = [first, last].map(|half| u64::from(u32::from_le_bytes(*half)));
+        return first | last << ((rest.len() - 4) * 8);
+    }
+    let mut word = 0;
+    for byte in rest.iter().rev() {
+        word = word << 8 | u64::from(*byte);
+    }
+    word
+}
+
+/// Words that somebody else owns: a thread's queue.
+pub trait Words {
+    /// A word as it is kept.
+    type Word;
+
+    /// All of them.
+    fn all(&self) -> &[Self::Word];
+
+    /// What a word says.
+    fn value(word: &Self::Word) -> u64;
+
+    /// The word there; `None` behind the last one.
+    #[inline(always)]
+    fn word(&self, at: usize) -> Option<u64> {
+        self.all().get(at).map(Self::value)
+    }
+
+    /// The words from there on, so many; `None` if there are fewer.
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
+        let words = self.all().get(at..)?.first_chunk::<N>()?;
+        Some(words.each_ref().map(Self::value))
+    }
+}
+
+impl Words for [u64] {
+    type Word = u64;
+
+    #[inline(always)]
+    fn all(&self) -> &[u64] {
+        self
+    }
+
+    #[inline(always)]
+    fn value(word: &u64) -> u64 {
+        *word
+    }
+}
+
+/// Rows of one type among [`Words`], in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WordRows<'a> {
+    /// Where each begins.
+    pub starts: &'a [u32],
+    /// Where the last one ends.
+    pub end: usize,
+    /// How many words of each are before its fields.
+    pub head: usize,
+    /// Which of a row's words says when it was logged.
+    pub time: usize,
+    /// A number that only rows among the same words have, which do not change meanwhile: the places
+    /// of their texts are then remembered. 0 if that is not known.
+    pub source: u64,
+}
+
+/// Where the fields of a flat type lie.
+#[derive(Debug, Clone)]
+pub struct WordLayout {
+    fields: Box<[Place]>,
+    words: usize,
+}
+
+/// Where a field lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) word: usize,
+    pub(super) shift: u32,
+    pub(super) width: Width,
+}
+
+impl Place {
+    /// The field's bits in the row that begins there, narrower ones with others above them.
+    #[inline(always)]
+    pub(super) fn bits(self, words: &(impl Words + ?Sized), row: usize) -> u64 {
+        words.word(row.wrapping_add(self.word)).unwrap_or(0) >> self.shift
+    }
+}
+
+impl WordLayout {
+    /// The layout of a type, if it is flat.
+    pub fn of(schema: &Schema) -> Option<Self> {
+        let fields = schema.fields().iter();
+        let widths: Vec<_> = fields.map(|field| Width::of(field.field_type())).collect();
+        let place = |(field, width): (usize, &Width)| {
+            let offset = offset(&widths, field);
+            Place {
+                word: offset / 8,
+                shift: u32::try_from(offset % 8 * 8).unwrap_or(0),
+                width: *width,
+            }
+        };
+        is_flat(&widths).then(|| Self {
+            fields: widths.iter().enumerate().map(place).collect(),
+            words: fixed_words(&widths),
+        })
+    }
+
+    /// Whether a Rust type with fields of these widths writes rows of this schema's layout: not if
+    /// one of them was written by hand and is wrong.
+    pub fn is_of(schema: &Schema, widths: &[Width]) -> bool {
+        let fields = schema.fields();
+        is_flat(widths)
+            && fields.len() == widths.len()
+            && fields.iter().zip(widths).all(|(field, width)| {
+                let width = match width {
+                    Width::Interned => Width::Text,
+                    other => *other,
+                };
+                Width::of(field.field_type()) == width
+            })
+    }
+
+    /// How many words there are before the texts.
+    pub(super) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Where each field lies, in their order.
+    pub(super) fn fields(&self) -> &[Place] {
+        &self.fields
+    }
+
+    /// Appends a row as bytes, as a `RowWriter` would have written it; whether it followed the
+    /// layout. It begins with its fields there.
+    pub fn write_row<W: Words + ?Sized>(&self, words: &W, row: usize, out: &mut Vec<u8>) -> bool {
+        for place in &self.fields {
+            let bits = place.bits(words, row);
+            let tag = low_half(bits);
+            if !place.width.is_text() || tag & INTERNED != 0 {
+                out.extend(bits.to_le_bytes().iter().take(place.width.bytes()));
+                continue;
+            }
+            let (at, length) = text_place(tag);
+            out.extend(length.to_le_bytes());
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            let text = words.all().get(at..);
+            let Some(text) = text.and_then(|text| text.get(..text_words(length))) else {
+                return false;
+            };
+            let whole = out.len().saturating_add(length);
+            for word in text {
+                out.extend(W::value(word).to_le_bytes());
+            }
+            out.truncate(whole);
+        }
+        true
+    }
+}
+
+/// The lower half of a word.
+#[inline(always)]
+pub(super) fn low_half(word: u64) -> u32 {
+    u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;
