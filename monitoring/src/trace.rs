@@ -8,7 +8,7 @@
 //! - **ess**, execution stack size: how many calls of the trace were open when this one began.
 //!
 //! Kieker keeps the three numbers with the thread.
-//! Here they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
+//! TracePosition they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
 //! which an asynchronous call takes along from poll to poll, whatever thread polls it.
 //!
 //! A synchronous trace costs no allocation and no atomic operation but one for its id.
@@ -36,8 +36,8 @@ use crate::traceparent::TraceParent;
 
 thread_local! {
     /// Without a destructor, so that probes work until the very end of a thread.
-    static HERE: Here = const {
-        Here {
+    static HERE: TracePosition = const {
+        TracePosition {
             next: Cell::new(UNUSUAL),
             has_parent: Cell::new(false),
         }
@@ -51,7 +51,7 @@ thread_local! {
 }
 
 /// Where the thread is in the trace [`TRACE_ID`].
-struct Here {
+struct TracePosition {
     /// The next call's eoi in the upper half and its ess in the lower one, or [`UNUSUAL`] and its
     /// ess alone, with [`TRACE_BITS`]. Its ess is 0 where no trace is active.
     next: Cell<u64>,

@@ -8,7 +8,7 @@ use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{Interned, PushError, Record as _, RowWriter, Run, Schema};
 
 use crate::clock::{TickMapping, is_in_ticks, monotonic, unmarked};
-use crate::probe::{self, Content, KIND_BITS, no_session};
+use crate::probe::{self, CallTotals, KIND_BITS, no_session};
 use crate::queue::{CALL_WORDS, KIND, KIND_DURATION, QueueRow, QueueSet};
 use crate::trace::eoi_and_ess;
 
@@ -115,7 +115,7 @@ impl CallConverter {
     }
 
     /// Writes the record of calls that were added up at the site with this number; its timestamp.
-    fn write_aggregate(&mut self, site: usize, content: &Content, fields: &mut Vec<u8>) -> i64 {
+    fn write_aggregate(&mut self, site: usize, content: &CallTotals, fields: &mut Vec<u8>) -> i64 {
         let signature = self.signature(u64::try_from(site).unwrap_or(u64::MAX));
         let mapping = self.mapping.as_ref();
         let time = |time: u64| match mapping {

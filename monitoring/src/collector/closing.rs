@@ -165,7 +165,7 @@ pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
 /// Threads wake nobody when they have emitted a chunk's worth, so the collector looks when there
 /// should be one; and where records come slowly, its chunks are worth more effort.
 #[derive(Debug)]
-pub(super) struct Filling {
+pub(super) struct FillRate {
     /// Chunks that the present round filled.
     chunks: u32,
     /// Their records.
@@ -203,7 +203,7 @@ pub(super) fn is_slow(time: Duration, records: usize) -> bool {
     time >= SLOW_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX))
 }
 
-impl Filling {
+impl FillRate {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             chunks: 0,
@@ -317,7 +317,7 @@ mod tests {
     fn next_chunk_is_expected_to_take_as_long_as_the_last_ones_did() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut filling = Filling::new(start);
+        let mut filling = FillRate::new(start);
         assert_eq!(filling.left(at(5), 10, 10), None);
         assert_eq!(filling.worthwhile(10), None);
         assert!(!filling.is_slow(10));
@@ -326,7 +326,7 @@ mod tests {
         }
         filling.end_round(at(8), 0);
         // Two milliseconds each, of which half a chunk is there; and a sixteenth of them later.
-        let left = |filling: &Filling, ms| filling.left(at(ms), 50, 100);
+        let left = |filling: &FillRate, ms| filling.left(at(ms), 50, 100);
         let later = |us: u64| Some(Duration::from_micros(us * 1_000 / 16 * 9));
         assert_eq!(left(&filling, 8), later(2));
         assert_eq!(filling.worthwhile(128), Some(Duration::from_millis(16)));
@@ -342,7 +342,7 @@ mod tests {
     fn round_that_comes_late_does_not_make_chunks_take_longer() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut filling = Filling::new(start);
+        let mut filling = FillRate::new(start);
         // Ten records a millisecond.
         let mut round = |ms, chunks, kept| {
             (0..chunks).for_each(|_| filling.closed(ClosedBy::Records, 1_000));

@@ -21,7 +21,7 @@ use crate::queue::QueueSet;
 const MOST_NOTICES: usize = 100;
 
 /// What the collector shares with those who emit and those who ask.
-pub(crate) struct Shared {
+pub(crate) struct ControllerState {
     pub(crate) queues: Arc<QueueSet>,
     pub(crate) ledger: Ledger,
     pub(crate) clock: Clock,
@@ -45,7 +45,7 @@ pub(super) struct Orders {
     ended: bool,
 }
 
-impl Shared {
+impl ControllerState {
     pub(crate) fn new(
         queues: Arc<QueueSet>,
         clock: Clock,
@@ -147,9 +147,9 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ControllerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("ControllerState")
             .field("queues", &self.queues)
             .field("enabled", &self.is_enabled())
             .finish_non_exhaustive()

@@ -1,4 +1,6 @@
 //! The collector's way out: chunks to the outbox, and accounts of what became of them.
+//!
+//! Next: `Outbox` in `baler_common::transport`, which hands chunks to the writer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,8 +8,8 @@ use std::time::{Duration, Instant};
 use baler_common::container::{ChunkDecoder, Effort, LossReason};
 use baler_common::transport::{Chunk, Connection, End, Fate, Outbox};
 
-use super::controller_state::Shared;
-use super::encoder::{Encoder, Problem};
+use super::controller_state::ControllerState;
+use super::encoder::{EncodeProblem, Encoder};
 use super::event::{Event, Hooks, Quarantined};
 use super::splitting::ChunkTypes;
 
@@ -15,7 +17,7 @@ use super::splitting::ChunkTypes;
 ///
 /// What cannot be sent is put aside; everything is entered into the ledger.
 pub(super) struct Dispatch {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ControllerState>,
     pub(super) outbox: Outbox,
     pub(super) encoder: Encoder,
     pub(super) max_chunk_bytes: usize,
@@ -26,7 +28,7 @@ pub(super) struct Dispatch {
     resent_below: u64,
     pub(super) types: ChunkTypes,
     fates: Vec<Fate>,
-    seen: Seen,
+    seen: ReportedEvents,
 }
 
 /// How often dropped records are told of at most.
@@ -34,7 +36,7 @@ const TELL_DROPPED_EVERY: Duration = Duration::from_secs(1);
 
 /// What was told to the application's hooks.
 #[derive(Debug, Default)]
-struct Seen {
+struct ReportedEvents {
     dropped: u64,
     /// When that was looked at.
     dropped_at: Option<Instant>,
@@ -44,7 +46,7 @@ struct Seen {
 
 impl Dispatch {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ControllerState>,
         outbox: Outbox,
         encoder: Encoder,
         max_chunk_bytes: usize,
@@ -60,7 +62,7 @@ impl Dispatch {
             resent_below: 0,
             types: ChunkTypes::default(),
             fates: Vec::new(),
-            seen: Seen::default(),
+            seen: ReportedEvents::default(),
         }
     }
 
@@ -212,7 +214,7 @@ impl Dispatch {
         let mut decoder = ChunkDecoder::default().with_catalog(catalog);
         match decoder.decode(&chunk.bytes) {
             Ok(decoded) => {
-                let problem = Problem::TooLarge {
+                let problem = EncodeProblem::TooLarge {
                     bytes,
                     limit,
                     chunk: chunk.bytes.clone(),
@@ -240,7 +242,7 @@ impl Dispatch {
 }
 
 /// Enters what became of a chunk into the ledger, and tells of one that was given up.
-fn account(shared: &Shared, hooks: &mut Hooks, chunk: &Chunk, end: End) {
+fn account(shared: &ControllerState, hooks: &mut Hooks, chunk: &Chunk, end: End) {
     let records = chunk.meta.records;
     let (reason, error) = match end {
         End::Confirmed => return shared.ledger.delivered(records, chunk.bytes.len()),

@@ -1,4 +1,6 @@
 //! Batches to numbered chunks.
+//!
+//! Next: `dispatch`, which sends them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,19 +15,19 @@ use bytes::Bytes;
 /// and less than 4 KiB.
 const MAX_RANGES: usize = 200;
 
-/// Numbers the chunks of all lanes and writes them in their container.
+/// LaneNumbering the chunks of all lanes and writes them in their container.
 ///
 /// A number is used up only by a chunk that is within the limits, so that numbers stay dense.
 pub(super) struct Encoder {
     serializer: Box<dyn ChunkSerializer>,
-    lanes: Vec<Numbers>,
+    lanes: Vec<LaneNumbering>,
     next_ticket: u64,
     /// How large the chunk before was: the next one will be alike.
     capacity: usize,
 }
 
 /// What is known of a lane's chunks.
-struct Numbers {
+struct LaneNumbering {
     /// That of the next chunk.
     identity: ChunkIdentity,
     lost_chunks: Vec<LostChunks>,
@@ -35,7 +37,7 @@ struct Numbers {
 
 /// Why a batch did not become a chunk.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(super) enum EncodeProblem {
     /// It would be above the limit.
     TooLarge {
         bytes: usize,
@@ -61,7 +63,7 @@ impl Encoder {
         lanes: usize,
     ) -> Self {
         let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
-        let numbers = |lane| Numbers {
+        let numbers = |lane| LaneNumbering {
             identity: ChunkIdentity { lane, ..identity },
             lost_chunks: Vec::new(),
             has_last: false,
@@ -89,7 +91,7 @@ impl Encoder {
 
     /// The lanes that have no last chunk yet; of those that had no chunk at all only the first.
     pub(super) fn without_last(&self) -> Vec<usize> {
-        let open = |(lane, numbers): &(usize, &Numbers)| {
+        let open = |(lane, numbers): &(usize, &LaneNumbering)| {
             !numbers.has_last && (*lane == 0 || numbers.identity.sequence > 0)
         };
         let lanes = self.lanes.iter().enumerate().filter(open);
@@ -110,7 +112,7 @@ impl Encoder {
         }
     }
 
-    fn numbers_of(&mut self, identity: &ChunkIdentity) -> Option<&mut Numbers> {
+    fn numbers_of(&mut self, identity: &ChunkIdentity) -> Option<&mut LaneNumbering> {
         let lane = usize::try_from(identity.lane).ok()?;
         self.lanes.get_mut(lane)
     }
@@ -123,8 +125,8 @@ impl Encoder {
         losses: Losses,
         last_of_epoch: bool,
         limit: usize,
-    ) -> Result<Chunk, Problem> {
-        let numbers = self.lanes.get_mut(lane).ok_or(Problem::Failed)?;
+    ) -> Result<Chunk, EncodeProblem> {
+        let numbers = self.lanes.get_mut(lane).ok_or(EncodeProblem::Failed)?;
         let mut header = ChunkHeader::new(numbers.identity);
         header.last_of_epoch = last_of_epoch;
         header.losses = losses;
@@ -132,7 +134,7 @@ impl Encoder {
         let memory = Vec::with_capacity(self.capacity.saturating_add(self.capacity / 8));
         let bytes = serialize(&mut *self.serializer, batch, &header, memory)?;
         if bytes.len() > limit {
-            return Err(Problem::TooLarge {
+            return Err(EncodeProblem::TooLarge {
                 bytes: bytes.len(),
                 limit,
                 chunk: bytes.into(),
@@ -166,7 +168,7 @@ impl Encoder {
     }
 }
 
-impl Numbers {
+impl LaneNumbering {
     fn list_as_lost(&mut self, sequence: u64) {
         let at = self
             .lost_chunks
@@ -197,22 +199,24 @@ fn serialize(
     batch: &RecordBatch,
     header: &ChunkHeader,
     mut out: Vec<u8>,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Vec<u8>, EncodeProblem> {
     // A serializer keeps nothing between chunks that a panic could leave half done but memory.
     let result = catch_unwind(AssertUnwindSafe(|| {
         serializer.serialize(batch, header, &mut out)
     }));
     match result {
         Ok(Ok(_)) => Ok(out),
-        Ok(Err(EncodeError::TooLarge { bytes, limit })) => Err(Problem::TooLarge {
+        Ok(Err(EncodeError::TooLarge { bytes, limit })) => Err(EncodeProblem::TooLarge {
             bytes,
             limit,
             chunk: Bytes::new(),
         }),
-        Ok(Err(EncodeError::Ambiguous { record, .. })) => Err(Problem::Ambiguous { record }),
-        Ok(Err(EncodeError::Unsupported { record, .. })) => Err(Problem::Unsupported { record }),
-        Ok(Err(_)) => Err(Problem::Failed),
-        Err(_) => Err(Problem::Panicked),
+        Ok(Err(EncodeError::Ambiguous { record, .. })) => Err(EncodeProblem::Ambiguous { record }),
+        Ok(Err(EncodeError::Unsupported { record, .. })) => {
+            Err(EncodeProblem::Unsupported { record })
+        }
+        Ok(Err(_)) => Err(EncodeProblem::Failed),
+        Err(_) => Err(EncodeProblem::Panicked),
     }
 }
 

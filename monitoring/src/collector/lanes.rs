@@ -15,7 +15,7 @@ const TRACE_FIELDS: &[&str] = &["traceId", "trace_id"];
 
 /// A batch being filled.
 #[derive(Default)]
-pub(super) struct Lane {
+pub(super) struct LaneBatch {
     pub(super) builder: BatchBuilder,
     /// Records in the builder.
     pub(super) batched: usize,

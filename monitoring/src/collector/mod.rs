@@ -1,7 +1,7 @@
 //! The collector: one thread that makes chunks of what the application's threads emit.
 //!
 //! ```text
-//! queues -> drain -> expand -> batch -> (records | bytes | age | flush) -> encode -> [chunk] -> outbox
+//! queues -> queue_reader -> rounds -> [batch] -> splitting -> encoder -> [chunk] -> dispatch -> outbox
 //! ```
 //!
 //! It waits for deadlines and wake-ups and never polls faster than its tick.
@@ -30,11 +30,11 @@ mod tuned;
 mod tuning;
 
 pub use closing::ClosedBy;
-pub(crate) use controller_state::{Shared, Waker};
+pub(crate) use controller_state::{ControllerState, Waker};
 pub(crate) use event::Hooks;
 pub use event::{Event, Quarantined};
 pub(crate) use flush::{FlushEnd, FlushOrder};
 pub use stats::{ClosedByCounts, ShutdownReport, Stats};
-pub(crate) use thread::{Plan, spawn};
+pub(crate) use thread::{CollectorConfig, spawn};
 pub use tuning::ChunkCost;
 pub(crate) use tuning::Tuning;

@@ -1,4 +1,6 @@
 //! Takes rows out of all queues, in rounds. The rows of one thread stay in order.
+//!
+//! Next: `rounds`, which appends them to batches.
 
 use std::sync::Arc;
 

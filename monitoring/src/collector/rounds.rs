@@ -1,4 +1,6 @@
 //! Rounds over the queues: rows into batches, full batches into chunks.
+//!
+//! Next: `splitting`, where a full batch becomes one chunk, or several.
 
 use std::time::Instant;
 
@@ -9,11 +11,11 @@ use bytes::Bytes;
 #[cfg(feature = "enable")]
 use super::calls;
 use super::closing::{ClosedBy, is_slow};
-use super::encoder::Problem;
+use super::encoder::EncodeProblem;
 use super::event::Quarantined;
 use super::ledger::count;
 use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
-use super::tuned::Made;
+use super::tuned::NewChunk;
 use crate::clock::monotonic;
 #[cfg(feature = "enable")]
 use crate::queue::CALL_WORDS;
@@ -221,7 +223,7 @@ impl Collector {
                 lane.builder.clear();
                 self.rule.learn(row_bytes, bytes);
                 if let Some(tuned) = &mut self.tuned {
-                    tuned.made(&Made {
+                    tuned.made(&NewChunk {
                         records,
                         row_bytes,
                         bytes,
@@ -233,7 +235,7 @@ impl Collector {
             }
             Err(problem) => {
                 let batch = lane.builder.take();
-                if let Problem::TooLarge { bytes, .. } = problem {
+                if let EncodeProblem::TooLarge { bytes, .. } = problem {
                     self.rule.learn(row_bytes, bytes);
                 }
                 self.dispatch.take_apart(number, batch, problem, last);

@@ -1,4 +1,6 @@
 //! Batches into chunks, in pieces where one chunk would be too large; the rest is put aside.
+//!
+//! Next: `encoder`, which makes the bytes of a chunk, and then `dispatch`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use baler_common::transport::ContainerKind;
 use bytes::Bytes;
 
 use super::dispatch::Dispatch;
-use super::encoder::Problem;
+use super::encoder::EncodeProblem;
 use super::event::{Event, Quarantined};
 use super::ledger::count;
 use crate::clock::monotonic;
@@ -21,7 +23,7 @@ impl Dispatch {
         lane: usize,
         batch: &RecordBatch,
         last: bool,
-    ) -> Result<usize, Problem> {
+    ) -> Result<usize, EncodeProblem> {
         let (losses, limit) = (self.losses(), self.limit());
         let chunk = self.encoder.encode(lane, batch, losses, last, limit)?;
         let bytes = chunk.bytes.len();
@@ -38,7 +40,7 @@ impl Dispatch {
         &mut self,
         lane: usize,
         batch: RecordBatch,
-        problem: Problem,
+        problem: EncodeProblem,
         last: bool,
     ) {
         let mut todo = Vec::new();
@@ -56,11 +58,11 @@ impl Dispatch {
         &mut self,
         lane: usize,
         batch: RecordBatch,
-        problem: Problem,
+        problem: EncodeProblem,
         todo: &mut Vec<RecordBatch>,
     ) {
         match problem {
-            Problem::TooLarge {
+            EncodeProblem::TooLarge {
                 bytes,
                 limit,
                 chunk,
@@ -75,7 +77,7 @@ impl Dispatch {
                     self.put_aside(&batch, LossReason::TooLarge, bytes, limit, chunk);
                 }
             }
-            Problem::Unsupported { record } => match apart(&batch, &record) {
+            EncodeProblem::Unsupported { record } => match apart(&batch, &record) {
                 Ok((others, of_type)) if !of_type.is_empty() => {
                     let chunk = self.encoder.for_inspection(lane, &of_type);
                     let (size, limit) = (chunk.len(), self.limit());
@@ -86,15 +88,15 @@ impl Dispatch {
                 }
                 _ => self.put_all_aside(&batch),
             },
-            Problem::Ambiguous { record } => match versions(&batch, &record) {
+            EncodeProblem::Ambiguous { record } => match versions(&batch, &record) {
                 Ok((first, others)) if !others.is_empty() => {
                     todo.push(others);
                     todo.push(first);
                 }
                 _ => self.put_all_aside(&batch),
             },
-            Problem::Failed => self.put_all_aside(&batch),
-            Problem::Panicked => {
+            EncodeProblem::Failed => self.put_all_aside(&batch),
+            EncodeProblem::Panicked => {
                 self.put_all_aside(&batch);
                 self.shared.ledger.panicked();
                 let (place, records) = ("the serializer", count(batch.len()));

@@ -10,13 +10,13 @@ use baler_common::transport::{ChunkIdentity, Outbox};
 
 #[cfg(feature = "enable")]
 use super::calls::CallConverter;
-use super::closing::{ClosedBy, ClosingRule, Filling};
-use super::controller_state::Shared;
+use super::closing::{ClosedBy, ClosingRule, FillRate};
+use super::controller_state::ControllerState;
 use super::dispatch::Dispatch;
 use super::encoder::Encoder;
 use super::event::{Event, Hooks};
 use super::flush::{Flush, FlushEnd, FlushStage};
-use super::lanes::{Lane, LaneRouter};
+use super::lanes::{LaneBatch, LaneRouter};
 use super::ledger::count;
 use super::queue_reader::QueueReader;
 use super::tuned::Tuned;
@@ -34,7 +34,7 @@ pub(super) const LONGEST_STEP: Duration = Duration::from_millis(50);
 pub(super) const SEND_EVERY: Duration = Duration::from_micros(200);
 
 /// What a collector needs to begin.
-pub(crate) struct Plan {
+pub(crate) struct CollectorConfig {
     pub(crate) serializer: Box<dyn ChunkSerializer>,
     /// Of the first chunk of the first lane.
     pub(crate) identity: ChunkIdentity,
@@ -58,7 +58,11 @@ pub(crate) struct Plan {
 /// # Errors
 ///
 /// The operating system's, when it has no thread left.
-pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io::Result<()> {
+pub(crate) fn spawn(
+    shared: Arc<ControllerState>,
+    outbox: Outbox,
+    plan: CollectorConfig,
+) -> std::io::Result<()> {
     let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes);
     let dispatch = Dispatch::new(
         Arc::clone(&shared),
@@ -82,7 +86,9 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         #[cfg(feature = "enable")]
         calls: CallConverter::new(shared.queues.key(), shared.hostname),
         router: LaneRouter::new(plan.lanes),
-        lanes: (0..plan.lanes.max(1)).map(|_| Lane::default()).collect(),
+        lanes: (0..plan.lanes.max(1))
+            .map(|_| LaneBatch::default())
+            .collect(),
         rule,
         tuned,
         drained_at: monotonic(),
@@ -91,7 +97,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         step_began: monotonic(),
         sent_at: monotonic(),
         idle_ticks: 0,
-        filling: Filling::new(monotonic()),
+        filling: FillRate::new(monotonic()),
         hurries: false,
         flushes: Vec::new(),
         stop: None,
@@ -111,13 +117,13 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
 }
 
 pub(super) struct Collector {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ControllerState>,
     pub(super) dispatch: Dispatch,
     pub(super) queues: QueueReader,
     #[cfg(feature = "enable")]
     pub(super) calls: CallConverter,
     pub(super) router: LaneRouter,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: Vec<LaneBatch>,
     pub(super) rule: ClosingRule,
     /// Where it chooses the rule itself.
     pub(super) tuned: Option<Tuned>,
@@ -134,7 +140,7 @@ pub(super) struct Collector {
     /// Rounds in a row that found nothing.
     pub(super) idle_ticks: u32,
     /// How long chunks take to fill.
-    pub(super) filling: Filling,
+    pub(super) filling: FillRate,
     /// Whether chunks are made as cheaply as possible, since records come faster.
     pub(super) hurries: bool,
     pub(super) flushes: Vec<Flush>,
@@ -367,13 +373,13 @@ impl Collector {
     fn recover(&mut self) {
         let batched = self.lanes.iter().map(|lane| lane.batched).sum();
         let records = count(batched);
-        self.lanes.fill_with(Lane::default);
+        self.lanes.fill_with(LaneBatch::default);
         self.dispatch.panicked("the collector", records);
     }
 }
 
 /// Lets nobody wait for a collector that has ended, however it ended.
-struct EndGuard(Arc<Shared>);
+struct EndGuard(Arc<ControllerState>);
 
 impl Drop for EndGuard {
     fn drop(&mut self) {

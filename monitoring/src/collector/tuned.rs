@@ -21,7 +21,7 @@ pub(super) struct Tuned {
 }
 
 /// A chunk that was just made.
-pub(super) struct Made {
+pub(super) struct NewChunk {
     pub(super) records: usize,
     pub(super) row_bytes: usize,
     pub(super) bytes: usize,
@@ -62,7 +62,7 @@ impl Tuned {
         self.closed = self.closed.saturating_add(records);
     }
 
-    pub(super) fn made(&mut self, chunk: &Made) {
+    pub(super) fn made(&mut self, chunk: &NewChunk) {
         self.tuner
             .encoded(chunk.records, chunk.row_bytes, chunk.bytes);
         let now = monotonic();

@@ -8,7 +8,7 @@ use baler_common::record::Record;
 
 use super::Controller;
 use crate::clock::{has_wall_time, system_unix_ns};
-use crate::collector::{Shared, ShutdownReport};
+use crate::collector::{ControllerState, ShutdownReport};
 use crate::queue::{self, Inside, QueueSet};
 
 /// The key of its queues while there is one and it is enabled, else 0: one load says whether a
@@ -34,7 +34,7 @@ pub(super) fn install(controller: Controller) -> Option<Controller> {
 }
 
 /// Brings up to date what probes look at, if this is the installed controller.
-pub(crate) fn refresh_active(shared: &Arc<Shared>) {
+pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
     let _inside = Inside::enter();
     let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(controller) = installed().filter(|it| Arc::ptr_eq(it.shared(), shared)) {
@@ -67,7 +67,7 @@ pub(crate) fn active_key() -> u64 {
 }
 
 /// The process-wide controller if it is enabled and its queues have this key. Takes a lock.
-pub(crate) fn active_shared(key: u64) -> Option<Arc<Shared>> {
+pub(crate) fn active_shared(key: u64) -> Option<Arc<ControllerState>> {
     let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     let shared = installed.as_ref()?.shared();

@@ -31,7 +31,7 @@ pub use settings::StartError;
 
 use crate::adaptive::Switch;
 use crate::clock::{Clock, monotonic};
-use crate::collector::{FlushEnd, FlushOrder, Shared, ShutdownReport, Stats};
+use crate::collector::{ControllerState, FlushEnd, FlushOrder, ShutdownReport, Stats};
 use crate::queue::{self, QueueRow};
 #[cfg(feature = "samplers")]
 use crate::samplers::Samplers;
@@ -77,7 +77,7 @@ pub struct Controller {
 
 #[derive(Debug)]
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<ControllerState>,
     metadata: Option<KiekerMetadataRecord>,
     hostname: Box<str>,
     identity: ChunkIdentity,
@@ -121,7 +121,7 @@ impl Controller {
     }
 
     fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ControllerState>,
         metadata: Option<KiekerMetadataRecord>,
         hostname: Box<str>,
         identity: ChunkIdentity,
@@ -141,7 +141,7 @@ impl Controller {
         }
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<ControllerState> {
         &self.handle.shared
     }
 

@@ -20,7 +20,7 @@ pub struct DurationGuard {
 
 impl DurationGuard {
     /// Begins a call, if calls are recorded there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(site: &'static Site) -> Self {
         Self {
             site,
@@ -30,16 +30,20 @@ impl DurationGuard {
 }
 
 impl Drop for DurationGuard {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let Self { site, tin } = *self;
-        if tin == 0 {
-            return;
+        if self.tin != 0 {
+            end(self.site, self.tin);
         }
-        let tout = ticks::read();
-        if !queue::append_call(site.state_at_end(), || row(site, tin, tout)) {
-            end_slowly(site, tin);
-        }
+    }
+}
+
+/// Ends a call that is recorded.
+#[inline]
+fn end(site: &'static Site, tin: u64) {
+    let tout = ticks::read();
+    if !queue::append_call(site.state_at_end(), || row(site, tin, tout)) {
+        end_slowly(site, tin);
     }
 }
 

@@ -15,7 +15,7 @@ mod site;
 mod turns;
 
 pub use aggregate::{AggregatedGuard, CellSlot};
-pub(crate) use aggregate::{Content, take_all};
+pub(crate) use aggregate::{CallTotals, take_all};
 pub use busy::BusyCall;
 pub use call::{Call, Guard};
 pub use duration::DurationGuard;

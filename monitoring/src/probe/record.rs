@@ -37,7 +37,7 @@ impl Begun {
 }
 
 /// Begins a synchronous call.
-#[inline]
+#[inline(always)]
 pub(super) fn begin(site: &'static Site) -> Begun {
     let state = site.state();
     if state == OFF {
@@ -82,7 +82,7 @@ fn recording_key(site: &'static Site) -> Option<u64> {
 }
 
 /// Begins a call that has no place in a trace: when, as its row has it; 0 if it is not recorded.
-#[inline]
+#[inline(always)]
 pub(super) fn begin_timed(site: &'static Site) -> u64 {
     let state = site.state();
     if state == OFF {
@@ -116,13 +116,10 @@ pub(super) fn begin_async(site: &'static Site) -> Option<(AsyncBegun, TraceConte
     Some((begun, context))
 }
 
-/// Ends a synchronous call: hands its row to the queue, unless monitoring was disabled meanwhile,
+/// Ends a synchronous call that is recorded: hands its row to the queue, unless monitoring was disabled meanwhile,
 /// and leaves its place in the trace.
 #[inline]
 pub(super) fn end(site: &'static Site, begun: Begun) {
-    if begun.tin == 0 {
-        return;
-    }
     let tout = ticks::read();
     let row = || [site.header(), trace::id_here(), begun.tin, tout, begun.at];
     if queue::append_call(site.state_at_end(), row) {

@@ -120,7 +120,7 @@ impl Site {
     /// Begins a call; it ends when the guard is dropped.
     ///
     /// While nothing is recorded here this is one relaxed load, except for the first call.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&'static self) -> Guard {
         Guard::new(self)
     }
@@ -135,13 +135,13 @@ impl Site {
     }
 
     /// Begins a call of which a duration is recorded; it ends when the guard is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn enter_duration(&'static self) -> DurationGuard {
         DurationGuard::new(self)
     }
 
     /// Begins a call that is added up; it ends when the guard is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn enter_aggregated<const HISTOGRAM: bool, const EVERY: u64>(
         &'static self,
         slot: &'static LocalKey<CellSlot>,

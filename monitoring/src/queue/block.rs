@@ -13,6 +13,8 @@
 //! There are two kinds of rows: a call of fixed length, and the bytes of a record. (Records of flat
 //! types are words instead of bytes, for speed; see `flat_rows`.) A record that is
 //! larger than a block gets a block of its own size.
+//!
+//! Next: `collector/queue_reader.rs`, which takes the rows out.
 
 mod append;
 mod read;

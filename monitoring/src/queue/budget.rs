@@ -34,7 +34,7 @@ pub(super) struct Budget {
     limit: usize,
     most_words: usize,
     charged: AtomicUsize,
-    free: Mutex<Free>,
+    free: Mutex<FreeBlocks>,
     room: Condvar,
     /// Somebody found no room since the collector has looked last.
     pressed: AtomicBool,
@@ -45,7 +45,7 @@ const SIZES: usize = 8;
 
 /// Cleared blocks by their sizes. Together with those handed out they do not exceed the limit.
 #[derive(Debug, Default)]
-struct Free {
+struct FreeBlocks {
     blocks: [Vec<Arc<Block>>; SIZES],
     bytes: usize,
     /// How many threads wait for room.
@@ -62,7 +62,7 @@ impl Budget {
             limit,
             most_words: quarter.clamp(LEAST_WORDS, most_words),
             charged: AtomicUsize::new(0),
-            free: Mutex::new(Free::default()),
+            free: Mutex::new(FreeBlocks::default()),
             room: Condvar::new(),
             pressed: AtomicBool::new(false),
         }
@@ -169,7 +169,7 @@ impl Budget {
         }
     }
 
-    fn wake(&self, mut free: MutexGuard<'_, Free>) {
+    fn wake(&self, mut free: MutexGuard<'_, FreeBlocks>) {
         let untold = std::mem::take(&mut free.untold);
         drop(free);
         // To notify is a system call each time, whether somebody waits or not.
@@ -212,7 +212,7 @@ impl Budget {
     }
 }
 
-impl Free {
+impl FreeBlocks {
     /// The blocks of so many words; `None` if blocks of that size are not used again.
     fn of_size(&mut self, words: usize) -> Option<&mut Vec<Arc<Block>>> {
         if !words.is_power_of_two() {

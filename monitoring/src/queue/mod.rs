@@ -1,7 +1,7 @@
 //! Queues between the application's threads and the collector, in plain bytes.
 //!
 //! ```text
-//! thread -> [open block] -> QueueSet: [block][block]... -> ThreadQueue::claim -> collector
+//! emit -> [open block] -> QueueSet: [block][block]... -> ThreadQueue::claim -> collector
 //!                            one budget of bytes for all threads
 //! ```
 //!

@@ -23,9 +23,9 @@ const FIELD_WORDS: usize = FIELDS / 8;
 /// Two blocks.
 const TWO_BLOCKS: usize = 2 * 16 * 8;
 
-struct Deaf;
+struct NoWaker;
 
-impl Notify for Deaf {
+impl Notify for NoWaker {
     fn notify(&self) {}
 }
 
@@ -47,7 +47,7 @@ fn model(run: impl Fn() + Send + Sync + 'static) {
 }
 
 fn set(bytes: usize, overflow: Overflow) -> Arc<QueueSet> {
-    Arc::new(QueueSet::new(4, bytes, overflow, Arc::new(Deaf)))
+    Arc::new(QueueSet::new(4, bytes, overflow, Arc::new(NoWaker)))
 }
 
 /// A thread with its queue, and the block to which it appends without a lock.

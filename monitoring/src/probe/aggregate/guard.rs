@@ -21,7 +21,7 @@ pub struct AggregatedGuard<const HISTOGRAM: bool, const EVERY: u64> {
 }
 
 impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> {
-    #[inline]
+    #[inline(always)]
     pub(in super::super) fn new(site: &'static Site, slot: &'static LocalKey<CellSlot>) -> Self {
         Self {
             tin: begin_timed(site),
@@ -32,17 +32,25 @@ impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> 
 }
 
 impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedGuard<HISTOGRAM, EVERY> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let Self { tin, site, slot } = *self;
-        if tin == 0 {
-            return;
+        if self.tin != 0 {
+            end::<HISTOGRAM, EVERY>(self.site, self.slot, self.tin);
         }
-        let tout = ticks::read();
-        let cell = slot.with(CellSlot::cell);
-        if !cell.add_usually::<HISTOGRAM, EVERY>(site.state_at_end(), tin, tout) {
-            end_slowly::<HISTOGRAM, EVERY>(site, slot, tin);
-        }
+    }
+}
+
+/// Ends a call that is recorded.
+#[inline]
+fn end<const HISTOGRAM: bool, const EVERY: u64>(
+    site: &'static Site,
+    slot: &'static LocalKey<CellSlot>,
+    tin: u64,
+) {
+    let tout = ticks::read();
+    let cell = slot.with(CellSlot::cell);
+    if !cell.add_usually::<HISTOGRAM, EVERY>(site.state_at_end(), tin, tout) {
+        end_slowly::<HISTOGRAM, EVERY>(site, slot, tin);
     }
 }
 
