@@ -45,7 +45,7 @@ pub mod __private {
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
     pub use crate::probe::{
-        AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site, Turns,
+        AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site, Turns, run,
         run_events,
     };
 }

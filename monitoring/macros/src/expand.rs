@@ -24,6 +24,8 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
     } = function;
     let body = if signature.asyncness.is_some() && options.has_place_in_trace() {
         async_body(options, function)
+    } else if options.is_of_every_call() && function.can_be_a_closure() {
+        closure_body(options, function)
     } else {
         guarded_body(options, function)
     };
@@ -38,15 +40,36 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
+/// The body as a closure, which is called without a guard while nothing is recorded: a guard would
+/// have to be kept over the body, and be looked at after it.
+fn closure_body(options: &Options, function: &Function) -> TokenStream {
+    let span = Span::mixed_site();
+    let krate = options.crate_path();
+    let statics = statics(options, function, &krate);
+    let guard = main_guard(options);
+    let output = match &function.signature.output {
+        ReturnType::Default => quote_spanned!(span=> -> ()),
+        output @ ReturnType::Type(..) => closure_output(output),
+    };
+    let arguments = arguments::in_order_of_drop(function);
+    let body = &function.body;
+    quote_spanned! {span=>
+        let (__baler_site, __baler_enter) = {
+            #statics
+            (&SITE, || #guard)
+        };
+        #krate::__private::run(__baler_site, __baler_enter, move || #output {
+            #arguments
+            #body
+        })
+    }
+}
+
 /// A guard in front of the body: it sees every way out of it.
 fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
-    let main = match options.kind {
-        Kind::Operation => quote_spanned!(span=> SITE.enter()),
-        Kind::Events => quote_spanned!(span=> SITE.enter_events()),
-        _ => main_guard(options),
-    };
+    let main = main_guard(options);
     let full = options.full.map(|of| {
         quote_spanned! {span=>
             if SITE.is_turn(&FULL, #of) {
@@ -130,11 +153,12 @@ fn closure_output(output: &ReturnType) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> #arrow #output)
 }
 
-/// The guard of a call without a place in its trace.
+/// The guard of a synchronous call, or of one without a place in its trace.
 fn main_guard(options: &Options) -> TokenStream {
     let span = Span::mixed_site();
     match options.kind {
-        Kind::Operation | Kind::Events => TokenStream::new(),
+        Kind::Operation => quote_spanned!(span=> SITE.enter()),
+        Kind::Events => quote_spanned!(span=> SITE.enter_events()),
         Kind::Duration => quote_spanned!(span=> SITE.enter_duration()),
         Kind::Aggregated => {
             let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));

@@ -48,6 +48,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether there is one record of each call, which does not depend on its result.
+    pub(crate) fn is_of_every_call(&self) -> bool {
+        self.kind != Kind::Events && self.full.is_none() && self.sample.is_none()
+    }
+
     /// What a probe without any has.
     pub(crate) const fn none() -> Self {
         Self {

@@ -17,7 +17,7 @@ mod turns;
 pub use aggregate::{AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{CallTotals, take_all};
 pub use busy::BusyCall;
-pub use call::{Call, Guard};
+pub use call::{Call, Guard, run};
 pub use duration::DurationGuard;
 pub use events::{EventCall, EventGuard, run_events};
 pub(crate) use record::{no_session, signature, tell_parent};
