@@ -1,5 +1,6 @@
 //! The time of records, and a clock that tests set by hand.
 
+#[cfg(feature = "enable")]
 mod mapping;
 mod system;
 pub(crate) mod ticks;
@@ -8,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-pub(crate) use mapping::TickMapping;
 #[cfg(feature = "enable")]
-pub(crate) use mapping::{nanoseconds, nanoseconds_a_tick};
+pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
 
 /// Where a controller takes the time of records from.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +77,7 @@ impl Clock {
 }
 
 /// Whether records in the queues with this key are timed in ticks.
+#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn is_in_ticks(key: u64) -> bool {
     key & TICKS != 0
@@ -136,10 +137,10 @@ const TAG: u32 = 1 << COUNTED;
 #[cfg(feature = "enable")]
 pub(crate) const NOT_IN_TICKS: u32 = 1 << 31;
 
-/// Whether records in the queues with this key are timed by the operating system.
+/// Whether the clock of the queues with this key shows the time of the operating system.
 #[inline]
-pub(crate) const fn is_in_system_time(key: u64) -> bool {
-    key & SYSTEM != 0
+pub(crate) const fn has_wall_time(key: u64) -> bool {
+    key & (TICKS | SYSTEM) != 0
 }
 
 /// Now, by the operating system, in nanoseconds since the Unix epoch.

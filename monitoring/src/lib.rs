@@ -45,8 +45,8 @@ pub mod __private {
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
     pub use crate::probe::{
-        AggregatedCall, AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site,
-        Turns, run_aggregated, run_duration, run_events, run_operation,
+        AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site, Turns, run,
+        run_events,
     };
 }
 

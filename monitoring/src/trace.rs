@@ -8,7 +8,7 @@
 //! - **ess**, execution stack size: how many calls of the trace were open when this one began.
 //!
 //! Kieker keeps the three numbers with the thread.
-//! Here they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
+//! TracePosition they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
 //! which an asynchronous call takes along from poll to poll, whatever thread polls it.
 //!
 //! A synchronous trace costs no allocation and no atomic operation but one for its id.
@@ -36,8 +36,8 @@ use crate::traceparent::TraceParent;
 
 thread_local! {
     /// Without a destructor, so that probes work until the very end of a thread.
-    static HERE: Here = const {
-        Here {
+    static HERE: TracePosition = const {
+        TracePosition {
             next: Cell::new(UNUSUAL),
             has_parent: Cell::new(false),
         }
@@ -51,7 +51,7 @@ thread_local! {
 }
 
 /// Where the thread is in the trace [`TRACE_ID`].
-struct Here {
+struct TracePosition {
     /// The next call's eoi in the upper half and its ess in the lower one, or [`UNUSUAL`] and its
     /// ess alone, with [`TRACE_BITS`]. Its ess is 0 where no trace is active.
     next: Cell<u64>,
@@ -143,8 +143,12 @@ const fn trace_bits(trace_id: i64) -> u64 {
 }
 
 /// The eoi and the ess of a call, from what a thread knows it by.
-pub(crate) const fn eoi_and_ess(at: u64) -> u64 {
-    at & !TRACE_BITS
+pub(crate) const fn eoi_and_ess(at: u64) -> [i32; 2] {
+    let [e0, e1, e2, e3, _, s0, s1, s2] = at.to_be_bytes();
+    [
+        i32::from_be_bytes([e0, e1, e2, e3]),
+        i32::from_be_bytes([0, s0, s1, s2]),
+    ]
 }
 
 /// Begins a call on this thread; its eoi and ess, with bits of its trace. `None` if the trace spreads, or if one is to begin

@@ -28,9 +28,8 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
     let checks = fields.iter().map(|field| check(name, field));
     let timestamp = fields
         .iter()
-        .enumerate()
-        .find(|(_, field)| field.attributes.role == Some(Role::Timestamp))
-        .map(|(number, field)| timestamp(number, field));
+        .find(|field| field.attributes.role == Some(Role::Timestamp))
+        .map(timestamp);
     let writes = fields.iter().map(|field| {
         let ident = field.ident;
         quote_spanned! { at(field.field_type) => __record::FieldValue::write(&self.#ident, row); }
@@ -238,16 +237,9 @@ fn check(record: &str, field: &RecordField<'_>) -> TokenStream {
     }
 }
 
-fn timestamp(number: usize, field: &RecordField<'_>) -> TokenStream {
+fn timestamp(field: &RecordField<'_>) -> TokenStream {
     let ident = field.ident;
-    let field_type = field.field_type;
     quote! {
-        const TIME_WORD: ::std::option::Option<usize> =
-            __record::derived::time_word::<#field_type>(
-                <Self as __record::Record>::WIDTHS,
-                #number,
-            );
-
         fn timestamp(&self) -> ::std::option::Option<i64> {
             __record::derived::Nanoseconds::nanoseconds(&self.#ident)
         }

@@ -8,7 +8,6 @@ use super::schema::{EnumType, Field, FieldType, Schema};
 use super::{FieldValue, Record};
 
 pub use super::field_value::refuse;
-use super::words::Width;
 pub use super::words::{WordFields, WordTexts, fixed_words, is_flat, offset, texts};
 
 /// Builds the schema of a derived type.
@@ -61,25 +60,11 @@ pub fn variant_name(value: ValueRef<'_>) -> Option<&str> {
     label = "must be i64, u64 or an option of one of them"
 )]
 pub trait Nanoseconds: FieldValue {
-    /// Whether its bits are the number, always.
-    const IS_PLAIN: bool = false;
-
     /// The number, unless it is missing or beyond the year 2262.
     fn nanoseconds(&self) -> Option<i64>;
 }
 
-/// Which word of a row of words is the record's timestamp, if that is a field of this type.
-pub const fn time_word<T: Nanoseconds>(widths: &[Width], field: usize) -> Option<usize> {
-    if T::IS_PLAIN && is_flat(widths) {
-        Some(offset(widths, field) / 8)
-    } else {
-        None
-    }
-}
-
 impl Nanoseconds for i64 {
-    const IS_PLAIN: bool = true;
-
     fn nanoseconds(&self) -> Option<i64> {
         Some(*self)
     }

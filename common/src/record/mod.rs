@@ -213,9 +213,6 @@ pub trait Record: Sized {
     /// How the fields lie in a row of words, if [`write_words`](Self::write_words) makes one.
     const WIDTHS: &'static [Width] = &[Width::Varies];
 
-    /// Which word of such a row is the record's [timestamp](Self::timestamp), if one is, as it is.
-    const TIME_WORD: Option<usize> = None;
-
     /// Hands the record over as words, if each of its fields has one width: bool, numbers, char,
     /// enums, text.
     ///

@@ -32,6 +32,7 @@ pub struct RowWriter<'a> {
 macro_rules! write_number {
     ($($name:ident: $type:ty),* $(,)?) => {$(
         #[doc = concat!("Appends a value of type `", stringify!($type), "`.")]
+        #[inline]
         pub fn $name(&mut self, value: $type) {
             self.out.extend_from_slice(&value.to_le_bytes());
         }
@@ -54,21 +55,25 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Appends a bool.
+    #[inline]
     pub fn bool(&mut self, value: bool) {
         self.u8(u8::from(value));
     }
 
     /// Appends a char.
+    #[inline]
     pub fn char(&mut self, value: char) {
         self.u32(u32::from(value));
     }
 
     /// Appends the number of an enum's variant.
+    #[inline]
     pub fn variant(&mut self, number: u32) {
         self.u32(number);
     }
 
     /// Appends text.
+    #[inline]
     pub fn str(&mut self, value: &str) {
         if self.length(value.len()) {
             self.out.extend_from_slice(value.as_bytes());
@@ -76,6 +81,7 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Appends text by its handle.
+    #[inline]
     pub fn interned(&mut self, value: Interned) {
         self.u32(INTERNED | value.number());
     }

@@ -40,28 +40,13 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
-/// The body as a closure, which is handed to the probe.
-///
-/// A guard in front of the body has to be looked at behind it, also when nothing is recorded, and
-/// lies in memory while the body runs, for a panic may come.
-/// A closure is called in one place while nothing is recorded and in another one else, so that the
-/// first of them is what the function would be without a probe.
+/// The body as a closure, which is called without a guard while nothing is recorded: a guard would
+/// have to be kept over the body, and be looked at after it.
 fn closure_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
     let statics = statics(options, function, &krate);
-    let here = quote_spanned!(span=> || &SITE);
-    let (run, here) = match options.kind {
-        Kind::Operation | Kind::Events => (quote_spanned!(span=> run_operation), here),
-        Kind::Duration => (quote_spanned!(span=> run_duration), here),
-        Kind::Aggregated => {
-            let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));
-            (
-                quote_spanned!(span=> run_aggregated::<#histogram, #every, _>),
-                quote_spanned!(span=> (#here, || &CELL)),
-            )
-        }
-    };
+    let guard = main_guard(options);
     let output = match &function.signature.output {
         ReturnType::Default => quote_spanned!(span=> -> ()),
         output @ ReturnType::Type(..) => closure_output(output),
@@ -69,11 +54,11 @@ fn closure_body(options: &Options, function: &Function) -> TokenStream {
     let arguments = arguments::in_order_of_drop(function);
     let body = &function.body;
     quote_spanned! {span=>
-        let __baler_here = {
+        let (__baler_site, __baler_enter) = {
             #statics
-            #here
+            (&SITE, || #guard)
         };
-        #krate::__private::#run(__baler_here, move || #output {
+        #krate::__private::run(__baler_site, __baler_enter, move || #output {
             #arguments
             #body
         })
@@ -84,11 +69,7 @@ fn closure_body(options: &Options, function: &Function) -> TokenStream {
 fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
-    let main = match options.kind {
-        Kind::Operation => quote_spanned!(span=> SITE.enter()),
-        Kind::Events => quote_spanned!(span=> SITE.enter_events()),
-        _ => main_guard(options, function),
-    };
+    let main = main_guard(options);
     let full = options.full.map(|of| {
         quote_spanned! {span=>
             if SITE.is_turn(&FULL, #of) {
@@ -172,20 +153,16 @@ fn closure_output(output: &ReturnType) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> #arrow #output)
 }
 
-/// The guard of a call without a place in its trace.
-fn main_guard(options: &Options, function: &Function) -> TokenStream {
+/// The guard of a synchronous call, or of one without a place in its trace.
+fn main_guard(options: &Options) -> TokenStream {
     let span = Span::mixed_site();
     match options.kind {
-        Kind::Operation | Kind::Events => TokenStream::new(),
+        Kind::Operation => quote_spanned!(span=> SITE.enter()),
+        Kind::Events => quote_spanned!(span=> SITE.enter_events()),
         Kind::Duration => quote_spanned!(span=> SITE.enter_duration()),
         Kind::Aggregated => {
             let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));
-            let enter = if function.signature.asyncness.is_some() {
-                quote_spanned!(span=> enter_aggregated_async)
-            } else {
-                quote_spanned!(span=> enter_aggregated)
-            };
-            quote_spanned!(span=> SITE.#enter::<#histogram, #every>(&CELL))
+            quote_spanned!(span=> SITE.enter_aggregated::<#histogram, #every>(&CELL))
         }
     }
 }
@@ -217,7 +194,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
     };
     let has_main = matches!(options.kind, Kind::Duration | Kind::Aggregated);
     let main = if has_main {
-        let main = main_guard(options, function);
+        let main = main_guard(options);
         quote_spanned!(span=> ::core::option::Option::Some(#main))
     } else {
         quote_spanned!(span=> ())

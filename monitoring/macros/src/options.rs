@@ -48,6 +48,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether there is one record of each call, which does not depend on its result.
+    pub(crate) fn is_of_every_call(&self) -> bool {
+        self.kind != Kind::Events && self.full.is_none() && self.sample.is_none()
+    }
+
     /// What a probe without any has.
     pub(crate) const fn none() -> Self {
         Self {
@@ -67,11 +72,6 @@ impl Options {
     /// Whether a call may have a place in its trace.
     pub(crate) fn has_place_in_trace(&self) -> bool {
         matches!(self.kind, Kind::Operation | Kind::Events) || self.full.is_some()
-    }
-
-    /// Whether there is one record of each call, which does not depend on its result.
-    pub(crate) fn is_of_every_call(&self) -> bool {
-        self.kind != Kind::Events && self.full.is_none() && self.sample.is_none()
     }
 
     /// Those of a function in a block with these options: its own, but for where the crate is.

@@ -21,7 +21,7 @@ pub(super) struct PatternFile {
     path: Arc<Path>,
     /// When it was read last, and whether it was the same at the read before: a change right after
     /// a read may leave the file system's time as it was.
-    read_at: Option<(Stamp, bool)>,
+    read_at: Option<(FileVersion, bool)>,
     /// What is in force.
     text: Option<String>,
     /// What was found and may still be being written.
@@ -32,7 +32,7 @@ pub(super) struct PatternFile {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileVersion {
     modified: Option<SystemTime>,
     bytes: u64,
 }
@@ -112,7 +112,7 @@ impl PatternFile {
         if !metadata.is_file() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
         }
-        let stamp = Stamp {
+        let stamp = FileVersion {
             modified: metadata.modified().ok(),
             bytes: metadata.len(),
         };

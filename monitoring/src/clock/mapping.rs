@@ -1,6 +1,5 @@
 //! From the processor's counter to nanoseconds since the Unix epoch.
 
-#[cfg(feature = "enable")]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,11 +28,9 @@ const SHARP_TICKS: u64 = 1_000;
 const SHIFT: u32 = 32;
 
 /// The multiplier that was found last, by any collector; 0 if none was yet.
-#[cfg(feature = "enable")]
 static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
 
 /// How long so many ticks are, for the application's threads; as exact as the collector knows it.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) fn nanoseconds(ticks: u64) -> u64 {
     let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
@@ -45,7 +42,6 @@ pub(crate) fn nanoseconds(ticks: u64) -> u64 {
 }
 
 /// The same for one tick.
-#[cfg(feature = "enable")]
 #[expect(
     clippy::cast_precision_loss,
     reason = "the rate is not known as well as that"
@@ -59,7 +55,6 @@ pub(crate) fn nanoseconds_a_tick() -> f64 {
 }
 
 /// Where a thread is faster than the collector's first round.
-#[cfg(feature = "enable")]
 #[cold]
 fn measure() -> u64 {
     let mut mapping = TickMapping::new();
@@ -135,7 +130,6 @@ impl TickMapping {
                 self.later = reading;
             }
         }
-        #[cfg(feature = "enable")]
         MULTIPLIER.store(self.multiplier, Ordering::Relaxed);
         let since = |earlier: &Reading| {
             reading

@@ -1,34 +1,33 @@
 //! Batches to numbered chunks.
+//!
+//! Next: `dispatch`, which sends them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use baler_common::container::{
-    ChunkHeader, ChunkSerializer, Effort, EncodeError, Losses, LostChunks, NativeSerializer,
+    ChunkHeader, ChunkSerializer, EncodeError, Losses, LostChunks, NativeSerializer,
 };
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
 use bytes::Bytes;
 
-use super::buffers::Buffers;
-
 /// How many ranges of lost chunks a header lists, newest kept: enough for any outage with pauses,
 /// and less than 4 KiB.
 const MAX_RANGES: usize = 200;
 
-/// Numbers the chunks of all lanes and writes them in their container.
+/// LaneNumbering the chunks of all lanes and writes them in their container.
 ///
 /// A number is used up only by a chunk that is within the limits, so that numbers stay dense.
 pub(super) struct Encoder {
     serializer: Box<dyn ChunkSerializer>,
-    lanes: Vec<Numbers>,
+    lanes: Vec<LaneNumbering>,
     next_ticket: u64,
     /// How large the chunk before was: the next one will be alike.
     capacity: usize,
-    buffers: Buffers,
 }
 
 /// What is known of a lane's chunks.
-struct Numbers {
+struct LaneNumbering {
     /// That of the next chunk.
     identity: ChunkIdentity,
     lost_chunks: Vec<LostChunks>,
@@ -38,7 +37,7 @@ struct Numbers {
 
 /// Why a batch did not become a chunk.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(super) enum EncodeProblem {
     /// It would be above the limit.
     TooLarge {
         bytes: usize,
@@ -62,10 +61,9 @@ impl Encoder {
         serializer: Box<dyn ChunkSerializer>,
         identity: ChunkIdentity,
         lanes: usize,
-        buffers: Buffers,
     ) -> Self {
         let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
-        let numbers = |lane| Numbers {
+        let numbers = |lane| LaneNumbering {
             identity: ChunkIdentity { lane, ..identity },
             lost_chunks: Vec::new(),
             has_last: false,
@@ -75,12 +73,7 @@ impl Encoder {
             lanes: (0..lanes).map(numbers).collect(),
             next_ticket: 0,
             capacity: 0,
-            buffers,
         }
-    }
-
-    pub(super) fn set_effort(&mut self, effort: Effort) {
-        self.serializer.set_effort(effort);
     }
 
     pub(super) fn container(&self) -> ContainerKind {
@@ -94,7 +87,7 @@ impl Encoder {
 
     /// The lanes that have no last chunk yet; of those that had no chunk at all only the first.
     pub(super) fn without_last(&self) -> Vec<usize> {
-        let open = |(lane, numbers): &(usize, &Numbers)| {
+        let open = |(lane, numbers): &(usize, &LaneNumbering)| {
             !numbers.has_last && (*lane == 0 || numbers.identity.sequence > 0)
         };
         let lanes = self.lanes.iter().enumerate().filter(open);
@@ -115,7 +108,7 @@ impl Encoder {
         }
     }
 
-    fn numbers_of(&mut self, identity: &ChunkIdentity) -> Option<&mut Numbers> {
+    fn numbers_of(&mut self, identity: &ChunkIdentity) -> Option<&mut LaneNumbering> {
         let lane = usize::try_from(identity.lane).ok()?;
         self.lanes.get_mut(lane)
     }
@@ -128,18 +121,16 @@ impl Encoder {
         losses: Losses,
         last_of_epoch: bool,
         limit: usize,
-    ) -> Result<Chunk, Problem> {
-        let numbers = self.lanes.get_mut(lane).ok_or(Problem::Failed)?;
+    ) -> Result<Chunk, EncodeProblem> {
+        let numbers = self.lanes.get_mut(lane).ok_or(EncodeProblem::Failed)?;
         let mut header = ChunkHeader::new(numbers.identity);
         header.last_of_epoch = last_of_epoch;
         header.losses = losses;
         header.lost_chunks.clone_from(&numbers.lost_chunks);
-        let memory = self
-            .buffers
-            .take(self.capacity.saturating_add(self.capacity / 8));
+        let memory = Vec::with_capacity(self.capacity.saturating_add(self.capacity / 8));
         let bytes = serialize(&mut *self.serializer, batch, &header, memory)?;
         if bytes.len() > limit {
-            return Err(Problem::TooLarge {
+            return Err(EncodeProblem::TooLarge {
                 bytes: bytes.len(),
                 limit,
                 chunk: bytes.into(),
@@ -153,7 +144,7 @@ impl Encoder {
                 records: u32::try_from(batch.len()).unwrap_or(u32::MAX),
                 identity: numbers.identity,
             },
-            bytes: self.buffers.chunk(bytes),
+            bytes: bytes.into(),
         };
         numbers.identity.sequence = numbers.identity.sequence.saturating_add(1);
         numbers.has_last |= last_of_epoch;
@@ -173,7 +164,7 @@ impl Encoder {
     }
 }
 
-impl Numbers {
+impl LaneNumbering {
     fn list_as_lost(&mut self, sequence: u64) {
         let at = self
             .lost_chunks
@@ -204,22 +195,24 @@ fn serialize(
     batch: &RecordBatch,
     header: &ChunkHeader,
     mut out: Vec<u8>,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Vec<u8>, EncodeProblem> {
     // A serializer keeps nothing between chunks that a panic could leave half done but memory.
     let result = catch_unwind(AssertUnwindSafe(|| {
         serializer.serialize(batch, header, &mut out)
     }));
     match result {
         Ok(Ok(_)) => Ok(out),
-        Ok(Err(EncodeError::TooLarge { bytes, limit })) => Err(Problem::TooLarge {
+        Ok(Err(EncodeError::TooLarge { bytes, limit })) => Err(EncodeProblem::TooLarge {
             bytes,
             limit,
             chunk: Bytes::new(),
         }),
-        Ok(Err(EncodeError::Ambiguous { record, .. })) => Err(Problem::Ambiguous { record }),
-        Ok(Err(EncodeError::Unsupported { record, .. })) => Err(Problem::Unsupported { record }),
-        Ok(Err(_)) => Err(Problem::Failed),
-        Err(_) => Err(Problem::Panicked),
+        Ok(Err(EncodeError::Ambiguous { record, .. })) => Err(EncodeProblem::Ambiguous { record }),
+        Ok(Err(EncodeError::Unsupported { record, .. })) => {
+            Err(EncodeProblem::Unsupported { record })
+        }
+        Ok(Err(_)) => Err(EncodeProblem::Failed),
+        Err(_) => Err(EncodeProblem::Panicked),
     }
 }
 
@@ -241,12 +234,7 @@ mod tests {
             lane: 0,
             sequence: 0,
         };
-        let mut encoder = Encoder::new(
-            Box::new(KiekerSerializer::default()),
-            identity,
-            1,
-            Buffers::new(0),
-        );
+        let mut encoder = Encoder::new(Box::new(KiekerSerializer::default()), identity, 1);
         for sequence in [5, 7, 6, 1, 9] {
             encoder.list_as_lost(&ChunkIdentity {
                 sequence,

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::drain::Marks;
+use super::queue_reader::Marks;
 
 /// How a flush ended.
 #[derive(Debug, Clone, Copy)]

@@ -5,14 +5,17 @@ use std::time::Instant;
 
 use baler_common::record::{BatchBuilder, RowNumber, Schema};
 
-use super::expand::Row;
+#[cfg(feature = "enable")]
+use super::calls;
+#[cfg(feature = "enable")]
+use crate::queue::CALL_WORDS;
 
 /// What the fields with a trace's number are called, in Kieker's records and in Rust.
 const TRACE_FIELDS: &[&str] = &["traceId", "trace_id"];
 
 /// A batch being filled.
 #[derive(Default)]
-pub(super) struct Lane {
+pub(super) struct LaneBatch {
     pub(super) builder: BatchBuilder,
     /// Records in the builder.
     pub(super) batched: usize,
@@ -20,17 +23,17 @@ pub(super) struct Lane {
     pub(super) oldest: Option<Instant>,
 }
 
-/// Deals rows to lanes by the number of their trace, so that a trace stays together.
+/// Chooses the lane of a row by the number of its trace, so that a trace stays together.
 ///
-/// Records without one go to lane 0, and so does everything when there is one lane.
-pub(super) struct Dealer {
+/// Rows without a trace go to lane 0, and so does everything when there is one lane.
+pub(super) struct LaneRouter {
     lanes: u64,
     /// Where the number is, by type: the few types of an application, the last one found first.
     known: Vec<(Arc<Schema>, Option<RowNumber>)>,
     last: usize,
 }
 
-impl Dealer {
+impl LaneRouter {
     pub(super) fn new(lanes: usize) -> Self {
         Self {
             lanes: u64::try_from(lanes).unwrap_or(u64::MAX).max(1),
@@ -39,25 +42,39 @@ impl Dealer {
         }
     }
 
-    /// The lane of a row.
-    pub(super) fn lane_of(&mut self, row: &Row<'_>) -> usize {
+    /// The lane of a call.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn lane_of_call(&self, call: [u64; CALL_WORDS]) -> usize {
+        let [_, trace, ..] = call;
+        if self.lanes == 1 || calls::is_duration(call) {
+            0
+        } else {
+            self.lane_of_trace(trace)
+        }
+    }
+
+    /// The lane of a record.
+    pub(super) fn lane_of_record(&mut self, schema: &Arc<Schema>, fields: &[u8]) -> usize {
         if self.lanes == 1 {
             return 0;
         }
-        let is_it = |(schema, _): &(Arc<Schema>, _)| Arc::ptr_eq(schema, row.schema);
+        let is_it = |(known, _): &(Arc<Schema>, _)| Arc::ptr_eq(known, schema);
         if !self.known.get(self.last).is_some_and(is_it) {
             self.last = match self.known.iter().position(is_it) {
                 Some(at) => at,
-                None => self.learn(row.schema),
+                None => self.learn(schema),
             };
         }
         let number = match self.known.get(self.last) {
-            Some((_, Some(number))) => number.read(row.fields),
+            Some((_, Some(number))) => number.read(fields),
             _ => None,
         };
-        number.map_or(0, |trace| {
-            usize::try_from(spread(trace) % self.lanes).unwrap_or_default()
-        })
+        number.map_or(0, |trace| self.lane_of_trace(trace))
+    }
+
+    fn lane_of_trace(&self, trace: u64) -> usize {
+        usize::try_from(spread(trace) % self.lanes).unwrap_or_default()
     }
 
     fn learn(&mut self, schema: &Arc<Schema>) -> usize {
@@ -85,14 +102,10 @@ mod tests {
 
     use super::*;
 
-    fn lane(dealer: &mut Dealer, schema: &Arc<Schema>, number: i64) -> usize {
+    fn lane(router: &mut LaneRouter, schema: &Arc<Schema>, number: i64) -> usize {
         let mut fields = Vec::new();
         RowWriter::new(&mut fields).i64(number);
-        dealer.lane_of(&Row {
-            schema,
-            timestamp: 0,
-            fields: &fields,
-        })
+        router.lane_of_record(schema, &fields)
     }
 
     fn schema(field: &str) -> Arc<Schema> {
@@ -101,12 +114,12 @@ mod tests {
 
     #[test]
     fn traces_stay_together_and_are_spread_evenly() {
-        let mut dealer = Dealer::new(4);
+        let mut router = LaneRouter::new(4);
         let schema = schema("traceId");
         let mut counts = [0; 4];
         for trace in 0..4_000 {
-            let first = lane(&mut dealer, &schema, trace);
-            assert_eq!(lane(&mut dealer, &schema, trace), first);
+            let first = lane(&mut router, &schema, trace);
+            assert_eq!(lane(&mut router, &schema, trace), first);
             counts[first] += 1;
         }
         assert!(
@@ -117,11 +130,11 @@ mod tests {
 
     #[test]
     fn records_without_a_trace_go_to_the_first_lane() {
-        let mut dealer = Dealer::new(4);
+        let mut router = LaneRouter::new(4);
         let (with, without) = (schema("trace_id"), schema("count"));
         for number in 0..50 {
-            assert_eq!(lane(&mut dealer, &without, number), 0);
-            lane(&mut dealer, &with, number);
+            assert_eq!(lane(&mut router, &without, number), 0);
+            lane(&mut router, &with, number);
         }
     }
 }

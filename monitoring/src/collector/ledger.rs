@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use baler_common::container::{LossReason, Losses};
 use baler_common::transport::OutboxStats;
 
-use super::batch::ClosedBy;
-use super::stats::{ClosedByCounts, ShutdownReport, Stats};
+use super::closing::ClosedBy;
+use super::stats::{ShutdownReport, Stats};
 use crate::clock::monotonic;
 use crate::queue::QueueSet;
 
@@ -20,24 +20,9 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Default)]
 struct Accounts {
-    delivered: u64,
-    spooled: u64,
-    chunks_delivered: u64,
-    chunks_spooled: u64,
-    chunks_given_up: u64,
-    bytes_delivered: u64,
-    lost: Losses,
-    chunks_encoded: u64,
-    row_bytes: u64,
-    encoded_bytes: u64,
-    closed_by: ClosedByCounts,
-    splits: u64,
-    quarantined: u64,
-    panics: u64,
-    chunk_records: u64,
-    wait_time: Duration,
-    outbox: OutboxStats,
-    /// From then on all that anyone is told.
+    /// What the collector has done. The queues add their own figures when somebody asks.
+    stats: Stats,
+    /// The final report, once there is one.
     report: Option<ShutdownReport>,
 }
 
@@ -47,73 +32,73 @@ impl Ledger {
     }
 
     /// Changes the accounts. What is entered after the report was made concerns nobody any more.
-    fn enter(&self, entry: impl FnOnce(&mut Accounts)) {
-        entry(&mut self.lock());
+    fn enter(&self, entry: impl FnOnce(&mut Stats)) {
+        entry(&mut self.lock().stats);
     }
 
     pub(super) fn delivered(&self, records: u32, bytes: usize) {
-        self.enter(|accounts| {
-            add(&mut accounts.delivered, u64::from(records));
-            add(&mut accounts.chunks_delivered, 1);
-            add_bytes(&mut accounts.bytes_delivered, bytes);
+        self.enter(|stats| {
+            add(&mut stats.delivered, u64::from(records));
+            add(&mut stats.chunks_delivered, 1);
+            add_bytes(&mut stats.bytes_delivered, bytes);
         });
     }
 
     pub(super) fn spooled(&self, records: u32) {
-        self.enter(|accounts| {
-            add(&mut accounts.spooled, u64::from(records));
-            add(&mut accounts.chunks_spooled, 1);
+        self.enter(|stats| {
+            add(&mut stats.spooled, u64::from(records));
+            add(&mut stats.chunks_spooled, 1);
         });
     }
 
     /// A chunk does not reach the medium, or its records go there in other chunks.
     pub(super) fn given_up(&self) {
-        self.enter(|accounts| add(&mut accounts.chunks_given_up, 1));
+        self.enter(|stats| add(&mut stats.chunks_given_up, 1));
     }
 
     pub(super) fn lost(&self, reason: LossReason, records: u64) {
-        self.enter(|accounts| accounts.lost.add(reason, records));
+        self.enter(|stats| stats.dropped.add(reason, records));
     }
 
     pub(super) fn encoded(&self, bytes: usize, closed_by: ClosedBy) {
-        self.enter(|accounts| {
-            accounts.closed_by.count(closed_by);
-            add(&mut accounts.chunks_encoded, 1);
-            add_bytes(&mut accounts.encoded_bytes, bytes);
+        self.enter(|stats| {
+            stats.closed_by.count(closed_by);
+            add(&mut stats.chunks_encoded, 1);
+            add_bytes(&mut stats.encoded_bytes, bytes);
         });
     }
 
     pub(super) fn closed(&self, row_bytes: usize) {
-        self.enter(|accounts| add_bytes(&mut accounts.row_bytes, row_bytes));
+        self.enter(|stats| add_bytes(&mut stats.row_bytes, row_bytes));
     }
 
     pub(super) fn split(&self) {
-        self.enter(|accounts| add(&mut accounts.splits, 1));
+        self.enter(|stats| add(&mut stats.splits, 1));
     }
 
     pub(super) fn quarantined(&self, records: u64) {
-        self.enter(|accounts| add(&mut accounts.quarantined, records));
+        self.enter(|stats| add(&mut stats.quarantined, records));
     }
 
     pub(super) fn panicked(&self) {
-        self.enter(|accounts| add(&mut accounts.panics, 1));
+        self.enter(|stats| add(&mut stats.panics, 1));
     }
 
     /// From now on chunks are to have so many records, and close when the oldest has waited so long.
     pub(super) fn chosen(&self, chunk_records: usize, wait_time: Duration) {
-        self.enter(|accounts| {
-            accounts.chunk_records = u64::try_from(chunk_records).unwrap_or(u64::MAX);
-            accounts.wait_time = wait_time;
+        self.enter(|stats| {
+            stats.chunk_records = u64::try_from(chunk_records).unwrap_or(u64::MAX);
+            stats.wait_time = wait_time;
         });
     }
 
-    pub(super) fn outbox(&self, stats: OutboxStats) {
-        self.enter(|accounts| accounts.outbox = stats);
+    pub(super) fn outbox(&self, outbox: OutboxStats) {
+        self.enter(|stats| stats.outbox = outbox);
     }
 
     /// Records lost since the collector had them.
     pub(super) fn losses(&self) -> Losses {
-        self.lock().lost.clone()
+        self.lock().stats.dropped.clone()
     }
 
     /// All figures of now.
@@ -121,7 +106,7 @@ impl Ledger {
         let accounts = self.lock();
         match &accounts.report {
             Some(report) => report.stats.clone(),
-            None => accounts.stats(queues),
+            None => with_queues(&accounts.stats, queues),
         }
     }
 
@@ -143,7 +128,7 @@ impl Ledger {
         if let Some(report) = &accounts.report {
             return report.clone();
         }
-        let mut stats = accounts.stats(queues);
+        let mut stats = with_queues(&accounts.stats, queues);
         let known = stats
             .delivered
             .saturating_add(stats.spooled)
@@ -180,42 +165,28 @@ impl Ledger {
     }
 }
 
-impl Accounts {
-    fn stats(&self, queues: &QueueSet) -> Stats {
-        let counts = queues.counts();
-        let mut dropped = self.lost.clone();
-        for (code, records) in counts.lost.iter() {
-            dropped.add_code(code, records);
-        }
-        Stats {
-            emitted: counts.emitted,
-            delivered: self.delivered,
-            spooled: self.spooled,
-            dropped,
-            queued: counts.queued,
-            queue_bytes: queues.bytes(),
-            chunks_delivered: self.chunks_delivered,
-            chunks_spooled: self.chunks_spooled,
-            chunks_given_up: self.chunks_given_up,
-            bytes_delivered: self.bytes_delivered,
-            chunks_encoded: self.chunks_encoded,
-            row_bytes: self.row_bytes,
-            encoded_bytes: self.encoded_bytes,
-            closed_by: self.closed_by,
-            splits: self.splits,
-            quarantined: self.quarantined,
-            panics: self.panics,
-            chunk_records: self.chunk_records,
-            wait_time: self.wait_time,
-            outbox: self.outbox.clone(),
-        }
+/// These figures with those of the queues.
+fn with_queues(stats: &Stats, queues: &QueueSet) -> Stats {
+    let counts = queues.counts();
+    let mut stats = stats.clone();
+    stats.emitted = counts.emitted;
+    stats.queued = counts.queued;
+    stats.queue_bytes = queues.bytes();
+    for (code, records) in counts.lost.iter() {
+        stats.dropped.add_code(code, records);
     }
+    stats
 }
 
 fn add(count: &mut u64, more: u64) {
     *count = count.saturating_add(more);
 }
 
-fn add_bytes(count: &mut u64, bytes: usize) {
-    add(count, u64::try_from(bytes).unwrap_or(u64::MAX));
+fn add_bytes(sum: &mut u64, bytes: usize) {
+    add(sum, count(bytes));
+}
+
+/// A number of records or bytes, as it is counted.
+pub(super) fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }

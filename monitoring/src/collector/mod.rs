@@ -1,7 +1,7 @@
 //! The collector: one thread that makes chunks of what the application's threads emit.
 //!
 //! ```text
-//! queues -> drain -> expand -> batch -> (records | bytes | age | flush) -> encode -> [chunk] -> outbox
+//! queues -> queue_reader -> rounds -> [batch] -> splitting -> encoder -> [chunk] -> dispatch -> outbox
 //! ```
 //!
 //! It waits for deadlines and wake-ups and never polls faster than its tick.
@@ -11,33 +11,30 @@
 //! most a tick too early: no clock is read for it on the application's thread, and records that
 //! are forwarded with times of long ago or none are batched like any other.
 
-mod batch;
-mod buffers;
+#[cfg(feature = "enable")]
+mod calls;
+mod closing;
+mod controller_state;
 mod dispatch;
-mod drain;
 mod encoder;
 mod event;
-mod expand;
 mod flush;
 mod lanes;
 mod ledger;
-mod shared;
-mod split;
+mod queue_reader;
+mod rounds;
+mod splitting;
 mod stats;
-#[cfg(feature = "enable")]
-mod traced;
+mod thread;
+mod tuned;
 mod tuning;
-mod types;
-mod waker;
-mod work;
 
-pub use batch::ClosedBy;
+pub use closing::ClosedBy;
+pub(crate) use controller_state::{ControllerState, Waker};
 pub(crate) use event::Hooks;
 pub use event::{Event, Quarantined};
 pub(crate) use flush::{FlushEnd, FlushOrder};
-pub(crate) use shared::Shared;
 pub use stats::{ClosedByCounts, ShutdownReport, Stats};
+pub(crate) use thread::{CollectorConfig, spawn};
 pub use tuning::ChunkCost;
 pub(crate) use tuning::Tuning;
-pub(crate) use waker::Waker;
-pub(crate) use work::{Plan, spawn};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use baler_common::container::{LossReason, Losses};
 use baler_common::transport::OutboxStats;
 
-use super::batch::ClosedBy;
+use super::closing::ClosedBy;
 
 /// What a controller and its collector have done so far.
 ///

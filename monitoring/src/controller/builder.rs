@@ -15,7 +15,9 @@ use super::identity::{hostname, new_epoch, random, random_producer};
 use super::settings::{Settings, StartError, WAIT_TIME};
 use crate::adaptive;
 use crate::clock::Clock;
-use crate::collector::{ChunkCost, Event, Hooks, Plan, Quarantined, Shared, Waker, spawn};
+use crate::collector::{
+    ChunkCost, CollectorConfig, ControllerState, Event, Hooks, Quarantined, Waker, spawn,
+};
 use crate::queue::{Overflow, QueueSet};
 
 /// Sets up a [`Controller`]; made by [`Controller::builder`].
@@ -288,7 +290,7 @@ impl ControllerBuilder {
             lane: 0,
             sequence: 0,
         };
-        let shared = Arc::new(Shared::new(
+        let shared = Arc::new(ControllerState::new(
             queues,
             self.clock,
             Interned::leaked(&hostname),
@@ -315,7 +317,7 @@ impl ControllerBuilder {
             controller.enable();
         }
         let outbox = Outbox::new(self.writer, settings.outbox, notify);
-        let plan = Plan {
+        let plan = CollectorConfig {
             serializer: self.serializer,
             identity,
             lanes: settings.lanes,

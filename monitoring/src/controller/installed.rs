@@ -7,9 +7,9 @@ use std::time::Duration;
 use baler_common::record::Record;
 
 use super::Controller;
-use crate::clock::{is_in_system_time, is_in_ticks, system_unix_ns, ticks};
-use crate::collector::{Shared, ShutdownReport};
-use crate::queue::{self, Inside, Stamp};
+use crate::clock::{has_wall_time, system_unix_ns};
+use crate::collector::{ControllerState, ShutdownReport};
+use crate::queue::{self, Inside, QueueSet};
 
 /// The key of its queues while there is one and it is enabled, else 0: one load says whether a
 /// record is taken, whether the thread's block is still one of this controller's, and which clock
@@ -34,7 +34,7 @@ pub(super) fn install(controller: Controller) -> Option<Controller> {
 }
 
 /// Brings up to date what probes look at, if this is the installed controller.
-pub(crate) fn refresh_active(shared: &Arc<Shared>) {
+pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
     let _inside = Inside::enter();
     let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(controller) = installed().filter(|it| Arc::ptr_eq(it.shared(), shared)) {
@@ -67,12 +67,27 @@ pub(crate) fn active_key() -> u64 {
 }
 
 /// The process-wide controller if it is enabled and its queues have this key. Takes a lock.
-pub(crate) fn active_shared(key: u64) -> Option<Arc<Shared>> {
+pub(crate) fn active_shared(key: u64) -> Option<Arc<ControllerState>> {
     let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     let shared = installed.as_ref()?.shared();
     let is_it = shared.queues.key() == key && shared.is_enabled();
     is_it.then(|| Arc::clone(shared))
+}
+
+/// The queues of the process-wide controller if it is enabled and they have this key. Takes a lock.
+pub(crate) fn active_queues(key: u64) -> Option<Arc<QueueSet>> {
+    active_shared(key).map(|shared| Arc::clone(&shared.queues))
+}
+
+/// Now, by the clock of the controller whose queues have this key, in nanoseconds since the Unix
+/// epoch.
+pub(crate) fn active_unix_ns(key: u64) -> i64 {
+    if has_wall_time(key) {
+        system_unix_ns()
+    } else {
+        active_shared(key).map_or(0, |shared| shared.clock.unix_ns())
+    }
 }
 
 /// Emits a record to the process-wide controller; whether it was taken.
@@ -85,17 +100,8 @@ pub fn emit<R: Record>(record: &R) -> bool {
     if key == 0 {
         return false;
     }
-    let stamp = match record.timestamp() {
-        Some(timestamp) => Stamp::UnixNs(timestamp),
-        None if is_in_ticks(key) => Stamp::Ticks(ticks::read()),
-        None if is_in_system_time(key) => Stamp::UnixNs(system_unix_ns()),
-        None => match active_shared(key) {
-            Some(shared) => Stamp::UnixNs(shared.clock.unix_ns()),
-            None => return false,
-        },
-    };
-    let find = || active_shared(key).map(|shared| Arc::clone(&shared.queues));
-    queue::push_record(key, find, record, stamp)
+    let timestamp = record.timestamp().unwrap_or_else(|| active_unix_ns(key));
+    queue::push_record(key, || active_queues(key), record, timestamp)
 }
 
 /// Shuts the process-wide controller down, if there is one; see [`Controller::shutdown`].

@@ -23,16 +23,16 @@ pub use builder::ControllerBuilder;
 pub use guard::ShutdownGuard;
 pub(crate) use installed::refresh_active;
 #[cfg(feature = "enable")]
-pub(crate) use installed::{active_key, active_shared};
+pub(crate) use installed::{active_key, active_queues, active_shared, active_unix_ns};
 pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "samplers")]
 pub(crate) use sampling::WeakController;
 pub use settings::StartError;
 
 use crate::adaptive::Switch;
-use crate::clock::{Clock, is_in_ticks, monotonic, ticks};
-use crate::collector::{FlushEnd, FlushOrder, Shared, ShutdownReport, Stats};
-use crate::queue::{self, RowRef, Stamp};
+use crate::clock::{Clock, monotonic};
+use crate::collector::{ControllerState, FlushEnd, FlushOrder, ShutdownReport, Stats};
+use crate::queue::{self, QueueRow};
 #[cfg(feature = "samplers")]
 use crate::samplers::Samplers;
 
@@ -57,23 +57,13 @@ const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 ///
 /// # Signals
 ///
-/// A signal handler may emit, and call what has a probe.
-/// If it has interrupted its thread while that emitted or asked a controller for something, its
-/// record is dropped and counted ([`LossReason::Reentrant`]), and nothing else happens to the record
-/// that is being written.
-/// Else its record is taken as any other: it may find that the thread's block is full, and then takes
-/// locks and asks for memory, and at the first record of a type or a call site as well.
-/// A handler that may have interrupted the allocator must not do that, nor one that may wait for
-/// itself under [`Overflow::Block`](crate::Overflow); it calls [`suppress`](crate::suppress) first,
-/// and then nothing is taken but everything is counted.
-///
-/// Calls of `record = aggregated` are the exception: a handler must not make one at a site of which it may
-/// have interrupted a call on the same thread, for nothing checks that, and both are added to the same
-/// sums, also while it holds the guard of [`suppress`](crate::suppress).
-///
-/// Within a trace that goes on while the handler runs, its calls are children of the call that it
-/// has interrupted; if that was just beginning or ending, two calls of the trace may have the same
-/// order index, or two traces the same number.
+/// Emitting inside a signal handler is not supported. If the handler has interrupted its thread while
+/// that emits or asks a controller for something, the record is dropped and counted
+/// ([`LossReason::Reentrant`]), and the interrupted record stays whole. Otherwise the record is taken as
+/// any other, which may take locks and allocate.
+/// A handler that must call code with probes calls [`suppress`](crate::suppress) first: then all its
+/// records are dropped and counted.
+/// A handler must not make a call of `record = aggregated`: no check protects the sums.
 ///
 /// # Aborts
 ///
@@ -87,7 +77,7 @@ pub struct Controller {
 
 #[derive(Debug)]
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<ControllerState>,
     metadata: Option<KiekerMetadataRecord>,
     hostname: Box<str>,
     identity: ChunkIdentity,
@@ -131,7 +121,7 @@ impl Controller {
     }
 
     fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ControllerState>,
         metadata: Option<KiekerMetadataRecord>,
         hostname: Box<str>,
         identity: ChunkIdentity,
@@ -151,7 +141,7 @@ impl Controller {
         }
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<ControllerState> {
         &self.handle.shared
     }
 
@@ -178,13 +168,9 @@ impl Controller {
             return false;
         }
         let queues = &shared.queues;
-        let stamp = match record.timestamp() {
-            Some(timestamp) => Stamp::UnixNs(timestamp),
-            None if is_in_ticks(queues.key()) => Stamp::Ticks(ticks::read()),
-            None => Stamp::UnixNs(shared.clock.unix_ns()),
-        };
+        let timestamp = record.timestamp().unwrap_or_else(|| shared.clock.unix_ns());
         let find = || Some(Arc::clone(queues));
-        queue::push_record(queues.key(), find, record, stamp)
+        queue::push_record(queues.key(), find, record, timestamp)
     }
 
     /// Emits a record as it is, without a timestamp if it has none: for those who pass records on.
@@ -205,10 +191,9 @@ impl Controller {
         let shared = self.shared();
         let queues = &shared.queues;
         let find = || Some(Arc::clone(queues));
-        let stamp = Stamp::UnixNs(timestamp);
         cfg!(feature = "enable")
             && shared.is_enabled()
-            && queue::push(queues.key(), find, schema, stamp, write)
+            && queue::push(queues.key(), find, schema, timestamp, write)
     }
 
     /// Takes records from now on; not after a shutdown.
@@ -225,9 +210,9 @@ impl Controller {
             let now = shared.clock.unix_ns();
             let mut fields = Vec::new();
             metadata.write_fields(&mut RowWriter::new(&mut fields));
-            shared.queues.push_aside(&RowRef::Fields {
+            shared.queues.push_aside(&QueueRow::Record {
                 schema: KiekerMetadataRecord::schema(),
-                stamp: Stamp::UnixNs(now),
+                timestamp: now,
                 fields: &fields,
             });
         }

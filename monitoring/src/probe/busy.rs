@@ -2,44 +2,30 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::thread;
 
+use baler_common::record::Record as _;
 use baler_common::record::timing::AsyncOperationExecutionRecord;
-use baler_common::record::{Record, RowWriter, Schema};
 
-use super::record::read_clock;
-use super::site::{Site, SiteNumber};
-use crate::clock::{is_in_ticks, ticks};
-use crate::controller;
-use crate::queue::{self, Stamp, TIN_UNIX_NS, TOUT_UNIX_NS};
-use crate::trace::{self, Position, TraceContext};
-
-/// So many words an execution has on its way to the collector: header, trace, tin, tout, eoi and ess,
-/// busy time, polls and how it ended.
-pub(crate) const BUSY_WORDS: usize = 7;
-
-/// In the last word, above the number of polls: the future was dropped before it was done.
-pub(crate) const CANCELLED: u64 = 1 << 32;
-
-/// In the last word: a panic ended it.
-pub(crate) const PANICKED: u64 = 1 << 33;
+use super::record::{no_session, push_record};
+use super::site::Site;
+use crate::controller::{self, active_unix_ns};
+use crate::trace::{self, Position, TraceContext, eoi_and_ess};
 
 /// An asynchronous call that is recorded with the time inside its polls.
 #[derive(Debug)]
 pub struct BusyCall {
-    running: Option<Running>,
+    running: Option<RunningCall>,
 }
 
 #[derive(Debug)]
-struct Running {
-    site: SiteNumber,
+struct RunningCall {
+    site: &'static Site,
     position: Position,
     context: TraceContext,
-    /// Whether times are in ticks; else in nanoseconds.
-    in_ticks: bool,
-    tin: u64,
+    /// Times are in nanoseconds.
+    tin: i64,
     busy: u64,
     polls: u32,
     is_done: bool,
@@ -51,23 +37,22 @@ impl Site {
     #[inline]
     pub fn enter_async_busy(&'static self) -> BusyCall {
         BusyCall {
-            running: self.active().and_then(begin),
+            running: self.active().and_then(|_| begin(self)),
         }
     }
 }
 
-fn begin(site: SiteNumber) -> Option<Running> {
+fn begin(site: &'static Site) -> Option<RunningCall> {
     let key = controller::active_key();
     if key == 0 {
         return None;
     }
     let (position, context) = trace::enter_async();
-    Some(Running {
+    Some(RunningCall {
         site,
         position,
         context,
-        in_ticks: is_in_ticks(key),
-        tin: read_clock(key),
+        tin: active_unix_ns(key),
         busy: 0,
         polls: 0,
         is_done: false,
@@ -93,50 +78,35 @@ impl BusyCall {
             return body.poll(task);
         };
         running.polls = running.polls.saturating_add(1);
-        let mut busy = Busy::begin(running.in_ticks, &mut running.busy);
+        let busy = PollTimer::begin(&mut running.busy);
         let polled = running.context.poll(body, task);
-        busy.end();
+        drop(busy);
         running.is_done = polled.is_ready();
         polled
     }
 }
 
-/// A poll that is being measured; one that panics counts as well.
-struct Busy<'a> {
-    in_ticks: bool,
-    began: Option<u64>,
+/// Measures a poll, also one that panics.
+struct PollTimer<'a> {
+    began: i64,
     sum: &'a mut u64,
 }
 
-impl<'a> Busy<'a> {
-    fn begin(in_ticks: bool, sum: &'a mut u64) -> Self {
-        Self {
-            in_ticks,
-            began: now(in_ticks),
-            sum,
-        }
-    }
-
-    fn end(&mut self) {
-        if let (Some(began), Some(now)) = (self.began.take(), now(self.in_ticks)) {
-            *self.sum = self.sum.saturating_add(now.saturating_sub(began));
-        }
+impl<'a> PollTimer<'a> {
+    fn begin(sum: &'a mut u64) -> Self {
+        Self { began: now(), sum }
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for PollTimer<'_> {
     fn drop(&mut self) {
-        self.end();
+        let took = now().saturating_sub(self.began);
+        *self.sum = self.sum.saturating_add(took.try_into().unwrap_or(0));
     }
 }
 
-/// The time by the clock by which the call began; `None` if that is not to be had any more.
-fn now(in_ticks: bool) -> Option<u64> {
-    if in_ticks {
-        return Some(ticks::read());
-    }
-    let key = controller::active_key();
-    (key != 0 && !is_in_ticks(key)).then(|| read_clock(key))
+fn now() -> i64 {
+    active_unix_ns(controller::active_key())
 }
 
 impl Drop for BusyCall {
@@ -147,43 +117,30 @@ impl Drop for BusyCall {
     }
 }
 
-impl Running {
+impl RunningCall {
     #[inline(never)]
     fn end(&self) {
         let key = controller::active_key();
-        if key == 0 {
+        let Some(shared) = controller::active_shared(key) else {
             return;
-        }
-        let tout = read_clock(key);
-        let clock = |in_ticks: bool, flag| if in_ticks { 0 } else { flag };
-        let clocks = clock(self.in_ticks, TIN_UNIX_NS) | clock(is_in_ticks(key), TOUT_UNIX_NS);
-        let ended = if self.is_done {
-            0
-        } else if !self.was_panicking && thread::panicking() {
-            PANICKED
-        } else {
-            CANCELLED
         };
-        let words: [u64; BUSY_WORDS] = [
-            (u64::from(self.site.get()) << 8) | clocks,
-            self.position.trace_id.cast_unsigned(),
-            self.tin,
-            tout,
-            self.position.at,
-            self.busy,
-            u64::from(self.polls) | ended,
-        ];
-        let find = || controller::active_shared(key).map(|shared| Arc::clone(&shared.queues));
-        // The collector looks at what has this kind of time.
-        let stamp = Stamp::Ticks(tout);
-        queue::push(key, find, busy_words(), stamp, |row: &mut RowWriter<'_>| {
-            words.into_iter().for_each(|word| row.u64(word));
+        // A clock that was set back meanwhile must not give a negative duration.
+        let tout = active_unix_ns(key).max(self.tin);
+        let is_panic = !self.is_done && !self.was_panicking && thread::panicking();
+        let [eoi, ess] = eoi_and_ess(self.position.at);
+        push_record(key, AsyncOperationExecutionRecord::schema(), tout, |row| {
+            row.interned(self.site.signature());
+            row.interned(no_session());
+            row.i64(self.position.trace_id);
+            row.i64(self.tin);
+            row.i64(tout);
+            row.interned(shared.hostname);
+            row.i32(eoi);
+            row.i32(ess);
+            row.u64(self.busy.min(tout.abs_diff(self.tin)));
+            row.u32(self.polls);
+            row.bool(!self.is_done && !is_panic);
+            row.bool(is_panic);
         });
     }
-}
-
-/// Stands for the type of an execution that is still in words; the collector makes the record.
-pub(crate) fn busy_words() -> &'static Arc<Schema> {
-    static MARKER: OnceLock<Arc<Schema>> = OnceLock::new();
-    MARKER.get_or_init(|| Arc::new(Schema::clone(AsyncOperationExecutionRecord::schema())))
 }

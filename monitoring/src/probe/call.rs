@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::record::{self, AsyncBegun, Begun};
-use super::site::Site;
+use super::site::{OFF, Site};
 use crate::trace::TraceContext;
 
 /// A synchronous call; it ends, and is recorded, when the guard is dropped.
@@ -41,8 +41,21 @@ impl Guard {
 impl Drop for Guard {
     #[inline(always)]
     fn drop(&mut self) {
-        record::end(self.site, self.begun);
+        if self.begun.tin != 0 {
+            record::end(self.site, self.begun);
+        }
     }
+}
+
+/// Runs a body as a call, with the guard that `enter` makes; without it while nothing is recorded at
+/// the site.
+#[inline(always)]
+pub fn run<G, T>(site: &'static Site, enter: impl FnOnce() -> G, body: impl FnOnce() -> T) -> T {
+    if site.state() == OFF {
+        return body();
+    }
+    let _guard = enter();
+    body()
 }
 
 /// An asynchronous call; it ends, and is recorded, when it is dropped: when its body is done, when

@@ -1,10 +1,10 @@
 //! Calls of which nothing is told but when they began and ended.
 
-use super::record::{push, read_marked};
-use super::site::{OFF, Site};
+use super::record::{begin_timed, push, read_marked};
+use super::site::Site;
 use crate::clock::ticks;
 use crate::controller;
-use crate::queue::{self, KIND_CALL, KIND_DURATION};
+use crate::queue::{self, CALL_WORDS, KIND_CALL, KIND_DURATION};
 
 /// A call, synchronous or not, of which a duration is recorded when the guard is dropped.
 ///
@@ -22,55 +22,36 @@ impl DurationGuard {
     /// Begins a call, if calls are recorded there.
     #[inline(always)]
     pub(super) fn new(site: &'static Site) -> Self {
-        let state = site.state();
-        let tin = if state == OFF {
-            0
-        } else if state.cast_signed() > 0 {
-            ticks::read()
-        } else {
-            begin_slowly(site)
-        };
-        Self { site, tin }
+        Self {
+            site,
+            tin: begin_timed(site),
+        }
     }
 }
 
 impl Drop for DurationGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.tin == 0 {
-            return;
+        if self.tin != 0 {
+            end(self.site, self.tin);
         }
-        end(self.site, || self.tin);
     }
 }
 
-/// Ends a call that has begun; when, is asked after the clock as in [`end_begun`](super::record::end_begun).
-#[inline(always)]
-pub(super) fn end(site: &'static Site, tin: impl FnOnce() -> u64) {
+/// Ends a call that is recorded.
+#[inline]
+fn end(site: &'static Site, tin: u64) {
     let tout = ticks::read();
-    let tin = tin();
-    let state = site.state_at_end();
-    if !queue::append_call_in_ticks(state, || [header(site), tin, tout]) {
+    if !queue::append_call(site.state_at_end(), || row(site, tin, tout)) {
         end_slowly(site, tin);
     }
 }
 
-/// A call's header but for its kind.
+/// A call of another kind, without a trace.
 #[inline(always)]
-fn header(site: &Site) -> u64 {
-    site.header() ^ (KIND_CALL ^ KIND_DURATION)
-}
-
-/// Begins the first call of a site, or one that has no ticks; when that was.
-#[cold]
-#[inline(never)]
-fn begin_slowly(site: &'static Site) -> u64 {
-    let key = controller::active_key();
-    if site.active().is_none() || key == 0 {
-        0
-    } else {
-        read_marked(key)
-    }
+fn row(site: &Site, tin: u64, tout: u64) -> [u64; CALL_WORDS] {
+    let header = site.header() ^ (KIND_CALL ^ KIND_DURATION);
+    [header, 0, tin, tout, 0]
 }
 
 #[cold]
@@ -78,6 +59,6 @@ fn begin_slowly(site: &'static Site) -> u64 {
 fn end_slowly(site: &'static Site, tin: u64) {
     let key = controller::active_key();
     if key != 0 {
-        push(key, [header(site), tin, read_marked(key), 0, 0]);
+        push(key, row(site, tin, read_marked(key)));
     }
 }

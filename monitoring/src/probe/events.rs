@@ -9,20 +9,18 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 
-use baler_common::record::kieker::flow::trace::operation::AfterOperationFailedEvent;
-use baler_common::record::{Interned, Record, RowWriter, Schema};
+use baler_common::record::kieker::flow::trace::operation::{
+    AfterOperationEvent, AfterOperationFailedEvent, BeforeOperationEvent,
+};
+use baler_common::record::{Record as _, Schema};
 
-use super::path::declaring_class;
-use super::record::{push, read_clock, tell_trace};
-use super::registry;
-use super::site::{Site, SiteNumber};
-use crate::clock::is_in_ticks;
-use crate::controller;
-use crate::queue::{self, KIND_AFTER, KIND_BEFORE, Stamp, TOUT_UNIX_NS};
+use super::record::{push_record, tell_trace};
+use super::site::Site;
+use crate::controller::{self, active_unix_ns};
 use crate::trace::{self, Entered, TraceContext};
 
 /// What is said to have ended a call that a panic left, before what the panic said if that is known.
@@ -53,7 +51,7 @@ pub struct EventCall {
 
 #[derive(Debug)]
 struct Begun {
-    site: SiteNumber,
+    site: &'static Site,
     entered: Entered,
     /// Whether it began while a panic unwound the thread already.
     was_panicking: bool,
@@ -68,7 +66,7 @@ impl Site {
         EventGuard {
             begun: self
                 .active()
-                .and_then(|site| begin(site, || (trace::enter_events(), ())))
+                .and_then(|_| begin(self, || (trace::enter_events(), ())))
                 .map(|(begun, ())| begun),
             not_send: PhantomData,
         }
@@ -80,7 +78,7 @@ impl Site {
         EventCall {
             running: self
                 .active()
-                .and_then(|site| begin(site, trace::enter_events_async)),
+                .and_then(|_| begin(self, trace::enter_events_async)),
             is_done: false,
         }
     }
@@ -181,7 +179,7 @@ fn fail(begun: Option<&mut Begun>, cause: &dyn Display) {
 }
 
 #[inline(never)]
-fn begin<T>(site: SiteNumber, enter: impl FnOnce() -> (Entered, T)) -> Option<(Begun, T)> {
+fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option<(Begun, T)> {
     let key = controller::active_key();
     if key == 0 {
         return None;
@@ -196,7 +194,12 @@ fn begin<T>(site: SiteNumber, enter: impl FnOnce() -> (Entered, T)) -> Option<(B
         cause: None,
         entered,
     };
-    begun.tell(KIND_BEFORE, key, read_clock(key), begun.entered.order);
+    begun.record(
+        key,
+        BeforeOperationEvent::schema(),
+        begun.entered.order,
+        None,
+    );
     Some((begun, context))
 }
 
@@ -229,57 +232,30 @@ impl Begun {
         if key == 0 {
             return;
         }
-        let time = read_clock(key);
-        match self.cause.take() {
-            None if self.is_panicking() => self.tell_failure(key, time, order, PANIC),
-            None => self.tell(KIND_AFTER, key, time, order),
-            Some(cause) => self.tell_failure(key, time, order, &cause),
-        }
+        let cause = match self.cause.take() {
+            None if self.is_panicking() => Some(PANIC.to_owned()),
+            cause => cause,
+        };
+        let schema = match cause {
+            Some(_) => AfterOperationFailedEvent::schema(),
+            None => AfterOperationEvent::schema(),
+        };
+        self.record(key, schema, order, cause.as_deref());
     }
 
-    fn tell(&self, kind: u64, key: u64, time: u64, order: i32) {
-        let clock = if is_in_ticks(key) { 0 } else { TOUT_UNIX_NS };
-        let row = [
-            kind | clock | (u64::from(self.site.get()) << 8),
-            self.entered.trace_id.cast_unsigned(),
-            time,
-            u64::from(order.cast_unsigned()),
-            0,
-        ];
-        push(key, row);
-    }
-
-    #[cold]
-    fn tell_failure(&self, key: u64, time: u64, order: i32, cause: &str) {
-        let Some(signature) = registry::signature(self.site) else {
-            return;
-        };
-        let (schema, stamp) = if is_in_ticks(key) {
-            (failed_in_ticks(), Stamp::Ticks(time))
-        } else {
-            let schema = AfterOperationFailedEvent::schema();
-            (schema, Stamp::UnixNs(time.cast_signed()))
-        };
-        let find = || controller::active_shared(key).map(|shared| Arc::clone(&shared.queues));
-        queue::push(key, find, schema, stamp, |row: &mut RowWriter<'_>| {
-            row.i64(time.cast_signed());
+    /// Records the event with this number. The types of events have the same fields, and that of a
+    /// failure its cause.
+    fn record(&self, key: u64, schema: &Arc<Schema>, order: i32, cause: Option<&str>) {
+        let now = active_unix_ns(key);
+        push_record(key, schema, now, |row| {
+            row.i64(now);
             row.i64(self.entered.trace_id);
             row.i32(order);
-            row.interned(signature);
-            row.interned(class_of(signature));
-            row.str(cause);
+            row.interned(self.site.signature());
+            row.interned(self.site.class());
+            if let Some(cause) = cause {
+                row.str(cause);
+            }
         });
     }
-}
-
-/// The class that declares an operation, as its signature has it.
-pub(crate) fn class_of(signature: Interned) -> Interned {
-    Interned::new(declaring_class(signature.as_str()))
-}
-
-/// Stands for the type of a failure whose first field, the time, is in ticks: the collector puts the
-/// time and the true type in their places.
-pub(crate) fn failed_in_ticks() -> &'static Arc<Schema> {
-    static MARKER: OnceLock<Arc<Schema>> = OnceLock::new();
-    MARKER.get_or_init(|| Arc::new(Schema::clone(AfterOperationFailedEvent::schema())))
 }

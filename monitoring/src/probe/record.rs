@@ -1,16 +1,17 @@
 //! Both ends of a call: what is known at its beginning, and the row made of it at its end.
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 
-use baler_common::record::Interned;
+use baler_common::record::kieker::flow::trace::TraceMetadata;
+use baler_common::record::{Interned, Record as _, RowWriter, Schema};
 
 use super::registry;
 use super::site::{OFF, Site, SiteNumber};
-use crate::clock::{is_in_system_time, is_in_ticks, marked, system_unix_ns, ticks};
-use crate::controller;
-use crate::queue::{self, KIND_TRACE, TOUT_UNIX_NS};
+use crate::clock::{is_in_ticks, marked, short_of, ticks};
+use crate::controller::{self, active_unix_ns};
+use crate::queue;
 use crate::trace::{self, Origin, Position, TraceContext};
 use crate::traceparent::TraceParent;
 
@@ -36,46 +37,68 @@ impl Begun {
 }
 
 /// Begins a synchronous call.
-///
-/// This and [`end`] become part of the probed function, with what is usual in them and nothing else:
-/// a function of their own would have to be called, and would make the probed one save its
-/// arguments and its result, also while nothing is recorded.
 #[inline(always)]
 pub(super) fn begin(site: &'static Site) -> Begun {
     let state = site.state();
     if state == OFF {
         return Begun::NOT;
     }
-    begin_usually(state).unwrap_or_else(|| begin_slowly(site))
+    // Usually calls are timed in ticks, within a trace whose next place is known.
+    if is_ticking(state)
+        && let Some(at) = trace::enter_usually()
+    {
+        // Last, so that the call's time does not hold the probe's.
+        let tin = ticks::read();
+        return Begun { tin, at };
+    }
+    begin_slowly(site)
 }
 
-/// Begins a call at a site in this state, in ticks and within a trace whose next place is known.
-#[inline(always)]
-pub(super) fn begin_usually(state: u32) -> Option<Begun> {
-    if state.cast_signed() <= 0 {
-        return None;
-    }
-    let at = trace::enter_usually()?;
-    Some(Begun {
-        // Last, so that the call's time does not hold the probe's.
-        tin: ticks::read(),
-        at,
-    })
+/// Whether calls at a site in this state are recorded, in ticks.
+#[inline]
+fn is_ticking(state: u32) -> bool {
+    state.cast_signed() > 0
 }
 
 /// Begins the first call of a site, one in a trace that spreads, or one that has no ticks.
 #[cold]
 #[inline(never)]
 fn begin_slowly(site: &'static Site) -> Begun {
-    let key = controller::active_key();
-    if site.active().is_none() || key == 0 {
+    let Some(key) = recording_key(site) else {
         return Begun::NOT;
-    }
+    };
     let at = trace::enter_usually().unwrap_or_else(trace::enter_unusually);
     Begun {
+        // Last, as above.
         tin: read_marked(key),
         at,
     }
+}
+
+/// The key of the queues into which calls of this site are recorded, if they are.
+fn recording_key(site: &'static Site) -> Option<u64> {
+    let key = controller::active_key();
+    (site.active().is_some() && key != 0).then_some(key)
+}
+
+/// Begins a call that has no place in a trace: when, as its row has it; 0 if it is not recorded.
+#[inline(always)]
+pub(super) fn begin_timed(site: &'static Site) -> u64 {
+    let state = site.state();
+    if state == OFF {
+        0
+    } else if is_ticking(state) {
+        ticks::read()
+    } else {
+        begin_timed_slowly(site)
+    }
+}
+
+/// Begins the first call of a site, or one that has no ticks.
+#[cold]
+#[inline(never)]
+fn begin_timed_slowly(site: &'static Site) -> u64 {
+    recording_key(site).map_or(0, read_marked)
 }
 
 /// Begins an asynchronous call, and makes the context in which its body is polled.
@@ -93,24 +116,13 @@ pub(super) fn begin_async(site: &'static Site) -> Option<(AsyncBegun, TraceConte
     Some((begun, context))
 }
 
-/// Ends a synchronous call: hands its row to the queue, unless monitoring was disabled meanwhile,
+/// Ends a synchronous call that is recorded: hands its row to the queue, unless monitoring was disabled meanwhile,
 /// and leaves its place in the trace.
-#[inline(always)]
+#[inline]
 pub(super) fn end(site: &'static Site, begun: Begun) {
-    if begun.tin != 0 {
-        end_begun(site, || begun);
-    }
-}
-
-/// Ends a call that has begun. What is known of it is asked after the clock: the counter is read once
-/// all is there that was asked before.
-#[inline(always)]
-pub(super) fn end_begun(site: &'static Site, begun: impl FnOnce() -> Begun) {
     let tout = ticks::read();
-    let begun = begun();
-    let state = site.state_at_end();
     let row = || [site.header(), trace::id_here(), begun.tin, tout, begun.at];
-    if queue::append_call_in_ticks(state, row) {
+    if queue::append_call(site.state_at_end(), row) {
         trace::leave(begun.at);
     } else {
         end_slowly(site, begun);
@@ -150,13 +162,22 @@ pub(super) fn end_async(begun: &AsyncBegun) {
     );
 }
 
-/// Hands a compact row to the queue, by whatever way there is.
-pub(super) fn push(key: u64, row: [u64; queue::CALL_WORDS]) {
-    if !queue::append_call(key, row) {
-        let find = || controller::active_shared(key).map(|shared| Arc::clone(&shared.queues));
-        // What is not taken is counted.
-        queue::push_call(key, find, row);
+/// Hands a call to the queue, by whatever way there is. What is not taken is counted.
+pub(super) fn push(key: u64, call: [u64; queue::CALL_WORDS]) {
+    if !queue::append_call(short_of(key), || call) {
+        queue::push_call(key, || controller::active_queues(key), call);
     }
+}
+
+/// Hands a record to the queue, which counts what is not taken.
+pub(super) fn push_record(
+    key: u64,
+    schema: &Arc<Schema>,
+    timestamp: i64,
+    write: impl FnOnce(&mut RowWriter<'_>),
+) {
+    let find = || controller::active_queues(key);
+    queue::push(key, find, schema, timestamp, write);
 }
 
 /// Now, as the row of a call has it: marked unless it is in ticks.
@@ -165,29 +186,8 @@ pub(super) fn read_marked(key: u64) -> u64 {
     if is_in_ticks(key) {
         ticks::read()
     } else {
-        marked(read_other_clock(key).cast_signed())
+        marked(active_unix_ns(key))
     }
-}
-
-/// Now, in ticks or in nanoseconds since the Unix epoch.
-#[inline]
-pub(super) fn read_clock(key: u64) -> u64 {
-    if is_in_ticks(key) {
-        ticks::read()
-    } else {
-        read_other_clock(key)
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn read_other_clock(key: u64) -> u64 {
-    let time = if is_in_system_time(key) {
-        system_unix_ns()
-    } else {
-        controller::active_shared(key).map_or(0, |shared| shared.clock.unix_ns())
-    };
-    time.cast_unsigned()
 }
 
 /// Tells that a trace comes from another process.
@@ -209,15 +209,22 @@ pub(crate) fn tell_trace(trace_id: i64, origin: Origin) {
     if key == 0 {
         return;
     }
-    let kind = if is_in_ticks(key) { 0 } else { TOUT_UNIX_NS };
-    let row = [
-        KIND_TRACE | kind,
-        trace_id.cast_unsigned(),
-        origin.trace_id.cast_unsigned(),
-        read_clock(key),
-        (u64::from(thread_number()) << 32) | u64::from(origin.order.cast_unsigned()),
-    ];
-    push(key, row);
+    let hostname = controller::active_shared(key).map(|shared| shared.hostname);
+    let now = active_unix_ns(key);
+    push_record(key, TraceMetadata::schema(), now, |row| {
+        row.i64(trace_id);
+        row.i64(thread_number().into());
+        row.interned(no_session());
+        row.interned(hostname.unwrap_or_else(no_session));
+        row.i64(origin.trace_id);
+        row.i32(origin.order);
+    });
+}
+
+/// What Kieker writes where there is no session (`OperationExecutionRecord.NO_SESSION_ID`).
+pub(crate) fn no_session() -> Interned {
+    static NO_SESSION: LazyLock<Interned> = LazyLock::new(|| Interned::new("<no-session-id>"));
+    *NO_SESSION
 }
 
 /// The number of this thread among those that have asked, from 1.

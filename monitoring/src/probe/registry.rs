@@ -30,7 +30,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
 thread_local! {
     /// Whether this thread is at work here: what it calls meanwhile (an allocator with probes, say)
     /// must not wait for it.
-    static BUSY: Cell<bool> = const { Cell::new(false) };
+    static AT_WORK: Cell<bool> = const { Cell::new(false) };
 }
 
 struct Registry {
@@ -149,25 +149,25 @@ pub(super) fn signature(number: SiteNumber) -> Option<Interned> {
 /// What it holds is given back in this order.
 struct Locked {
     registry: MutexGuard<'static, Registry>,
-    _busy: Busy,
+    _busy: AtWork,
     _inside: Option<Inside>,
 }
 
 /// Says that this thread is at work here.
-struct Busy;
+struct AtWork;
 
-impl Drop for Busy {
+impl Drop for AtWork {
     fn drop(&mut self) {
-        BUSY.set(false);
+        AT_WORK.set(false);
     }
 }
 
 /// `None` if this thread has it already.
 fn lock() -> Option<Locked> {
-    if BUSY.replace(true) {
+    if AT_WORK.replace(true) {
         return None;
     }
-    let (busy, inside) = (Busy, Inside::enter());
+    let (busy, inside) = (AtWork, Inside::enter());
     Some(Locked {
         registry: REGISTRY.lock().unwrap_or_else(PoisonError::into_inner),
         _busy: busy,

@@ -7,10 +7,10 @@ use std::thread::LocalKey;
 
 use baler_common::record::Interned;
 
-use super::aggregate::{AggregatedCall, AggregatedGuard, CellSlot};
+use super::aggregate::{AggregatedGuard, CellSlot};
 use super::call::{Call, Guard};
 use super::duration::DurationGuard;
-use super::path::class_of;
+use super::path::{class_of, declaring_class};
 use super::registry;
 use super::turns::Turns;
 use crate::clock::NOT_IN_TICKS;
@@ -41,6 +41,8 @@ pub struct Site {
     operation: Operation,
     /// Made at the first call that is recorded; afterwards a call writes four bytes.
     signature: OnceLock<Interned>,
+    /// Made at the first event.
+    class: OnceLock<Interned>,
 }
 
 /// Which of the program's sites this is, from 1, in the order of their first calls.
@@ -111,6 +113,7 @@ impl Site {
             number: OnceLock::new(),
             operation,
             signature: OnceLock::new(),
+            class: OnceLock::new(),
         }
     }
 
@@ -144,15 +147,6 @@ impl Site {
         slot: &'static LocalKey<CellSlot>,
     ) -> AggregatedGuard<HISTOGRAM, EVERY> {
         AggregatedGuard::new(self, slot)
-    }
-
-    /// Begins an asynchronous call that is added up; it ends when the value is dropped.
-    #[inline]
-    pub fn enter_aggregated_async<const HISTOGRAM: bool, const EVERY: u64>(
-        &'static self,
-        slot: &'static LocalKey<CellSlot>,
-    ) -> AggregatedCall<HISTOGRAM, EVERY> {
-        AggregatedCall::new(self, slot)
     }
 
     /// Whether a call is recorded here of which one in `of` is; counts it if the site is active.
@@ -215,6 +209,13 @@ impl Site {
 
     pub(super) fn signature(&self) -> Interned {
         *self.signature.get_or_init(|| self.operation.signature())
+    }
+
+    /// The class that declares the operation, as its signature has it.
+    pub(super) fn class(&self) -> Interned {
+        *self
+            .class
+            .get_or_init(|| Interned::new(declaring_class(self.signature().as_str())))
     }
 }
 

@@ -1,51 +1,62 @@
-//! A block of rows, written by one thread while another one reads.
+//! A block of rows, written by one thread while the collector reads it.
 //!
-//! A block is a row of 64-bit words. The first one says what is committed; the owner, a single
-//! thread, writes a row behind the last one with plain stores and then commits it with one release
-//! store. Whoever loads that word with acquire sees all rows below it, while the owner goes on.
-//! The second one says whether somebody else has ended the block, and where.
+//! A block is a list of 64-bit words. The first word says how many rows and words are committed. The
+//! owner, a single thread, writes a row after the last one with plain stores and commits it with one
+//! release store. The collector loads the first word with acquire and then sees all rows below it.
+//! The second word says whether another thread has sealed the block, and at which row.
 //!
 //! ```text
-//! committed      sealed   row                        row                             row
-//! rows | words   at       header, time, bytes...     header, time, words, texts...   header, trace, tin, tout, eoi and ess   ...
+//! committed      sealed  call                                      record
+//! rows | words   at      header, trace, tin, tout, eoi and ess     header, timestamp, bytes...   ...
 //! ```
 //!
-//! A row of words has no time of its own where one of its fields is its time, and no text that a row
-//! before it has put into the block: it says where that is.
+//! There are two kinds of rows: a call of fixed length, and the bytes of a record. (Records of flat
+//! types are words instead of bytes, for speed; see `flat_rows`.) A record that is
+//! larger than a block gets a block of its own size.
+//!
+//! Next: `collector/queue_reader.rs`, which takes the rows out.
 
 mod append;
 mod read;
-mod row;
 
 use std::sync::{Arc, PoisonError};
 
 use baler_common::record::Schema;
 
 use super::barrier;
-use super::hot::zeroed;
-use super::sync::{AtomicU64, Mutex, Ordering};
-pub(super) use append::{Appended, append_fields, append_row, words_in_use};
+use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 #[cfg(feature = "enable")]
-pub(super) use append::{append_compact, append_words};
-pub(super) use read::BlockReader;
-pub(crate) use read::{BlockWords, ReadBuffer};
-#[cfg(feature = "enable")]
-pub(crate) use row::{
-    CALL_WORDS, DURATION_WORDS, KIND, KIND_AFTER, KIND_BEFORE, KIND_CALL, KIND_DURATION,
-    KIND_TRACE, TIN_UNIX_NS, TOUT_UNIX_NS,
-};
-pub(crate) use row::{RowRef, Stamp, Stored};
-pub(super) use row::{RowTime, words_for};
+pub(super) use append::append_call;
+pub(super) use append::{Appended, append_record, commit_exactly, words_in_use};
+pub(crate) use read::{BlockPart, BlockReader};
 
-/// The lowest bits of the first word: how many words are in use, the first ones included. So few
-/// bits that what a row adds to the first word fits an instruction.
-const WORDS_IN_USE: u64 = 0xffff;
+/// The words of a call: header, trace, tin, tout, eoi and ess.
+#[cfg(feature = "enable")]
+pub(crate) const CALL_WORDS: usize = 5;
+
+/// The lowest byte of a header: what the row is. The rest of a call's header is the number of its
+/// site. A record's header has the number of its type in the second byte and its length in the
+/// upper half.
+pub(crate) const KIND: u64 = 0xff;
+/// A call of which an operation execution is recorded.
+#[cfg(feature = "enable")]
+pub(crate) const KIND_CALL: u64 = 1;
+/// A call of which a duration is recorded.
+#[cfg(feature = "enable")]
+pub(crate) const KIND_DURATION: u64 = 3;
+/// A record as bytes. The lowest bit of calls alone is 1.
+const KIND_RECORD: u64 = 2;
+/// A record of a flat type as words; its length is in words.
+pub(super) const KIND_WORDS: u64 = 4;
+
+/// Header and timestamp of a record.
+pub(super) const RECORD_HEADER_WORDS: usize = 2;
+
+/// The lowest bits of the first word: how many words are in use, the first two included.
+const WORDS_IN_USE: u64 = 0xffff_ffff;
 
 /// Where the number of rows begins.
-const ROWS_FROM: u32 = 16;
-
-/// No block may have as many words as this.
-pub(super) const WORDS_BELOW: usize = 1 << 15;
+const ROWS_FROM: u32 = 32;
 
 /// The words of a block before its rows.
 pub(super) const HEAD_WORDS: usize = 2;
@@ -54,29 +65,60 @@ pub(super) const HEAD_WORDS: usize = 2;
 const EMPTY: u64 = HEAD_WORDS as u64;
 
 /// One row, in the first word.
-const ROW: u64 = 1 << ROWS_FROM;
+pub(super) const ROW: u64 = 1 << ROWS_FROM;
 
-/// Set in the first word when nothing is taken any more. It stands where the number of words is, so
-/// that the owner finds no room and needs no check of its own.
-pub(super) const SEALED: u64 = 1 << 15;
+/// Set in the first word when nothing is taken any more. It belongs to the number of words, so that
+/// the owner finds no room and needs no check of its own.
+pub(super) const SEALED: u64 = 1 << 31;
 
-/// The second word of a block that nobody has ended but its owner.
+/// The second word of a block that nobody has sealed but its owner.
 const OPEN: u64 = 0;
 
-/// The second word while somebody else ends the block; afterwards it is what the first word was at the
-/// end, which is never so little.
+/// The second word while another thread seals the block. Afterwards it is what the first word was
+/// then, which is never so small.
 const SEALING: u64 = 1;
 
-/// More types than this in one block would make the search for a type's number slow; the block is
-/// then as good as full.
+/// More types than this in one block would make the search for a type's number slow. The block then
+/// counts as full.
 const MAX_TYPES: usize = 64;
+
+/// A row on its way into a block, or out of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum QueueRow<'a> {
+    /// A call, as a probe writes it.
+    #[cfg(feature = "enable")]
+    Call([u64; CALL_WORDS]),
+    /// A record as a row of its schema.
+    Record {
+        schema: &'a Arc<Schema>,
+        /// Nanoseconds since the Unix epoch, or `NO_TIMESTAMP`.
+        timestamp: i64,
+        fields: &'a [u8],
+    },
+}
+
+impl QueueRow<'_> {
+    /// How many words of a block it takes.
+    pub(super) fn words(&self) -> usize {
+        match self {
+            #[cfg(feature = "enable")]
+            Self::Call(_) => CALL_WORDS,
+            Self::Record { fields, .. } => record_words(fields.len()),
+        }
+    }
+}
+
+/// How many words of a block a record with so many bytes takes.
+fn record_words(bytes: usize) -> usize {
+    bytes.div_ceil(8).saturating_add(RECORD_HEADER_WORDS)
+}
 
 /// Rows of one thread in order.
 #[derive(Debug)]
 pub(crate) struct Block {
     words: Box<[AtomicU64]>,
-    /// The types of the rows with fields. Locked by the owner when one is new in this block, and by
-    /// the reader when it meets a number that it does not know.
+    /// The types of the records. The owner locks them to add one, the reader to learn about a number
+    /// that it does not know.
     types: Mutex<Vec<Arc<Schema>>>,
 }
 
@@ -105,7 +147,9 @@ impl Extent {
 impl Block {
     /// An empty block of so many words.
     pub(super) fn new(words: usize) -> Self {
-        let words = zeroed(words);
+        let words: Box<[AtomicU64]> = std::iter::repeat_with(AtomicU64::default)
+            .take(words)
+            .collect();
         if let Some(head) = words.first() {
             head.store(EMPTY, Ordering::Relaxed);
         }
@@ -113,6 +157,14 @@ impl Block {
             words,
             types: Mutex::new(Vec::new()),
         }
+    }
+
+    /// A block of the size of this row, with it.
+    pub(super) fn with(row: &QueueRow<'_>) -> Self {
+        let block = Self::new(row.words().saturating_add(HEAD_WORDS));
+        // There is room for it, and for its type.
+        block.append(row);
+        block
     }
 
     pub(super) fn words(&self) -> &[AtomicU64] {
@@ -167,16 +219,16 @@ impl Block {
     }
 
     /// Appends a row, if there is room. Only the block's owner may call it.
-    pub(super) fn append(&self, row: &RowRef<'_>) -> bool {
+    pub(super) fn append(&self, row: &QueueRow<'_>) -> bool {
         match row {
             #[cfg(feature = "enable")]
-            RowRef::Call(call) => append_compact(&self.words, *call),
-            RowRef::Fields {
+            QueueRow::Call(call) => append_call(&self.words, || *call),
+            QueueRow::Record {
                 schema,
-                stamp,
+                timestamp,
                 fields,
             } => self.number_of(schema).is_some_and(|number| {
-                append_fields(&self.words, number, *stamp, fields) == Appended::Yes
+                append_record(&self.words, number, *timestamp, fields) == Appended::Yes
             }),
         }
     }
@@ -196,7 +248,22 @@ impl Block {
         u8::try_from(number).ok()
     }
 
-    fn lock_types(&self) -> super::sync::MutexGuard<'_, Vec<Arc<Schema>>> {
+    /// The type of a record with this header; `known` are the types of this block, as far as they were
+    /// needed.
+    pub(super) fn type_of<'a>(
+        &self,
+        header: u64,
+        known: &'a mut Vec<Arc<Schema>>,
+    ) -> Option<&'a Arc<Schema>> {
+        let [_, number, ..] = header.to_le_bytes();
+        let number = usize::from(number);
+        if number >= known.len() {
+            known.clone_from(&self.lock_types());
+        }
+        known.get(number)
+    }
+
+    fn lock_types(&self) -> MutexGuard<'_, Vec<Arc<Schema>>> {
         self.types.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

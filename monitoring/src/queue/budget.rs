@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::block::{Block, WORDS_BELOW};
+use super::block::Block;
 use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
 /// A word of a block.
@@ -26,8 +26,6 @@ const MOST_WORDS: usize = LEAST_WORDS << (SIZES - 1);
 /// How large a block becomes in a budget of which [`MOST_WORDS`] would be a great part.
 const FEWER_WORDS: usize = MOST_WORDS / 4;
 
-const _: () = assert!(MOST_WORDS < WORDS_BELOW);
-
 /// Hands out blocks as long as their bytes stay within the budget, and takes them back.
 ///
 /// Its lock is taken once a block, never once a record.
@@ -36,7 +34,7 @@ pub(super) struct Budget {
     limit: usize,
     most_words: usize,
     charged: AtomicUsize,
-    free: Mutex<Free>,
+    free: Mutex<FreeBlocks>,
     room: Condvar,
     /// Somebody found no room since the collector has looked last.
     pressed: AtomicBool,
@@ -47,7 +45,7 @@ const SIZES: usize = 8;
 
 /// Cleared blocks by their sizes. Together with those handed out they do not exceed the limit.
 #[derive(Debug, Default)]
-struct Free {
+struct FreeBlocks {
     blocks: [Vec<Arc<Block>>; SIZES],
     bytes: usize,
     /// How many threads wait for room.
@@ -64,7 +62,7 @@ impl Budget {
             limit,
             most_words: quarter.clamp(LEAST_WORDS, most_words),
             charged: AtomicUsize::new(0),
-            free: Mutex::new(Free::default()),
+            free: Mutex::new(FreeBlocks::default()),
             room: Condvar::new(),
             pressed: AtomicBool::new(false),
         }
@@ -97,11 +95,9 @@ impl Budget {
         self.limit / 4
     }
 
-    /// Whether so much is handed out that whoever empties the queues should hurry: half of all, and
-    /// once it hurries three eighths. A quarter may be what is being read and filled.
-    pub(super) fn is_backlog(&self, hurries: bool) -> bool {
-        let eighths = if hurries { 3 } else { 4 };
-        self.charged() >= (self.limit / 8).saturating_mul(eighths)
+    /// Whether half of the budget is used. A quarter may be blocks that are being read and filled.
+    pub(super) fn is_backlog(&self) -> bool {
+        self.charged() >= self.limit / 2
     }
 
     /// Takes so many bytes from the budget, if it has them.
@@ -171,7 +167,7 @@ impl Budget {
         }
     }
 
-    fn wake(&self, mut free: MutexGuard<'_, Free>) {
+    fn wake(&self, mut free: MutexGuard<'_, FreeBlocks>) {
         let untold = std::mem::take(&mut free.untold);
         drop(free);
         // To notify is a system call each time, whether somebody waits or not.
@@ -214,9 +210,12 @@ impl Budget {
     }
 }
 
-impl Free {
-    /// The blocks of so many words.
+impl FreeBlocks {
+    /// The blocks of so many words; `None` if blocks of that size are not used again.
     fn of_size(&mut self, words: usize) -> Option<&mut Vec<Arc<Block>>> {
+        if !words.is_power_of_two() {
+            return None;
+        }
         let size = (words / LEAST_WORDS).checked_ilog2()?;
         self.blocks.get_mut(usize::try_from(size).ok()?)
     }

@@ -1,7 +1,7 @@
 //! Queues between the application's threads and the collector, in plain bytes.
 //!
 //! ```text
-//! thread -> [open block] -> QueueSet: [block][block]... -> ThreadQueue::claim -> collector
+//! emit -> [open block] -> QueueSet: [block][block]... -> ThreadQueue::claim -> collector
 //!                            one budget of bytes for all threads
 //! ```
 //!
@@ -17,14 +17,12 @@
 mod barrier;
 mod block;
 mod budget;
-mod hot;
-mod local;
+mod emit;
+mod flat_rows;
 #[cfg(test)]
 #[cfg(baler_loom)]
 mod models;
 mod overflow;
-mod piece;
-mod prefetch;
 mod reentrance;
 mod set;
 mod suppress;
@@ -33,24 +31,22 @@ pub(crate) mod sync;
 #[cfg(not(baler_loom))]
 mod tests;
 mod texts;
-mod thread;
+mod thread_block;
+mod thread_queue;
 
-pub(crate) use block::{BlockWords, ReadBuffer, RowRef, Stamp, Stored};
+pub(crate) use block::{BlockReader, QueueRow};
 #[cfg(feature = "enable")]
-pub(crate) use block::{
-    CALL_WORDS, DURATION_WORDS, KIND, KIND_AFTER, KIND_BEFORE, KIND_CALL, KIND_DURATION,
-    KIND_TRACE, TIN_UNIX_NS, TOUT_UNIX_NS,
-};
+pub(crate) use block::{CALL_WORDS, KIND, KIND_CALL, KIND_DURATION};
 #[cfg(feature = "enable")]
-pub(crate) use hot::{append_call, append_call_in_ticks};
-#[cfg(feature = "enable")]
-pub(crate) use local::push_call;
-pub(crate) use local::{push, push_record};
+pub(crate) use emit::push_call;
+pub(crate) use emit::{push, push_record};
+pub(crate) use flat_rows::BlockWords;
 pub use overflow::Overflow;
-pub(crate) use piece::PieceReader;
 pub(crate) use reentrance::Inside;
 #[cfg(feature = "enable")]
 pub(crate) use reentrance::{admit, count as count_reentrant};
 pub(crate) use set::QueueSet;
 pub use suppress::{Suppressed, suppress};
-pub(crate) use thread::ThreadQueue;
+#[cfg(feature = "enable")]
+pub(crate) use thread_block::append_call;
+pub(crate) use thread_queue::ThreadQueue;

@@ -1,7 +1,7 @@
 //! Models of the queues under loom, which tries every order in which threads can interleave and
 //! every value that a relaxed load may see (bounded in how often a thread is interrupted).
 //!
-//! What is per thread in the program ([`super::local`], [`super::hot`]) is an [`Owner`] here, for
+//! What is per thread in the program ([`super::emit`], [`super::thread_block`]) is an [`Owner`] here, for
 //! loom's threads share the storage of one.
 
 use std::sync::{Arc, OnceLock};
@@ -11,10 +11,10 @@ use baler_common::record::{Field, FieldType, Schema};
 use baler_common::transport::Notify;
 use loom::thread;
 
-use super::block::{Appended, Block, RowTime, append_fields, append_row, words_in_use};
+use super::block::{Appended, Block, append_record};
 use super::set::QueueSet;
-use super::thread::ThreadQueue;
-use super::{Overflow, ReadBuffer, RowRef, Stamp, Stored};
+use super::thread_queue::ThreadQueue;
+use super::{BlockReader, Overflow, QueueRow, flat_rows};
 
 /// So large that two rows fill a block of 16 words.
 const FIELDS: usize = 40;
@@ -23,9 +23,9 @@ const FIELD_WORDS: usize = FIELDS / 8;
 /// Two blocks.
 const TWO_BLOCKS: usize = 2 * 16 * 8;
 
-struct Deaf;
+struct NoWaker;
 
-impl Notify for Deaf {
+impl Notify for NoWaker {
     fn notify(&self) {}
 }
 
@@ -47,7 +47,7 @@ fn model(run: impl Fn() + Send + Sync + 'static) {
 }
 
 fn set(bytes: usize, overflow: Overflow) -> Arc<QueueSet> {
-    Arc::new(QueueSet::new(4, bytes, overflow, Arc::new(Deaf)))
+    Arc::new(QueueSet::new(4, bytes, overflow, Arc::new(NoWaker)))
 }
 
 /// A thread with its queue, and the block to which it appends without a lock.
@@ -55,7 +55,6 @@ struct Owner {
     set: Arc<QueueSet>,
     queue: Arc<ThreadQueue>,
     open: Option<Arc<Block>>,
-    in_use: u16,
 }
 
 impl Owner {
@@ -64,28 +63,20 @@ impl Owner {
             set: Arc::clone(set),
             queue: set.enter(),
             open: None,
-            in_use: 0,
         }
     }
 
     fn emit(&mut self, number: u8) -> bool {
-        let appended = self.append(number);
-        self.look();
-        appended
-    }
-
-    fn append(&mut self, number: u8) -> bool {
         let fields = [number; FIELDS];
-        let stamp = Stamp::UnixNs(7);
         if let Some(block) = &self.open
             && let Some(type_number) = block.number_of(schema())
         {
             let words = block.words();
             let appended = if number.is_multiple_of(2) {
-                append_fields(words, type_number, stamp, &fields)
+                append_record(words, type_number, 7, &fields)
             } else {
                 let row = [u64::from_le_bytes([number; 8]); FIELD_WORDS];
-                append_row(words, type_number, RowTime::Own(stamp), [], || row)
+                flat_rows::append_row(words, type_number, 7, [], || row)
             };
             match appended {
                 Appended::Yes => return true,
@@ -96,9 +87,9 @@ impl Owner {
         self.open = None;
         let pushed = self.queue.push(
             &self.set,
-            &RowRef::Fields {
+            &QueueRow::Record {
                 schema: schema(),
-                stamp,
+                timestamp: 7,
                 fields: &fields,
             },
         );
@@ -110,23 +101,10 @@ impl Owner {
     #[cfg(feature = "enable")]
     fn call(&mut self, number: u64) {
         let call = [super::KIND_CALL, number, 0, 0, 0];
-        let appended = self
-            .open
-            .as_ref()
-            .and_then(|block| super::block::append_words(block.words(), self.in_use, || call));
-        if let Some(next) = appended {
-            self.in_use = next;
-        } else {
+        let open = self.open.as_ref();
+        if !open.is_some_and(|block| super::block::append_call(block.words(), || call)) {
             self.open = None;
-            self.open = self.queue.push(&self.set, &RowRef::Call(call)).open;
-            self.look();
-        }
-    }
-
-    /// Looks where the next row goes, as who holds a block does after each row but a call's.
-    fn look(&mut self) {
-        if let Some(block) = &self.open {
-            self.in_use = words_in_use(block.words());
+            self.open = self.queue.push(&self.set, &QueueRow::Call(call)).open;
         }
     }
 
@@ -142,17 +120,18 @@ fn drain(set: &QueueSet, numbers: &mut Vec<u8>) {
     let is_pressed = set.begin_round(&mut known, &mut queues);
     for queue in queues {
         let mut mark = None;
-        while let Some(mut reader) = queue.claim(set, &mut mark, is_pressed) {
-            let mut buffer = ReadBuffer::default();
-            while let Some(stored) = reader.next_row(&mut buffer) {
-                numbers.push(match stored {
-                    Stored::Fields { fields, .. } => {
+        let mut reader = BlockReader::default();
+        while let Some(part) = queue.claim(set, &mut mark, is_pressed) {
+            reader.read(part);
+            while let Some(row) = reader.next_row() {
+                numbers.push(match row {
+                    QueueRow::Record { fields, .. } => {
                         let number = fields[0];
                         assert_eq!(fields, [number; FIELDS], "a torn row");
                         number
                     }
                     #[cfg(feature = "enable")]
-                    Stored::Call([_, number, ..]) => u8::try_from(number).unwrap(),
+                    QueueRow::Call([_, number, ..]) => u8::try_from(number).unwrap(),
                 });
             }
         }

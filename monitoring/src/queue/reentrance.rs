@@ -8,8 +8,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) use super::hot::Inside;
 use super::suppress::is_suppressed;
+pub(crate) use super::thread_block::Inside;
 
 /// So many controllers of a process may live at once before two of them count each other's losses.
 const COUNTS: usize = 256;

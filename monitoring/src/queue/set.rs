@@ -7,12 +7,12 @@ use baler_common::container::{LossReason, Losses};
 use baler_common::transport::Notify;
 
 use super::barrier;
-use super::block::RowRef;
+use super::block::QueueRow;
 use super::budget::Budget;
 use super::overflow::Overflow;
 use super::reentrance::{self, Inside};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
-use super::thread::ThreadQueue;
+use super::thread_queue::ThreadQueue;
 
 /// So many queues of ended threads are kept for new ones although nothing is in them.
 const KEPT_QUEUES: usize = 16;
@@ -165,7 +165,7 @@ impl QueueSet {
     }
 
     /// Appends a record beside the threads' queues. Takes a lock that all threads share.
-    pub(crate) fn push_aside(&self, row: &RowRef<'_>) -> bool {
+    pub(crate) fn push_aside(&self, row: &QueueRow<'_>) -> bool {
         let _inside = Inside::enter();
         self.aside.push_shared(self, row)
     }
@@ -173,7 +173,7 @@ impl QueueSet {
     /// Appends a record of the collector's own, of which there are few: it may not wait for the room
     /// that only it can make.
     #[cfg(feature = "enable")]
-    pub(crate) fn push_own(&self, row: &RowRef<'_>) {
+    pub(crate) fn push_own(&self, row: &QueueRow<'_>) {
         self.aside.push_own(self, row);
     }
 
@@ -291,10 +291,9 @@ impl QueueSet {
         counts
     }
 
-    /// Whether records come faster than the collector takes them, which it has tried to change by
-    /// hurrying, or has not.
-    pub(crate) fn is_backlog(&self, hurries: bool) -> bool {
-        self.budget.is_backlog(hurries)
+    /// Whether records come faster than the collector takes them.
+    pub(crate) fn is_backlog(&self) -> bool {
+        self.budget.is_backlog()
     }
 
     /// The bytes of all blocks that are queued or being read.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use super::hot;
+use super::thread_block;
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
@@ -21,7 +21,7 @@ thread_local! {
 pub fn suppress() -> Suppressed {
     DEPTH.set(DEPTH.get().saturating_add(1));
     // Without a block at hand the thread asks before it emits.
-    hot::disown();
+    thread_block::disown();
     Suppressed {
         not_send: PhantomData,
     }

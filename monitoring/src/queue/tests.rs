@@ -10,14 +10,14 @@ use baler_common::record::{Field, FieldType, RowWriter, Schema};
 use baler_common::transport::Notify;
 
 use super::set::{QueueCounts, QueueSet};
-use super::{Overflow, ReadBuffer, RowRef, Stamp, Stored};
+use super::{BlockReader, Overflow, QueueRow};
 use crate::clock::Clock;
 
 /// Counts how often the collector would have been woken.
 #[derive(Default)]
-struct Bell(AtomicU64);
+struct WakeCounter(AtomicU64);
 
-impl Notify for Bell {
+impl Notify for WakeCounter {
     fn notify(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -33,11 +33,11 @@ fn number_schema() -> &'static Arc<Schema> {
     SCHEMA.get_or_init(|| schema("test.Number"))
 }
 
-fn set(bytes: usize, overflow: Overflow) -> (Arc<QueueSet>, Arc<Bell>) {
-    let bell = Arc::new(Bell::default());
-    let notify: Arc<dyn Notify> = Arc::<Bell>::clone(&bell);
+fn set(bytes: usize, overflow: Overflow) -> (Arc<QueueSet>, Arc<WakeCounter>) {
+    let wakes = Arc::new(WakeCounter::default());
+    let notify: Arc<dyn Notify> = Arc::<WakeCounter>::clone(&wakes);
     let key = Clock::System.key();
-    (Arc::new(QueueSet::new(key, bytes, overflow, notify)), bell)
+    (Arc::new(QueueSet::new(key, bytes, overflow, notify)), wakes)
 }
 
 fn push(
@@ -47,7 +47,7 @@ fn push(
     write: impl FnOnce(&mut RowWriter<'_>),
 ) -> bool {
     let find = || Some(Arc::clone(set));
-    super::push(set.key(), find, schema, Stamp::UnixNs(timestamp), write)
+    super::push(set.key(), find, schema, timestamp, write)
 }
 
 fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
@@ -55,30 +55,31 @@ fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
 }
 
 fn push_aside(set: &QueueSet, number: u64) -> bool {
-    set.push_aside(&RowRef::Fields {
+    set.push_aside(&QueueRow::Record {
         schema: number_schema(),
-        stamp: Stamp::UnixNs(7),
+        timestamp: 7,
         fields: &number.to_le_bytes(),
     })
 }
 
 /// Takes everything out, queue by queue.
-fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, Stamp, &[u8])) {
+fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, i64, &[u8])) {
     let (mut known, mut queues) = (0, Vec::new());
     let is_pressed = set.begin_round(&mut known, &mut queues);
     for queue in queues {
         let mut mark = None;
-        while let Some(mut reader) = queue.claim(set, &mut mark, is_pressed) {
-            let mut buffer = ReadBuffer::default();
-            while let Some(stored) = reader.next_row(&mut buffer) {
-                match stored {
-                    Stored::Fields {
+        let mut reader = BlockReader::default();
+        while let Some(part) = queue.claim(set, &mut mark, is_pressed) {
+            reader.read(part);
+            while let Some(row) = reader.next_row() {
+                match row {
+                    QueueRow::Record {
                         schema,
-                        stamp,
+                        timestamp,
                         fields,
-                    } => take(schema, stamp, fields),
+                    } => take(schema, timestamp, fields),
                     #[cfg(feature = "enable")]
-                    Stored::Call(call) => panic!("{call:?}"),
+                    QueueRow::Call(call) => panic!("{call:?}"),
                 }
             }
         }
@@ -88,8 +89,8 @@ fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, Stamp, &[u8])) 
 
 fn drain(set: &QueueSet) -> Vec<u64> {
     let mut numbers = Vec::new();
-    drain_rows(set, |schema, stamp, fields| {
-        assert_eq!((schema, stamp), (number_schema(), Stamp::UnixNs(7)));
+    drain_rows(set, |schema, timestamp, fields| {
+        assert_eq!((schema, timestamp), (number_schema(), 7));
         numbers.push(u64::from_le_bytes(fields.try_into().unwrap()));
     });
     numbers
@@ -102,17 +103,17 @@ fn assert_adds_up(counts: &QueueCounts, drained: usize) {
 
 #[test]
 fn rows_come_out_as_they_went_in_and_the_collector_is_woken_when_a_quarter_is_used() {
-    let (set, bell) = set(1 << 20, Overflow::DropNewest);
+    let (set, wakes) = set(1 << 20, Overflow::DropNewest);
     // A row of 8 bytes takes 24.
     let quarter = (256 << 10) / 24;
     for number in 0..quarter - 500 {
         assert!(emit(&set, number));
     }
-    assert_eq!(bell.0.load(Ordering::Relaxed), 0);
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
     for number in quarter - 500..quarter + 2_000 {
         assert!(emit(&set, number));
     }
-    assert!((1..=3).contains(&bell.0.load(Ordering::Relaxed)));
+    assert!((1..=3).contains(&wakes.0.load(Ordering::Relaxed)));
     assert!(set.bytes() >= 256 << 10);
     assert_eq!(drain(&set), (0..quarter + 2_000).collect::<Vec<_>>());
     // The block that is open stays the thread's.
@@ -185,7 +186,7 @@ fn blocks_that_idle_threads_hold_are_room_for_others_once_they_are_read() {
         Overflow::DropNewest,
         Overflow::DropOldest,
     ] {
-        let (set, bell) = set(4 << 10, overflow);
+        let (set, wakes) = set(4 << 10, overflow);
         let (full, done) = (Barrier::new(5), Barrier::new(5));
         thread::scope(|scope| {
             for number in 0..4 {
@@ -206,7 +207,7 @@ fn blocks_that_idle_threads_hold_are_room_for_others_once_they_are_read() {
             // As the collector does when it is woken.
             let by = Instant::now() + Duration::from_secs(20);
             let mut numbers = Vec::new();
-            while bell.0.load(Ordering::Relaxed) == 0 {
+            while wakes.0.load(Ordering::Relaxed) == 0 {
                 assert!(Instant::now() < by);
                 thread::yield_now();
             }
@@ -303,7 +304,7 @@ fn newest_is_dropped_when_the_budget_is_used_up() {
 
 #[test]
 fn collector_is_woken_once_when_other_threads_hold_all_the_room() {
-    let (set, bell) = set(4 << 10, Overflow::DropNewest);
+    let (set, wakes) = set(4 << 10, Overflow::DropNewest);
     let (full, done) = (Barrier::new(5), Barrier::new(5));
     thread::scope(|scope| {
         for number in 0..4 {
@@ -316,12 +317,12 @@ fn collector_is_woken_once_when_other_threads_hold_all_the_room() {
             });
         }
         full.wait();
-        assert_eq!(bell.0.load(Ordering::Relaxed), 0, "no block is full");
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0, "no block is full");
         let taken = (0..100).filter(|number| emit(&set, *number)).count();
         done.wait();
         assert_eq!(taken, 0);
     });
-    assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     assert_eq!(drain(&set).len(), 4);
     assert!(emit(&set, 0), "there is room again");
 }

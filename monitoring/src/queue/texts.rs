@@ -1,11 +1,10 @@
 //! Which texts a thread has put into its block lately.
 //!
-//! Texts of records come again: a session, a user, a path. What is not written twice need not go from
-//! one processor's cache to another one's, and the collector, which gives each text of a batch a
-//! number, finds that of a place sooner than that of a text.
+//! Texts of records come again: a session, a user, a path. A text that the block already has is not
+//! written again. The collector finds the id of a known place sooner than that of a text.
 //!
-//! A place is a guess, since the block may be another one by now or that word another row's: a text is
-//! there if the words are its own, whoever wrote them.
+//! A place is a guess: the block may be another one by now, or the word may belong to another row.
+//! So the words are compared, and a text is there if they are its own.
 
 use std::cell::Cell;
 

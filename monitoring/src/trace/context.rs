@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
-use super::events::{self, Entered, Origin, Place};
+use super::events::{self, Entered, EventPosition, Origin};
 use super::{Active, Position, at, begin_trace, count, parent_here, replace_parent, with_counter};
 use crate::traceparent::TraceParent;
 
@@ -37,7 +37,7 @@ pub struct TraceContext {
     /// Where the trace, or one that begins here, comes from.
     parent: Option<Arc<TraceParent>>,
     /// Where the next event goes.
-    events: Place,
+    events: EventPosition,
 }
 
 impl TraceContext {
@@ -60,7 +60,7 @@ impl TraceContext {
     fn of_task() -> Self {
         let mut active = Active::here();
         let parent = parent_here();
-        let events = Place::here();
+        let events = EventPosition::here();
         if active.depth == 0 {
             return Self {
                 parent,
@@ -90,7 +90,7 @@ impl TraceContext {
             active: Active::NONE,
             counter: None,
             parent: Some(Arc::new(*parent)),
-            events: Place::NONE,
+            events: EventPosition::NONE,
         }
     }
 
@@ -123,7 +123,7 @@ impl TraceContext {
             active: Active::NONE,
             counter: None,
             parent: None,
-            events: Place::NONE,
+            events: EventPosition::NONE,
         }
     }
 
@@ -153,7 +153,7 @@ impl TraceContext {
         future: Pin<&mut F>,
         task: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        let _swapped = Swapped::new(self);
+        let _swapped = ContextSwap::new(self);
         future.poll(task)
     }
 }
@@ -233,9 +233,9 @@ pub(crate) fn enter_events_async() -> (Entered, TraceContext) {
 }
 
 /// Exchanges a context with the thread's, and exchanges them back when dropped, in a panic too.
-struct Swapped<'a>(&'a mut TraceContext);
+struct ContextSwap<'a>(&'a mut TraceContext);
 
-impl<'a> Swapped<'a> {
+impl<'a> ContextSwap<'a> {
     fn new(context: &'a mut TraceContext) -> Self {
         let mut swapped = Self(context);
         swapped.swap();
@@ -248,7 +248,7 @@ impl<'a> Swapped<'a> {
     }
 }
 
-impl Drop for Swapped<'_> {
+impl Drop for ContextSwap<'_> {
     fn drop(&mut self) {
         self.swap();
     }

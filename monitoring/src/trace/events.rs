@@ -18,7 +18,7 @@ use super::parent_here;
 
 thread_local! {
     /// Where the thread's next event goes.
-    static PLACE: Cell<Place> = const { Cell::new(Place::NONE) };
+    static PLACE: Cell<EventPosition> = const { Cell::new(EventPosition::NONE) };
     /// A trace that has ended, to be used for the next one.
     static SPARE: Cell<Option<Arc<EventTrace>>> = const { Cell::new(None) };
 }
@@ -45,7 +45,7 @@ pub(crate) struct Origin {
 
 /// Where the next event of a thread or a task goes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct EventPosition {
     trace: Option<Arc<EventTrace>>,
     /// How many calls were open here when the innermost one began, that one included.
     depth: u32,
@@ -71,7 +71,7 @@ enum End {
     /// It is the thread's, and stays it.
     Here,
     /// It is the thread's and ends; this is the thread's place then.
-    Outermost(Place),
+    Outermost(EventPosition),
     /// It is this one, wherever that is.
     Held(Arc<EventTrace>),
 }
@@ -119,7 +119,7 @@ impl EventTrace {
     }
 }
 
-impl Place {
+impl EventPosition {
     pub(super) const NONE: Self = Self {
         trace: None,
         depth: 0,
@@ -221,7 +221,7 @@ fn begin() -> Arc<EventTrace> {
 
 /// Begins a call on this thread.
 pub(crate) fn enter_events() -> Entered {
-    let mut place = Place::default().replace();
+    let mut place = EventPosition::default().replace();
     let depth = place.depth;
     if let Some(trace) = place.going_on() {
         let entered = trace.open(depth, None);
@@ -246,7 +246,7 @@ pub(crate) fn leave_events(entered: &mut Entered) -> i32 {
     if let End::Held(trace) = end {
         return trace.close(entered.depth);
     }
-    let mut place = Place::default().replace();
+    let mut place = EventPosition::default().replace();
     let order = match &place.trace {
         Some(trace) if trace.id == entered.trace_id => trace.close(entered.depth),
         _ => {
@@ -269,13 +269,13 @@ pub(crate) fn leave_events(entered: &mut Entered) -> i32 {
 /// Begins an asynchronous call, and says in which place its body is to be polled.
 ///
 /// The thread's own place stays as it is.
-pub(super) fn enter_events_async() -> (Entered, Place) {
-    let outer = Place::here();
+pub(super) fn enter_events_async() -> (Entered, EventPosition) {
+    let outer = EventPosition::here();
     let depth = outer.depth;
     let (within, mut entered) = match outer.going_on() {
         Some(trace) => {
             let entered = trace.open(depth, None);
-            let within = Place {
+            let within = EventPosition {
                 depth: depth.saturating_add(1),
                 ..outer
             };

@@ -36,7 +36,8 @@ fn eoi_begins_anew_after_two_billion_calls() {
 }
 
 fn position(eoi: u32, ess: u32, call: Position) {
-    assert_eq!(eoi_and_ess(call.at), at(eoi, ess));
+    let indices = [eoi, ess].map(|index| i32::try_from(index).unwrap());
+    assert_eq!(eoi_and_ess(call.at), indices);
 }
 
 #[test]

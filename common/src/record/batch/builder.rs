@@ -33,7 +33,6 @@ pub struct BatchBuilder {
     records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
-    batch_number: u64,
 }
 
 /// A batch and the rows of its flat types that are not in its columns yet.
@@ -182,7 +181,6 @@ impl BatchBuilder {
         self.types.clear();
         self.records = 0;
         self.row_bytes = 0;
-        self.batch_number = self.batch_number.wrapping_add(1);
     }
 
     /// Adds a typed record.
@@ -335,12 +333,6 @@ impl BatchBuilder {
             records: &mut self.records,
             row_bytes: &mut self.row_bytes,
         })
-    }
-
-    /// Names the batch that is being filled among all of this builder: the ids of [`Run::string`]
-    /// hold as long as this stays the same.
-    pub fn batch_number(&self) -> u64 {
-        self.batch_number
     }
 }
 

@@ -5,7 +5,6 @@
 mod builder;
 mod column;
 mod flat;
-mod lately;
 mod nested;
 mod placed;
 mod string_index;

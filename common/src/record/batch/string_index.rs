@@ -1,7 +1,6 @@
 //! Which strings a batch has already.
 
 use super::builder::PushError;
-use super::lately::{LatelyTexts, ShortText};
 use super::placed::PlacedTexts;
 use super::string_keys::StringKeys;
 use super::strings::StringTable;
@@ -28,12 +27,10 @@ pub(super) struct StringIndex {
     batch: u32,
     /// How many bytes the strings have together.
     text_bytes: usize,
-    /// Short texts that came lately.
-    lately: LatelyTexts,
     /// Texts that came lately, by their places.
     placed: PlacedTexts,
-    /// Where a longer text is put together.
-    long: Vec<u8>,
+    /// Where a text is put together.
+    text: Vec<u8>,
 }
 
 /// What is known of an interned string.
@@ -65,9 +62,8 @@ impl Default for StringIndex {
             texts: Vec::new(),
             batch: 1,
             text_bytes: 0,
-            lately: LatelyTexts::default(),
             placed: PlacedTexts::default(),
-            long: Vec::new(),
+            text: Vec::new(),
         }
     }
 }
@@ -193,7 +189,6 @@ impl StringIndex {
     }
 
     /// As [`Self::id`], of a text of so many bytes that begins at a word.
-    #[inline]
     fn id_of_words(
         &mut self,
         words: &(impl Words + ?Sized),
@@ -201,35 +196,8 @@ impl StringIndex {
         bytes: u32,
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
-        let Some(text) = ShortText::read(words, at, bytes) else {
-            return self.id_of_long(words, at, bytes, table);
-        };
-        match self.lately.known(&text, self.batch) {
-            Some(id) => Ok(id),
-            None => self.id_of_short(&text, table),
-        }
-    }
-
-    /// Finds a text that did not come lately.
-    #[inline(never)]
-    fn id_of_short(&mut self, text: &ShortText, table: &mut StringTable) -> Result<u32, PushError> {
-        let bytes = text.bytes();
-        let length = usize::try_from(text.length()).map_err(|_| PushError::Malformed)?;
-        let id = self.id(bytes.get(..length).ok_or(PushError::Malformed)?, table)?;
-        self.lately.found(text, self.batch, id);
-        Ok(id)
-    }
-
-    #[inline(never)]
-    fn id_of_long(
-        &mut self,
-        words: &(impl Words + ?Sized),
-        at: usize,
-        bytes: u32,
-        table: &mut StringTable,
-    ) -> Result<u32, PushError> {
         let length = usize::try_from(bytes).map_err(|_| PushError::Malformed)?;
-        let mut text = std::mem::take(&mut self.long);
+        let mut text = std::mem::take(&mut self.text);
         text.clear();
         for at in at..at.saturating_add(text_words(length)) {
             let word = words.word(at).ok_or(PushError::Malformed)?;
@@ -237,7 +205,7 @@ impl StringIndex {
         }
         text.truncate(length);
         let id = self.id(&text, table);
-        self.long = text;
+        self.text = text;
         id
     }
 
@@ -301,7 +269,6 @@ impl StringIndex {
         if self.batch == 0 {
             // After four billion batches the numbers begin anew.
             self.interned.fill((0, 0));
-            self.lately.forget();
             self.batch = 1;
         }
     }

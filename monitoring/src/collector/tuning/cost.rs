@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::batch::looks_per_second;
+use super::super::closing::looks_per_second;
 
 /// What a message, a record and a byte cost the process that sends them, in seconds of CPU time: the
 /// model that `baler sweep` fits to what it measures and by which the collector chooses.

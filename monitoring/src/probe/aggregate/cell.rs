@@ -55,24 +55,24 @@ pub(super) struct Cell {
     /// Nanoseconds a tick, as the bits of a floating-point number.
     rate: AtomicU64,
     histogram: Option<Histogram>,
-    books: Mutex<Books>,
+    accounts: Mutex<Accounts>,
 }
 
 /// What the reader and an owner that begins anew know.
 #[derive(Debug)]
-struct Books {
+struct Accounts {
     site: SiteNumber,
     /// Whose the content is.
     key: u64,
     /// What was taken of it.
-    taken: Content,
+    taken: CallTotals,
     /// What the owner has put by for the reader, oldest first.
-    put_by: Vec<Content>,
+    put_by: Vec<CallTotals>,
 }
 
 /// Calls added up; times are in the unit of the controller's clock.
 #[derive(Debug, Clone)]
-pub(crate) struct Content {
+pub(crate) struct CallTotals {
     pub(crate) count: u64,
     pub(crate) sum: u64,
     pub(crate) min: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Content {
     pub(crate) buckets: Vec<u64>,
 }
 
-impl Content {
+impl CallTotals {
     const EMPTY: Self = Self {
         count: 0,
         sum: 0,
@@ -163,18 +163,18 @@ impl Cell {
             tout: AtomicU64::new(0),
             rate: AtomicU64::new(0),
             histogram,
-            books: Mutex::new(Books {
+            accounts: Mutex::new(Accounts {
                 site,
                 key: 0,
-                taken: Content::EMPTY,
+                taken: CallTotals::EMPTY,
                 put_by: Vec::new(),
             }),
         }
     }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a call. Only the owner may call it.
@@ -266,27 +266,27 @@ impl Cell {
     #[cold]
     #[inline(never)]
     fn begin_anew(&self, key: u64, tin: u64, every: u64) {
-        let mut books = self.books();
-        let mut rest = if books.key == key {
-            self.load().since(&books.taken)
+        let mut accounts = self.accounts();
+        let mut rest = if accounts.key == key {
+            self.load().since(&accounts.taken)
         } else {
             // Its collector has ended without it: monitoring was off.
-            books.put_by.clear();
-            Content::EMPTY
+            accounts.put_by.clear();
+            CallTotals::EMPTY
         };
         // Whether it was asked to as well or not.
-        if rest.count >= every && books.put_by.len() < MOST_PUT_BY {
-            let full = std::mem::replace(&mut rest, Content::EMPTY);
-            books.put_by.push(full);
+        if rest.count >= every && accounts.put_by.len() < MOST_PUT_BY {
+            let full = std::mem::replace(&mut rest, CallTotals::EMPTY);
+            accounts.put_by.push(full);
         }
         if rest.count == 0 {
-            rest = Content {
+            rest = CallTotals {
                 tin,
-                ..Content::EMPTY
+                ..CallTotals::EMPTY
             };
         }
-        books.key = key;
-        books.taken = Content::EMPTY;
+        accounts.key = key;
+        accounts.taken = CallTotals::EMPTY;
         self.store(&rest);
         if is_in_ticks(key) {
             let rate = nanoseconds_a_tick().to_bits();
@@ -297,13 +297,13 @@ impl Cell {
 
     /// Takes what was added since the last time, if it is for the queues with this key, and asks the
     /// owner to begin anew.
-    pub(super) fn take(&self, key: u64, take: &mut impl FnMut(SiteNumber, Content)) {
-        let mut books = self.books();
-        if books.key != key {
+    pub(super) fn take(&self, key: u64, take: &mut impl FnMut(SiteNumber, CallTotals)) {
+        let mut accounts = self.accounts();
+        if accounts.key != key {
             return;
         }
-        let site = books.site;
-        books
+        let site = accounts.site;
+        accounts
             .put_by
             .drain(..)
             .for_each(|content| take(site, content.in_log_linear()));
@@ -313,15 +313,15 @@ impl Cell {
         let Some(content) = self.look() else {
             return;
         };
-        let news = content.clone().since(&books.taken);
+        let news = content.clone().since(&accounts.taken);
         if news.count > 0 {
             take(site, news.in_log_linear());
-            books.taken = content;
+            accounts.taken = content;
         }
     }
 
     /// What is in it; `None` if the owner was at work all the time.
-    fn look(&self) -> Option<Content> {
+    fn look(&self) -> Option<CallTotals> {
         (0..LOOKS).find_map(|_| {
             let count = self.count.load(Ordering::Acquire);
             let content = self.load();
@@ -335,10 +335,10 @@ impl Cell {
         })
     }
 
-    fn load(&self) -> Content {
+    fn load(&self) -> CallTotals {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         let histogram = self.histogram.as_ref();
-        Content {
+        CallTotals {
             count: load(&self.count),
             sum: load(&self.sum),
             min: load(&self.min),
@@ -349,8 +349,8 @@ impl Cell {
         }
     }
 
-    /// Replaces what is in it, as the owner and with its books.
-    fn store(&self, content: &Content) {
+    /// Replaces what is in it, as the owner and with its accounts.
+    fn store(&self, content: &CallTotals) {
         self.sum.store(content.sum, Ordering::Relaxed);
         self.min.store(content.min, Ordering::Relaxed);
         self.max.store(content.max, Ordering::Relaxed);
@@ -380,7 +380,7 @@ mod tests {
         cell.add::<3>(key, tin, tout, nanoseconds);
     }
 
-    fn take(cell: &Cell, key: u64) -> Vec<Content> {
+    fn take(cell: &Cell, key: u64) -> Vec<CallTotals> {
         let mut taken = Vec::new();
         cell.take(key, &mut |_, content| taken.push(content));
         taken

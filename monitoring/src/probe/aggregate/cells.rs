@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{AccessError, LocalKey};
 
 use super::super::site::SiteNumber;
-use super::cell::{Cell, Content};
+use super::cell::{CallTotals, Cell};
 use crate::queue::Inside;
 
 /// Cells are never freed, so that a thread may keep a plain reference to its own; there are as many
@@ -42,13 +42,13 @@ const fn nobodys() -> &'static Cell {
 }
 
 /// The cells that are a thread's.
-struct Mine(RefCell<Vec<(SiteNumber, &'static Cell, &'static LocalKey<CellSlot>)>>);
+struct ThreadCells(RefCell<Vec<(SiteNumber, &'static Cell, &'static LocalKey<CellSlot>)>>);
 
 thread_local! {
-    static MINE: Mine = const { Mine(RefCell::new(Vec::new())) };
+    static THREAD_CELLS: ThreadCells = const { ThreadCells(RefCell::new(Vec::new())) };
 }
 
-impl Drop for Mine {
+impl Drop for ThreadCells {
     fn drop(&mut self) {
         let _inside = Inside::enter();
         let mine = self.0.take();
@@ -117,7 +117,7 @@ pub(super) fn own_cell(
     has_histogram: bool,
     slot: &'static LocalKey<CellSlot>,
 ) -> Result<&'static Cell, AccessError> {
-    MINE.try_with(|mine| {
+    THREAD_CELLS.try_with(|mine| {
         let cell = with_cells(|cells| cells.find(site, has_histogram));
         slot.with(|slot| slot.0.set(cell));
         mine.0.borrow_mut().push((site, cell, slot));
@@ -139,7 +139,7 @@ pub(super) fn with_spare_cell(
 }
 
 /// Takes from each cell, by the number of its site, what was added to it for the queues with this key since the last time.
-pub(crate) fn take_all(key: u64, mut take: impl FnMut(usize, Content)) {
+pub(crate) fn take_all(key: u64, mut take: impl FnMut(usize, CallTotals)) {
     let all = {
         let _inside = Inside::enter();
         lock().as_ref().map(|cells| cells.all.clone())

@@ -19,8 +19,7 @@ mod guard;
 #[cfg(baler_loom)]
 mod models;
 
-pub(crate) use cell::Content;
+pub(crate) use cell::CallTotals;
 pub use cells::CellSlot;
 pub(crate) use cells::take_all;
-pub(super) use guard::end;
-pub use guard::{AggregatedCall, AggregatedGuard};
+pub use guard::AggregatedGuard;

@@ -10,7 +10,7 @@ use loom::sync::Mutex;
 use loom::thread;
 
 use super::super::site::SiteNumber;
-use super::cell::{Cell, Content};
+use super::cell::{CallTotals, Cell};
 use crate::clock::tag_of;
 
 /// Of queues whose records are not timed in ticks, which nobody has to measure.
@@ -39,12 +39,12 @@ fn add<const HISTOGRAM: bool, const EVERY: u64>(cell: &Cell, number: u32) {
     }
 }
 
-fn take(cell: &Cell, taken: &mut Vec<Content>) {
+fn take(cell: &Cell, taken: &mut Vec<CallTotals>) {
     cell.take(KEY, &mut |_, content| taken.push(content));
 }
 
 /// The calls in all that was taken, each in one content: their numbers as bits.
-fn assert_whole<const HISTOGRAM: bool>(taken: &[Content]) -> u64 {
+fn assert_whole<const HISTOGRAM: bool>(taken: &[CallTotals]) -> u64 {
     let mut all = 0;
     for content in taken {
         assert_eq!(

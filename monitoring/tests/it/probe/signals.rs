@@ -1,24 +1,20 @@
-//! A signal handler that emits and calls what has a probe, on a thread that does the same.
+//! A signal handler that emits and calls a function with a probe, on a thread that does the same.
+//! Its records may be dropped. They are counted, corrupt nothing and block nobody.
 
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![expect(
     unsafe_code,
     reason = "handlers are registered, and threads are interrupted, by unsafe functions alone"
 )]
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use std::arch::asm;
-use std::os::unix::thread::JoinHandleExt as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 
 use baler_common::container::{ChunkDecoder, LossReason};
 use baler_common::record::timing::DurationRecord;
 use baler_common::record::{Record, RecordBatch};
 use baler_monitoring::{Overflow, emit, probe, suppress};
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use libc::SIGTRAP;
-use libc::SIGUSR1;
 
 use super::recording::{execution, of_type, one_at_a_time};
 use crate::support::{Medium, Mode, PATIENCE, plain};
@@ -110,10 +106,9 @@ fn check(rounds: u64, batches: &[RecordBatch], lost: u64) {
     assert_eq!(others + lost, OF_EACH * handled);
 }
 
-/// What happens to the thread that makes the rounds: how many it has made.
-///
-/// How many records were lost, since they interrupted another one.
-fn run(signal: i32, rounds: impl FnOnce() -> u64) -> u64 {
+/// Runs rounds with the handler registered; how many records were dropped because they interrupted
+/// another one.
+fn run(rounds: impl FnOnce() -> u64) -> u64 {
     let _alone = one_at_a_time();
     HANDLED.store(0, Ordering::Relaxed);
     let medium = Medium::new(Mode::Prompt);
@@ -123,7 +118,7 @@ fn run(signal: i32, rounds: impl FnOnce() -> u64) -> u64 {
         .unwrap();
     controller.install();
     // SAFETY: the handler does what monitoring says that a handler may do.
-    let registered = unsafe { signal_hook::low_level::register(signal, handle) }.unwrap();
+    let registered = unsafe { signal_hook::low_level::register(SIGTRAP, handle) }.unwrap();
     let rounds = rounds();
     signal_hook::low_level::unregister(registered);
     let report = controller.shutdown(PATIENCE);
@@ -146,45 +141,13 @@ fn warm_up() {
     handle();
 }
 
-#[test]
-fn signal_handler_may_emit_whenever_it_interrupts() {
-    // The one on an idle machine, the other on one that is busy with other things.
-    const SIGNALS: u64 = 1_000;
-    const ROUNDS: u64 = 20_000;
-    run(SIGUSR1, || {
-        let is_warm = Arc::new(AtomicBool::new(false));
-        let worker = thread::spawn({
-            let is_warm = Arc::clone(&is_warm);
-            move || {
-                warm_up();
-                is_warm.store(true, Ordering::Relaxed);
-                let mut rounds = 1;
-                while HANDLED.load(Ordering::Relaxed) < SIGNALS && rounds < ROUNDS {
-                    work(rounds);
-                    rounds += 1;
-                }
-                rounds
-            }
-        });
-        while !worker.is_finished() {
-            if is_warm.load(Ordering::Relaxed) {
-                // SAFETY: the thread was not joined yet, so that its number is its own.
-                unsafe { libc::pthread_kill(worker.as_pthread_t(), SIGUSR1) };
-            }
-            thread::yield_now();
-        }
-        worker.join().unwrap()
-    });
-}
-
 /// The processor's trap flag interrupts the thread after each instruction.
 #[test]
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-fn signal_handler_may_emit_between_any_two_instructions() {
+fn a_handler_that_interrupts_an_emit_neither_corrupts_nor_blocks_and_is_counted() {
     const ROUNDS: u64 = 3;
     for suppresses in [false, true] {
         SUPPRESSES.store(suppresses, Ordering::Relaxed);
-        let lost = run(SIGTRAP, || {
+        let lost = run(|| {
             warm_up();
             for number in 1..ROUNDS {
                 // SAFETY: sets the flag, which changes nothing but that the handler is called.

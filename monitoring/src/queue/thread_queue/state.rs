@@ -7,13 +7,13 @@ use baler_common::container::{LossReason, Losses};
 
 use super::super::block::{Block, Extent};
 use super::super::budget::LEAST_WORDS;
-use super::super::piece::Piece;
+use super::super::set::QueueSet;
 
-/// Its pieces, and the account of its records.
+/// The blocks of a thread's queue, and the account of its records.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct QueueState {
     /// Oldest first.
-    pub(super) pieces: VecDeque<Queued>,
+    pub(super) blocks: VecDeque<QueuedBlock>,
     /// Whether the last of them is a block to which its owner goes on appending.
     pub(super) is_open: bool,
     /// Whether the collector has begun to read the first of them: nobody else may take it.
@@ -24,7 +24,7 @@ pub(super) struct State {
     pub(super) next_words: usize,
     /// Blocks that were filled.
     pub(super) filled: u64,
-    /// Records in pieces that are not open any more, of all time.
+    /// Records in blocks that are not open any more, of all time.
     pub(super) appended: u64,
     /// Records that were read or evicted.
     pub(super) taken: u64,
@@ -39,12 +39,12 @@ pub(super) struct State {
     pub(super) closed: bool,
 }
 
-/// A piece of a queue.
+/// A block of a queue.
 #[derive(Debug)]
-pub(super) struct Queued {
+pub(super) struct QueuedBlock {
     /// Less is older.
     pub(super) age: u64,
-    pub(super) piece: Piece,
+    pub(super) block: Arc<Block>,
     /// How far it is filled, unless it is open.
     pub(super) end: Extent,
     /// How far the collector has it.
@@ -53,10 +53,10 @@ pub(super) struct Queued {
     pub(super) charged: usize,
 }
 
-impl Default for State {
+impl Default for QueueState {
     fn default() -> Self {
         Self {
-            pieces: VecDeque::new(),
+            blocks: VecDeque::new(),
             is_open: false,
             is_claimed: false,
             is_owned: true,
@@ -73,15 +73,22 @@ impl Default for State {
     }
 }
 
-impl State {
+impl QueueState {
     pub(super) fn open_block(&self) -> Option<&Arc<Block>> {
-        match self.pieces.back() {
-            Some(Queued {
-                piece: Piece::Block(block),
-                ..
-            }) if self.is_open => Some(block),
-            _ => None,
-        }
+        let last = self.blocks.back().filter(|_| self.is_open);
+        last.map(|queued| &queued.block)
+    }
+
+    /// Adds a block, open, for which so many bytes were charged.
+    pub(super) fn push(&mut self, set: &QueueSet, block: Arc<Block>, charged: usize) {
+        self.is_open = true;
+        self.blocks.push_back(QueuedBlock {
+            age: set.next_age(),
+            block,
+            end: Extent::NONE,
+            read: Extent::NONE,
+            charged,
+        });
     }
 
     /// Ends the open block, if there is one: its extent does not change any more.
@@ -91,7 +98,7 @@ impl State {
         };
         self.is_open = false;
         self.appended = self.appended.saturating_add(end.rows);
-        if let Some(queued) = self.pieces.back_mut() {
+        if let Some(queued) = self.blocks.back_mut() {
             queued.end = end;
         }
     }
@@ -112,27 +119,28 @@ impl State {
         self.lost.add(reason, 1);
     }
 
-    /// The position of the oldest piece that neither the collector reads nor the owner fills.
+    /// The position of the oldest block that neither the collector reads nor the owner fills.
     pub(super) fn evictable(&self) -> Option<usize> {
         let first = usize::from(self.is_claimed);
-        let end = self.pieces.len().saturating_sub(usize::from(self.is_open));
+        let end = self.blocks.len().saturating_sub(usize::from(self.is_open));
         (first < end).then_some(first)
     }
 
-    /// Takes the oldest piece that may be evicted, and counts its records as lost.
-    pub(super) fn evict(&mut self) -> Option<Queued> {
-        let queued = self.pieces.remove(self.evictable()?)?;
+    /// Takes the oldest block that may be evicted, and counts its records as lost.
+    pub(super) fn evict(&mut self) -> Option<QueuedBlock> {
+        let queued = self.blocks.remove(self.evictable()?)?;
         self.taken = self.taken.saturating_add(queued.end.rows);
         self.lost.add(LossReason::QueueFullOldest, queued.end.rows);
         Some(queued)
     }
 }
 
-impl Queued {
+impl QueuedBlock {
     pub(super) fn end(&self, is_open: bool) -> Extent {
-        match &self.piece {
-            Piece::Block(block) if is_open => block.committed(),
-            _ => self.end,
+        if is_open {
+            self.block.committed()
+        } else {
+            self.end
         }
     }
 }

@@ -163,9 +163,9 @@ pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
 /// How long chunks take to fill.
 ///
 /// Threads wake nobody when they have emitted a chunk's worth, so the collector looks when there
-/// should be one; and where records come slowly, its chunks are worth more effort.
+/// should be one.
 #[derive(Debug)]
-pub(super) struct Filling {
+pub(super) struct FillRate {
     /// Chunks that the present round filled.
     chunks: u32,
     /// Their records.
@@ -185,10 +185,6 @@ pub(super) struct Filling {
 /// and more of them (the kept study of `baler sweep` finds some 370 us a look and 210 ns a record).
 const LOOK_RECORDS: u32 = 1_024;
 
-/// Records that come no faster than this, each, are slow: finding the smallest encoding takes a
-/// hundredth of it.
-const SLOW_RECORD: Duration = Duration::from_micros(10);
-
 /// A chunk is looked for later than it should be full by this part of the time that it takes to fill.
 const LATER: u32 = 16;
 
@@ -198,12 +194,7 @@ fn part_of(time: Duration, parts: usize, of: usize) -> Duration {
     time.saturating_mul(parts) / of.max(1)
 }
 
-/// Whether so many records in so long a time come slowly.
-pub(super) fn is_slow(time: Duration, records: usize) -> bool {
-    time >= SLOW_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX))
-}
-
-impl Filling {
+impl FillRate {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             chunks: 0,
@@ -257,11 +248,6 @@ impl Filling {
         let records = u32::try_from(records).unwrap_or(u32::MAX);
         let took = self.took?;
         Some(took.saturating_mul(LOOK_RECORDS) / records.max(1))
-    }
-
-    /// Whether records of chunks of so many come slowly; not while that is not known.
-    pub(super) fn is_slow(&self, records: usize) -> bool {
-        self.took.is_some_and(|took| is_slow(took, records))
     }
 }
 
@@ -317,16 +303,15 @@ mod tests {
     fn next_chunk_is_expected_to_take_as_long_as_the_last_ones_did() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut filling = Filling::new(start);
+        let mut filling = FillRate::new(start);
         assert_eq!(filling.left(at(5), 10, 10), None);
         assert_eq!(filling.worthwhile(10), None);
-        assert!(!filling.is_slow(10));
         for _ in 0..4 {
             filling.closed(ClosedBy::Records, 100);
         }
         filling.end_round(at(8), 0);
         // Two milliseconds each, of which half a chunk is there; and a sixteenth of them later.
-        let left = |filling: &Filling, ms| filling.left(at(ms), 50, 100);
+        let left = |filling: &FillRate, ms| filling.left(at(ms), 50, 100);
         let later = |us: u64| Some(Duration::from_micros(us * 1_000 / 16 * 9));
         assert_eq!(left(&filling, 8), later(2));
         assert_eq!(filling.worthwhile(128), Some(Duration::from_millis(16)));
@@ -335,14 +320,13 @@ mod tests {
         filling.end_round(at(9), 20);
         assert_eq!(left(&filling, 9), later(2));
         assert_eq!(left(&filling, 108), later(100));
-        assert!(filling.is_slow(200) && !filling.is_slow(201));
     }
 
     #[test]
     fn round_that_comes_late_does_not_make_chunks_take_longer() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut filling = Filling::new(start);
+        let mut filling = FillRate::new(start);
         // Ten records a millisecond.
         let mut round = |ms, chunks, kept| {
             (0..chunks).for_each(|_| filling.closed(ClosedBy::Records, 1_000));

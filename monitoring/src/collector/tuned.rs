@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::tuning::{Choice, Tuner, Tuning};
-use super::Collector;
+use super::ledger::count;
+use super::thread::Collector;
+use super::tuning::{Choice, Tuner, Tuning};
 use crate::clock::monotonic;
 
 /// A tuner, and what it is to be told.
@@ -20,7 +21,7 @@ pub(super) struct Tuned {
 }
 
 /// A chunk that was just made.
-pub(super) struct Made {
+pub(super) struct NewChunk {
     pub(super) records: usize,
     pub(super) row_bytes: usize,
     pub(super) bytes: usize,
@@ -61,7 +62,7 @@ impl Tuned {
         self.closed = self.closed.saturating_add(records);
     }
 
-    pub(super) fn made(&mut self, chunk: &Made) {
+    pub(super) fn made(&mut self, chunk: &NewChunk) {
         self.tuner
             .encoded(chunk.records, chunk.row_bytes, chunk.bytes);
         let now = monotonic();
@@ -97,7 +98,7 @@ impl Collector {
             tuned.tuner.settled(late, now);
         }
         let batched = self.lanes.iter().map(|lane| lane.batched).sum();
-        let taken = tuned.closed.saturating_add(super::count(batched));
+        let taken = tuned.closed.saturating_add(count(batched));
         let is_news = tuned.tuner.looked(taken, now);
         let choice = tuned.choice();
         self.rule.records = choice.records;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::Instant;
 
 use baler_common::record::Interned;
@@ -12,7 +13,6 @@ use baler_common::transport::Notify;
 use super::event::Event;
 use super::flush::FlushOrder;
 use super::ledger::Ledger;
-use super::waker::Waker;
 use crate::clock::Clock;
 use crate::queue::QueueSet;
 
@@ -21,11 +21,12 @@ use crate::queue::QueueSet;
 const MOST_NOTICES: usize = 100;
 
 /// What the collector shares with those who emit and those who ask.
-pub(crate) struct Shared {
+pub(crate) struct ControllerState {
     pub(crate) queues: Arc<QueueSet>,
     pub(crate) ledger: Ledger,
     pub(crate) clock: Clock,
     /// The machine's name, as probes write it.
+    #[cfg_attr(not(feature = "enable"), expect(dead_code, reason = "for probes"))]
     pub(crate) hostname: Interned,
     pub(super) waker: Arc<Waker>,
     enabled: AtomicBool,
@@ -44,7 +45,7 @@ pub(super) struct Orders {
     ended: bool,
 }
 
-impl Shared {
+impl ControllerState {
     pub(crate) fn new(
         queues: Arc<QueueSet>,
         clock: Clock,
@@ -146,11 +147,33 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ControllerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("ControllerState")
             .field("queues", &self.queues)
             .field("enabled", &self.is_enabled())
             .finish_non_exhaustive()
+    }
+}
+
+/// Wakes the collector's thread; it costs a system call only when the thread is parked.
+#[derive(Debug, Default)]
+pub(crate) struct Waker {
+    thread: OnceLock<Thread>,
+}
+
+impl Waker {
+    /// Says which thread is to be woken; the first call counts.
+    pub(super) fn set_thread(&self, thread: Thread) {
+        self.thread.get_or_init(|| thread);
+    }
+}
+
+impl Notify for Waker {
+    fn notify(&self) {
+        // Before its thread is known the collector has not looked at anything yet.
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
     }
 }

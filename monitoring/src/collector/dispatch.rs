@@ -1,36 +1,35 @@
 //! The collector's way out: chunks to the outbox, and accounts of what became of them.
-
-mod fates;
-mod shipping;
+//!
+//! Next: `Outbox` in `baler_common::transport`, which hands chunks to the writer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{Effort, LossReason};
-use baler_common::transport::{Connection, Fate, Outbox};
+use baler_common::container::{ChunkDecoder, LossReason};
+use baler_common::transport::{Chunk, Connection, End, Fate, Outbox};
 
-use self::fates::account;
-use super::encoder::Encoder;
-use super::event::{Event, Hooks};
-use super::shared::Shared;
-use super::types::ChunkTypes;
+use super::closing::ClosedBy;
+use super::controller_state::ControllerState;
+use super::encoder::{EncodeProblem, Encoder};
+use super::event::{Event, Hooks, Quarantined};
+use super::splitting::ChunkTypes;
 
 /// Makes chunks of batches, in pieces where one would be too large, and hands them to the outbox.
 ///
 /// What cannot be sent is put aside; everything is entered into the ledger.
 pub(super) struct Dispatch {
-    shared: Arc<Shared>,
-    outbox: Outbox,
-    encoder: Encoder,
-    max_chunk_bytes: usize,
-    hooks: Hooks,
+    pub(super) shared: Arc<ControllerState>,
+    pub(super) outbox: Outbox,
+    pub(super) encoder: Encoder,
+    pub(super) max_chunk_bytes: usize,
+    pub(super) hooks: Hooks,
     /// Whether every lane has its last chunk.
-    sent_last: bool,
+    pub(super) sent_last: bool,
     /// The records of a chunk that the medium found too large went on in chunks below this ticket.
     resent_below: u64,
-    types: ChunkTypes,
+    pub(super) types: ChunkTypes,
     fates: Vec<Fate>,
-    seen: Seen,
+    seen: ReportedEvents,
 }
 
 /// How often dropped records are told of at most.
@@ -38,7 +37,7 @@ const TELL_DROPPED_EVERY: Duration = Duration::from_secs(1);
 
 /// What was told to the application's hooks.
 #[derive(Debug, Default)]
-struct Seen {
+struct ReportedEvents {
     dropped: u64,
     /// When that was looked at.
     dropped_at: Option<Instant>,
@@ -48,7 +47,7 @@ struct Seen {
 
 impl Dispatch {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ControllerState>,
         outbox: Outbox,
         encoder: Encoder,
         max_chunk_bytes: usize,
@@ -64,7 +63,7 @@ impl Dispatch {
             resent_below: 0,
             types: ChunkTypes::default(),
             fates: Vec::new(),
-            seen: Seen::default(),
+            seen: ReportedEvents::default(),
         }
     }
 
@@ -78,19 +77,9 @@ impl Dispatch {
         self.outbox.has_room()
     }
 
-    /// Whether the writer does not take what there is.
-    pub(super) fn is_held_up(&self) -> bool {
-        self.outbox.is_held_up()
-    }
-
     /// Says whether anybody waits for the fates of chunks.
     pub(super) fn set_awaited(&mut self, awaited: bool) {
         self.outbox.set_awaited(awaited);
-    }
-
-    /// Says how much the chunks to come are worth.
-    pub(super) fn set_effort(&mut self, effort: Effort) {
-        self.encoder.set_effort(effort);
     }
 
     /// Whether every chunk has its fate.
@@ -197,6 +186,71 @@ impl Dispatch {
     }
 }
 
-pub(super) fn count(records: usize) -> u64 {
-    u64::try_from(records).unwrap_or(u64::MAX)
+impl Dispatch {
+    fn settle(&mut self, Fate { chunk, end }: Fate) {
+        if !matches!(end, End::Confirmed | End::Spooled) {
+            self.encoder.list_as_lost(&chunk.meta.identity);
+        }
+        match end {
+            End::TooLarge { max_chunk_bytes } => {
+                self.shared.ledger.given_up();
+                self.split_chunk(&chunk, max_chunk_bytes);
+            }
+            end => account(&self.shared, &mut self.hooks, &chunk, end),
+        }
+    }
+
+    /// Sends the records of a chunk anew, in smaller ones: the medium takes less than it said.
+    fn split_chunk(&mut self, chunk: &Chunk, limit: usize) {
+        let bytes = chunk.bytes.len();
+        self.max_chunk_bytes = self.max_chunk_bytes.min(limit);
+        let catalog = self.types.catalog_of(chunk.ticket);
+        let mut decoder = ChunkDecoder::default().with_catalog(catalog);
+        match decoder.decode(&chunk.bytes) {
+            Ok(decoded) => {
+                let problem = EncodeProblem::TooLarge {
+                    bytes,
+                    limit,
+                    chunk: chunk.bytes.clone(),
+                };
+                // If it was the epoch's last, another one will be once its pieces have their fates.
+                let header = decoded.summary.header;
+                if header.is_some_and(|header| header.last_of_epoch) {
+                    self.encoder.forget_last(&chunk.meta.identity);
+                    self.sent_last = false;
+                }
+                let lane = usize::try_from(chunk.meta.identity.lane).unwrap_or_default();
+                self.take_apart(lane, decoded.batch, problem, ClosedBy::Bytes, false);
+                self.resent_below = self.next_ticket();
+            }
+            Err(_) => self.quarantine(Quarantined {
+                record: "".into(),
+                records: u64::from(chunk.meta.records),
+                reason: LossReason::TooLarge,
+                size_bytes: bytes,
+                limit_bytes: limit,
+                chunk: chunk.bytes.clone(),
+            }),
+        }
+    }
+}
+
+/// Enters what became of a chunk into the ledger, and tells of one that was given up.
+fn account(shared: &ControllerState, hooks: &mut Hooks, chunk: &Chunk, end: End) {
+    let records = chunk.meta.records;
+    let (reason, error) = match end {
+        End::Confirmed => return shared.ledger.delivered(records, chunk.bytes.len()),
+        End::Spooled => return shared.ledger.spooled(records),
+        End::TooLarge { .. } => (LossReason::TooLarge, None),
+        End::Refused(error) => (LossReason::Refused, Some(error)),
+        End::Undelivered(error) => (LossReason::Undelivered, error),
+    };
+    shared.ledger.given_up();
+    shared.ledger.lost(reason, u64::from(records));
+    hooks.tell(&Event::Lost {
+        sequence: chunk.meta.identity.sequence,
+        records,
+        reason,
+        error,
+    });
 }

@@ -1,8 +1,4 @@
-//! The collector's thread.
-
-mod ends;
-mod round;
-mod tuned;
+//! The collector's thread: its loop, what it waits for, flushes and the end of the epoch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,16 +8,18 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkSerializer;
 use baler_common::transport::{ChunkIdentity, Outbox};
 
-use super::batch::{ClosingRule, Filling};
-use super::buffers::{Buffers, KEEP_BYTES};
-use super::dispatch::{Dispatch, count};
-use super::drain::Drain;
+#[cfg(feature = "enable")]
+use super::calls::CallConverter;
+use super::closing::{ClosedBy, ClosingRule, FillRate};
+use super::controller_state::ControllerState;
+use super::dispatch::Dispatch;
 use super::encoder::Encoder;
 use super::event::{Event, Hooks};
-use super::expand::Expander;
-use super::flush::{Flush, FlushStage};
-use super::lanes::{Dealer, Lane};
-use super::shared::Shared;
+use super::flush::{Flush, FlushEnd, FlushStage};
+use super::lanes::{LaneBatch, LaneRouter};
+use super::ledger::count;
+use super::queue_reader::QueueReader;
+use super::tuned::Tuned;
 use super::tuning::Tuning;
 use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
@@ -29,14 +27,14 @@ use crate::controller::refresh_active;
 use crate::queue::suppress;
 
 /// After so long a round is interrupted, so that orders are not kept waiting by a large backlog.
-const LONGEST_STEP: Duration = Duration::from_millis(50);
+pub(super) const LONGEST_STEP: Duration = Duration::from_millis(50);
 
 /// Chunks that are made in less time are given to the writer together: it is woken once for them, and
 /// none is sent noticeably later.
-const SEND_EVERY: Duration = Duration::from_micros(200);
+pub(super) const SEND_EVERY: Duration = Duration::from_micros(200);
 
 /// What a collector needs to begin.
-pub(crate) struct Plan {
+pub(crate) struct CollectorConfig {
     pub(crate) serializer: Box<dyn ChunkSerializer>,
     /// Of the first chunk of the first lane.
     pub(crate) identity: ChunkIdentity,
@@ -60,11 +58,12 @@ pub(crate) struct Plan {
 /// # Errors
 ///
 /// The operating system's, when it has no thread left.
-pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io::Result<()> {
-    // A budget says how much memory there is, and does not know of what lies idle.
-    let kept_bytes = if plan.budgeted { 0 } else { KEEP_BYTES };
-    let buffers = Buffers::new(kept_bytes);
-    let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes, buffers);
+pub(crate) fn spawn(
+    shared: Arc<ControllerState>,
+    outbox: Outbox,
+    plan: CollectorConfig,
+) -> std::io::Result<()> {
+    let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes);
     let dispatch = Dispatch::new(
         Arc::clone(&shared),
         outbox,
@@ -76,19 +75,20 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
     if plan.budgeted {
         rule = rule.within_budget();
     }
-    let tuned = plan
-        .tuning
-        .map(|tuning| tuned::Tuned::new(tuning, monotonic()));
+    let tuned = plan.tuning.map(|tuning| Tuned::new(tuning, monotonic()));
     let (records, wait) = tuned.as_ref().map_or((rule.records, rule.wait), |tuned| {
         (tuned.choice().expected, tuned.choice().wait)
     });
     shared.ledger.chosen(records, wait);
-    let expander = Expander::new(shared.queues.key(), shared.hostname);
     let mut collector = Collector {
         dispatch,
-        drain: Drain::new(Arc::clone(&shared.queues), expander),
-        dealer: Dealer::new(plan.lanes),
-        lanes: (0..plan.lanes.max(1)).map(|_| Lane::default()).collect(),
+        queues: QueueReader::new(Arc::clone(&shared.queues)),
+        #[cfg(feature = "enable")]
+        calls: CallConverter::new(shared.queues.key(), shared.hostname),
+        router: LaneRouter::new(plan.lanes),
+        lanes: (0..plan.lanes.max(1))
+            .map(|_| LaneBatch::default())
+            .collect(),
         rule,
         tuned,
         drained_at: monotonic(),
@@ -97,8 +97,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         step_began: monotonic(),
         sent_at: monotonic(),
         idle_ticks: 0,
-        filling: Filling::new(monotonic()),
-        hurries: false,
+        filling: FillRate::new(monotonic()),
         flushes: Vec::new(),
         stop: None,
         upkeep: plan.upkeep,
@@ -116,40 +115,40 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         .map(drop)
 }
 
-struct Collector {
-    shared: Arc<Shared>,
-    dispatch: Dispatch,
-    drain: Drain,
-    dealer: Dealer,
-    lanes: Vec<Lane>,
-    rule: ClosingRule,
+pub(super) struct Collector {
+    pub(super) shared: Arc<ControllerState>,
+    pub(super) dispatch: Dispatch,
+    pub(super) queues: QueueReader,
+    #[cfg(feature = "enable")]
+    pub(super) calls: CallConverter,
+    pub(super) router: LaneRouter,
+    pub(super) lanes: Vec<LaneBatch>,
+    pub(super) rule: ClosingRule,
     /// Where it chooses the rule itself.
-    tuned: Option<tuned::Tuned>,
+    pub(super) tuned: Option<Tuned>,
     /// When the round before began: what this round finds was emitted later.
-    drained_at: Instant,
+    pub(super) drained_at: Instant,
     /// When this round began.
-    round_began: Instant,
+    pub(super) round_began: Instant,
     /// Whether the round was interrupted.
-    in_round: bool,
+    pub(super) in_round: bool,
     /// When the thread last looked at orders.
-    step_began: Instant,
+    pub(super) step_began: Instant,
     /// When the writer was last given chunks.
-    sent_at: Instant,
+    pub(super) sent_at: Instant,
     /// Rounds in a row that found nothing.
-    idle_ticks: u32,
+    pub(super) idle_ticks: u32,
     /// How long chunks take to fill.
-    filling: Filling,
-    /// Whether chunks are made as cheaply as possible, since records come faster.
-    hurries: bool,
-    flushes: Vec<Flush>,
+    pub(super) filling: FillRate,
+    pub(super) flushes: Vec<Flush>,
     /// When to be done at the latest, once that was ordered.
-    stop: Option<Instant>,
-    upkeep: Upkeep,
-    aggregation: Aggregation,
+    pub(super) stop: Option<Instant>,
+    pub(super) upkeep: Upkeep,
+    pub(super) aggregation: Aggregation,
 }
 
 /// When to tell what calls have added up to.
-struct Aggregation {
+pub(super) struct Aggregation {
     interval: Duration,
     /// When it was done last.
     taken: Instant,
@@ -157,7 +156,7 @@ struct Aggregation {
 
 /// How a round over the queues ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Round {
+pub(super) enum Round {
     /// It found nothing.
     Empty,
     /// It took what there was.
@@ -199,7 +198,7 @@ impl Collector {
         self.stop = stop;
         self.take_aggregates(now, !flushes.is_empty());
         for order in flushes {
-            let marks = self.drain.marks();
+            let marks = self.queues.marks();
             self.flushes.push(Flush {
                 order,
                 lost_before: self.shared.ledger.losses().total(),
@@ -242,7 +241,7 @@ impl Collector {
     /// Whether anybody waits for confirmations. While nobody does, a writer need not wake the thread
     /// for them, which costs as much as a hundred records: it comes by anyway.
     fn awaits_fates(&self) -> bool {
-        let is_sampled = self.tuned.as_ref().is_some_and(tuned::Tuned::has_sample);
+        let is_sampled = self.tuned.as_ref().is_some_and(Tuned::has_sample);
         self.stop.is_some() || !self.flushes.is_empty() || is_sampled
     }
 
@@ -252,7 +251,11 @@ impl Collector {
         let is_end = self.stop.is_some() && !self.dispatch.has_sent_last();
         // Not while a round is interrupted for want of room: the records would only pile up.
         if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
-            self.drain.take_aggregates(now);
+            #[cfg(feature = "enable")]
+            {
+                self.calls.refresh(now);
+                self.calls.queue_aggregates(&self.shared.queues);
+            }
             self.aggregation.taken = now;
         }
     }
@@ -312,17 +315,68 @@ impl Collector {
         Some(self.rule.look(left, worthwhile))
     }
 
+    /// Moves flushes on, and ends those whose chunks have their fates.
+    pub(super) fn advance_flushes(&mut self) {
+        if self.flushes.is_empty() {
+            return;
+        }
+        let mut flushes = std::mem::take(&mut self.flushes);
+        for flush in &mut flushes {
+            if let FlushStage::Draining(marks) = &flush.stage
+                && self.queues.has_passed(marks)
+                && self.dispatch.has_room()
+            {
+                self.close_all(ClosedBy::Flush);
+                flush.stage = FlushStage::Confirming(self.dispatch.next_ticket());
+            }
+        }
+        flushes.retain(|flush| match flush.stage {
+            FlushStage::Confirming(below) if self.dispatch.has_settled(below) => {
+                let lost = self.shared.ledger.losses().total();
+                let lost = lost.saturating_sub(flush.lost_before);
+                flush.order.end(FlushEnd { lost });
+                false
+            }
+            // An outage may last longer than the patience of many who ask.
+            _ => !flush.order.is_abandoned(),
+        });
+        self.flushes = flushes;
+    }
+
+    /// Sends the epoch's last chunk, once all before it have their fates and its losses are
+    /// complete.
+    pub(super) fn close_epoch(&mut self) {
+        if self.dispatch.has_sent_last() {
+            return;
+        }
+        if !self.dispatch.is_empty() {
+            // The records need not wait for the confirmations that their account waits for.
+            if self.dispatch.has_room() {
+                self.close_all(ClosedBy::Flush);
+            }
+            return;
+        }
+        if self.lanes.len() == 1 {
+            self.close(0, ClosedBy::Flush, true);
+        } else if self.lanes.iter().any(|lane| lane.batched > 0) {
+            // What is lost of one lane must stand in the last chunk of every other.
+            self.close_all(ClosedBy::Flush);
+            return;
+        }
+        self.dispatch.ship_last();
+    }
+
     /// Goes on after a panic in the collector itself.
     fn recover(&mut self) {
         let batched = self.lanes.iter().map(|lane| lane.batched).sum();
         let records = count(batched);
-        self.lanes.fill_with(Lane::default);
+        self.lanes.fill_with(LaneBatch::default);
         self.dispatch.panicked("the collector", records);
     }
 }
 
 /// Lets nobody wait for a collector that has ended, however it ended.
-struct EndGuard(Arc<Shared>);
+struct EndGuard(Arc<ControllerState>);
 
 impl Drop for EndGuard {
     fn drop(&mut self) {

@@ -7,16 +7,13 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::LossReason;
 
-#[cfg(feature = "enable")]
-use super::block::CALL_WORDS;
-use super::block::{Block, Extent, HEAD_WORDS, RowRef, words_for};
+use super::block::{Block, BlockPart, HEAD_WORDS, QueueRow};
 use super::budget::{LEAST_WORDS, WORD_BYTES};
 use super::overflow::Overflow;
-use super::piece::{Piece, PieceReader};
 use super::set::{QueueCounts, QueueSet};
 use super::sync::{Mutex, MutexGuard};
 use crate::clock::monotonic;
-use state::{Queued, State};
+use state::{QueueState, QueuedBlock};
 
 /// How long a blocked thread waits before it looks again whether anyone will make room.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -31,7 +28,7 @@ const EVICTIONS: usize = 8;
 /// The collector takes it once a visit, and reads without it.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadQueue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
 }
 
 /// What came of a row for which the owner has taken the lock.
@@ -49,14 +46,14 @@ impl Pushed {
 }
 
 impl ThreadQueue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Appends a record for which the open block has no room, or does what the set's policy says.
     ///
     /// Only the owner may call it, and nobody but it has an open block.
-    pub(super) fn push(&self, set: &QueueSet, row: &RowRef<'_>) -> Pushed {
+    pub(super) fn push(&self, set: &QueueSet, row: &QueueRow<'_>) -> Pushed {
         let mut state = self.lock();
         if state.closed {
             return Pushed::REFUSED;
@@ -80,14 +77,9 @@ impl ThreadQueue {
                 return Pushed::REFUSED;
             }
         }
-        let words = match row {
-            #[cfg(feature = "enable")]
-            RowRef::Call(_) => CALL_WORDS,
-            RowRef::Fields { fields, .. } => words_for(fields.len()),
-        };
-        let words = words.saturating_add(HEAD_WORDS);
+        let words = row.words().saturating_add(HEAD_WORDS);
         if words > set.budget().most_words() {
-            return self.push_boxed(state, set, row);
+            return self.push_alone(state, set, row);
         }
         let most = set.budget().most_words_of(set.threads());
         let least = words.next_power_of_two().max(LEAST_WORDS);
@@ -100,14 +92,7 @@ impl ThreadQueue {
         // It always fits: the block was asked to be large enough.
         let appended = block.append(row);
         state.next_words = words.saturating_mul(2);
-        state.is_open = true;
-        state.pieces.push_back(Queued {
-            age: set.next_age(),
-            piece: Piece::Block(Arc::clone(&block)),
-            end: Extent::NONE,
-            read: Extent::NONE,
-            charged: bytes,
-        });
+        state.push(set, Arc::clone(&block), bytes);
         drop(state);
         Pushed {
             appended,
@@ -116,45 +101,34 @@ impl ThreadQueue {
     }
 
     /// Appends a record by itself: for several threads that share this queue.
-    pub(super) fn push_shared(&self, set: &QueueSet, row: &RowRef<'_>) -> bool {
+    pub(super) fn push_shared(&self, set: &QueueSet, row: &QueueRow<'_>) -> bool {
         let state = self.lock();
-        !state.closed && self.push_boxed(state, set, row).appended
+        !state.closed && self.push_alone(state, set, row).appended
     }
 
     /// Appends a record of the collector's own, whether there is room or not and whether records are
     /// still taken or not.
     #[cfg(feature = "enable")]
-    pub(super) fn push_own(&self, set: &QueueSet, row: &RowRef<'_>) {
+    pub(super) fn push_own(&self, set: &QueueSet, row: &QueueRow<'_>) {
         let mut state = self.lock();
-        state.appended = state.appended.saturating_add(1);
-        state.pieces.push_back(Queued {
-            age: set.next_age(),
-            piece: Piece::boxed(row),
-            end: Piece::BOXED,
-            read: Extent::NONE,
-            charged: 0,
-        });
+        state.push(set, Arc::new(Block::with(row)), 0);
+        state.close_open(Block::seal);
     }
 
-    fn push_boxed<'a>(
+    /// Appends a row in a block of its own.
+    fn push_alone<'a>(
         &'a self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, QueueState>,
         set: &QueueSet,
-        row: &RowRef<'_>,
+        row: &QueueRow<'_>,
     ) -> Pushed {
-        let piece = Piece::boxed(row);
-        let bytes = piece.bytes();
+        let words = row.words().saturating_add(HEAD_WORDS);
+        let bytes = words.saturating_mul(WORD_BYTES);
         let Some(mut state) = self.make_room(state, set, bytes) else {
             return Pushed::REFUSED;
         };
-        state.appended = state.appended.saturating_add(1);
-        state.pieces.push_back(Queued {
-            age: set.next_age(),
-            piece,
-            end: Piece::BOXED,
-            read: Extent::NONE,
-            charged: bytes,
-        });
+        state.push(set, Arc::new(Block::with(row)), bytes);
+        state.close_open(Block::seal);
         drop(state);
         set.count_unread(bytes);
         Pushed {
@@ -167,10 +141,10 @@ impl ThreadQueue {
     /// lost, counts it.
     fn make_room<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, QueueState>,
         set: &QueueSet,
         bytes: usize,
-    ) -> Option<MutexGuard<'a, State>> {
+    ) -> Option<MutexGuard<'a, QueueState>> {
         let budget = set.budget();
         if !budget.can_hold(bytes) {
             state.refuse(LossReason::TooLarge);
@@ -265,13 +239,13 @@ impl ThreadQueue {
         set: &QueueSet,
         mark: &mut Option<u64>,
         is_pressed: bool,
-    ) -> Option<PieceReader> {
+    ) -> Option<BlockPart> {
         let mut state = self.lock();
         let mark = *mark.get_or_insert_with(|| state.appended());
         loop {
-            let is_open = state.is_open && state.pieces.len() == 1;
+            let is_open = state.is_open && state.blocks.len() == 1;
             let (is_owned, taken) = (state.is_owned, state.taken);
-            let front = state.pieces.front_mut()?;
+            let front = state.blocks.front_mut()?;
             let end = front.end(is_open);
             if end.words > front.read.words {
                 if taken >= mark {
@@ -279,10 +253,14 @@ impl ThreadQueue {
                 }
                 let rows = end.rows.saturating_sub(front.read.rows);
                 let from = std::mem::replace(&mut front.read, end);
-                let reader = front.piece.read(from.words, end.words);
+                let part = BlockPart {
+                    block: Arc::clone(&front.block),
+                    from: from.words,
+                    until: end.words,
+                };
                 state.taken = taken.saturating_add(rows);
                 state.is_claimed = true;
-                return Some(reader);
+                return Some(part);
             }
             if is_open && is_owned {
                 // It is empty for now and cannot be taken from its owner, who may append at any
@@ -298,20 +276,20 @@ impl ThreadQueue {
             if is_open {
                 state.close_open(Block::seal);
             }
-            if let Some(queued) = state.pieces.pop_front() {
+            if let Some(queued) = state.blocks.pop_front() {
                 set.release(queued);
             }
         }
     }
 
-    /// The age of the oldest piece that may be evicted; less is older.
+    /// The age of the oldest block that may be evicted; less is older.
     pub(super) fn oldest(&self) -> Option<u64> {
         let state = self.lock();
         let at = state.evictable()?;
-        state.pieces.get(at).map(|queued| queued.age)
+        state.blocks.get(at).map(|queued| queued.age)
     }
 
-    /// Takes the oldest piece that nobody reads or fills and counts its records as lost; whether
+    /// Takes the oldest block that nobody reads or fills and counts its records as lost; whether
     /// there was one.
     pub(super) fn evict(&self, set: &QueueSet) -> bool {
         let evicted = self.lock().evict();
@@ -331,7 +309,7 @@ impl ThreadQueue {
     /// Whether it has neither an owner nor a record.
     pub(super) fn is_abandoned(&self) -> bool {
         let state = self.lock();
-        !state.is_owned && state.pieces.is_empty()
+        !state.is_owned && state.blocks.is_empty()
     }
 
     /// Takes nothing any more; records that wait for room count as lost.
@@ -366,15 +344,14 @@ impl ThreadQueue {
 }
 
 impl QueueSet {
-    /// Gives back what a piece held.
-    fn release(&self, queued: Queued) {
-        match queued.piece {
-            // A thread whose queue was closed while it appended may not have noticed: nobody else
-            // gets its block.
-            Piece::Block(block) if !self.is_stopping() => {
-                self.budget().release_block(block, queued.charged);
-            }
-            _ => self.budget().release(queued.charged),
+    /// Gives back a block and the bytes that were charged for it.
+    fn release(&self, queued: QueuedBlock) {
+        // A thread whose queue was closed while it appended may not have noticed: no other thread
+        // gets its block.
+        if self.is_stopping() {
+            self.budget().release(queued.charged);
+        } else {
+            self.budget().release_block(queued.block, queued.charged);
         }
     }
 }

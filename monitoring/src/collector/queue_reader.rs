@@ -1,0 +1,125 @@
+//! Takes rows out of all queues, in rounds. The rows of one thread stay in order.
+//!
+//! Next: `rounds`, which appends them to batches.
+
+use std::sync::Arc;
+
+use baler_common::record::{Schema, WordRows};
+
+#[cfg(feature = "enable")]
+use crate::queue::CALL_WORDS;
+use crate::queue::{BlockReader, BlockWords, QueueRow, QueueSet, ThreadQueue};
+
+/// Visits the threads' queues one after the other.
+///
+/// A round takes from each queue what was in it when its turn came. So it ends however fast the
+/// threads are, and what the next round finds was emitted after this one began.
+#[derive(Debug)]
+pub(super) struct QueueReader {
+    set: Arc<QueueSet>,
+    queues: Vec<Arc<ThreadQueue>>,
+    /// The change of the set that `queues` shows.
+    known: u64,
+    /// The queue being visited, and how far it was filled when the visit began.
+    next: usize,
+    mark: Option<u64>,
+    /// Whether a thread found no room before this round.
+    is_pressed: bool,
+    /// The block being read. It stays charged to the budget until it is read to its end.
+    block: BlockReader,
+}
+
+/// How far the queues were filled at some time.
+#[derive(Debug)]
+pub(super) struct Marks(Vec<(Arc<ThreadQueue>, u64)>);
+
+impl QueueReader {
+    pub(super) fn new(set: Arc<QueueSet>) -> Self {
+        Self {
+            set,
+            queues: Vec::new(),
+            known: 0,
+            next: 0,
+            mark: None,
+            is_pressed: false,
+            block: BlockReader::default(),
+        }
+    }
+
+    /// Learns of new queues and starts a round. The queue beside the threads' comes first.
+    pub(super) fn start_round(&mut self) {
+        self.is_pressed = self.set.begin_round(&mut self.known, &mut self.queues);
+        self.next = 0;
+        self.mark = None;
+    }
+
+    /// Whether there is another row; `false` when the round is over.
+    pub(super) fn has_row(&mut self) -> bool {
+        // Claimed block by block: other blocks can be evicted to make room.
+        while !self.block.has_row() {
+            let Some(queue) = self.queues.get(self.next) else {
+                self.set.end_round();
+                return false;
+            };
+            match queue.claim(&self.set, &mut self.mark, self.is_pressed) {
+                Some(part) => self.block.read(part),
+                None => {
+                    self.mark = None;
+                    self.next = self.next.saturating_add(1);
+                }
+            }
+        }
+        true
+    }
+
+    /// The next row, if it is a call; it stays.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn next_call(&self) -> Option<[u64; CALL_WORDS]> {
+        self.block.next_call()
+    }
+
+    /// Passes the calls that are next to `take`, at most `max_rows` of them, until `take` returns
+    /// `false`. That call stays.
+    #[cfg(feature = "enable")]
+    #[inline]
+    pub(super) fn calls(&mut self, max_rows: usize, take: impl FnMut([u64; CALL_WORDS]) -> bool) {
+        self.block.calls(max_rows, take);
+    }
+
+    /// Whether a flat record is next.
+    #[inline]
+    pub(super) fn is_flat_next(&self) -> bool {
+        self.block.is_flat_next()
+    }
+
+    /// Passes the next run of flat records to `take`; see [`BlockReader::flat_rows`].
+    pub(super) fn flat_rows(
+        &mut self,
+        max: (usize, usize),
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>) -> usize,
+    ) {
+        self.block.flat_rows(max, take);
+    }
+
+    /// Takes the next row.
+    pub(super) fn next_row(&mut self) -> Option<QueueRow<'_>> {
+        self.block.next_row()
+    }
+
+    /// How far the queues are filled now.
+    pub(super) fn marks(&mut self) -> Marks {
+        self.set.refresh(&mut self.known, &mut self.queues);
+        let queues = self.queues.iter();
+        Marks(
+            queues
+                .map(|queue| (Arc::clone(queue), queue.appended()))
+                .collect(),
+        )
+    }
+
+    /// Whether all rows up to the marks were taken.
+    pub(super) fn has_passed(&self, marks: &Marks) -> bool {
+        !self.block.is_reading() && marks.0.iter().all(|(queue, mark)| queue.taken() >= *mark)
+    }
+}

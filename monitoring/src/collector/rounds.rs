@@ -1,0 +1,254 @@
+//! Rounds over the queues: rows into batches, full batches into chunks.
+//!
+//! Next: `splitting`, where a full batch becomes one chunk, or several.
+
+use std::time::Instant;
+
+use baler_common::container::LossReason;
+use baler_common::record::PushError;
+use bytes::Bytes;
+
+#[cfg(feature = "enable")]
+use super::calls;
+use super::closing::ClosedBy;
+use super::encoder::EncodeProblem;
+use super::event::Quarantined;
+use super::ledger::count;
+use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
+use super::tuned::NewChunk;
+use crate::clock::monotonic;
+#[cfg(feature = "enable")]
+use crate::queue::CALL_WORDS;
+use crate::queue::QueueRow;
+
+impl Collector {
+    /// Fills batches from the queues and closes full ones, as long as the outbox has room.
+    pub(super) fn collect(&mut self, now: Instant) -> Round {
+        for lane in 0..self.lanes.len() {
+            if !self.close_if_full(lane) {
+                return Round::Interrupted;
+            }
+        }
+        let mut found = self.in_round;
+        if !self.in_round {
+            self.queues.start_round();
+            #[cfg(feature = "enable")]
+            self.calls.refresh(now);
+            self.round_began = now;
+        }
+        while self.queues.has_row() {
+            let lane = self.take_rows();
+            found = true;
+            if !self.close_if_full(lane) {
+                self.in_round = true;
+                self.idle_ticks = 0;
+                return Round::Interrupted;
+            }
+        }
+        self.in_round = false;
+        self.drained_at = self.round_began;
+        let kept = self.lanes.iter().map(|lane| lane.batched).sum();
+        self.filling.end_round(self.round_began, kept);
+        if found {
+            self.idle_ticks = 0;
+            Round::Found
+        } else {
+            self.idle_ticks = self.idle_ticks.saturating_add(1);
+            Round::Empty
+        }
+    }
+
+    /// Takes the next calls of one type and lane, or the next record; the lane.
+    fn take_rows(&mut self) -> usize {
+        #[cfg(feature = "enable")]
+        if let Some(call) = self.queues.next_call() {
+            return self.take_calls(call);
+        }
+        if self.lanes.len() == 1 && self.queues.is_flat_next() {
+            self.take_flat_rows();
+            return 0;
+        }
+        let Some(row) = self.queues.next_row() else {
+            return 0;
+        };
+        #[cfg_attr(not(feature = "enable"), expect(irrefutable_let_patterns))]
+        let QueueRow::Record {
+            schema,
+            timestamp,
+            fields,
+        } = row
+        else {
+            return 0;
+        };
+        let number = self.router.lane_of_record(schema, fields);
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return number;
+        };
+        lane.oldest.get_or_insert(self.drained_at);
+        match lane.builder.push_row(schema, timestamp, fields) {
+            Ok(()) => lane.batched = lane.batched.saturating_add(1),
+            Err(error) => {
+                let (name, bytes) = (schema.name().into(), fields.len());
+                self.refuse(name, bytes, error);
+            }
+        }
+        number
+    }
+
+    /// Takes calls that are like this one, the next: of one record type and of one lane. As many as
+    /// the batch has room for; the lane.
+    #[cfg(feature = "enable")]
+    fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> usize {
+        let is_duration = calls::is_duration(first);
+        let (schema, record_bytes) = calls::record_type(first);
+        let number = self.router.lane_of_call(first);
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return number;
+        };
+        lane.oldest.get_or_insert(self.drained_at);
+        let row_bytes = lane.builder.estimated_bytes();
+        let room = self.rule.room(lane.batched, row_bytes, record_bytes);
+        let (router, converter) = (&self.router, &mut self.calls);
+        let mut run = lane.builder.run(schema);
+        let mut refused = None;
+        self.queues.calls(room, |call| {
+            if calls::is_duration(call) != is_duration || router.lane_of_call(call) != number {
+                return false;
+            }
+            let run = run.as_mut().ok_or(PushError::Malformed);
+            match run.and_then(|run| converter.push(call, run)) {
+                Ok(()) => lane.batched = lane.batched.saturating_add(1),
+                Err(error) => refused = Some(error),
+            }
+            refused.is_none()
+        });
+        if let Some(error) = refused {
+            // The call stayed in its queue.
+            self.queues.next_row();
+            self.refuse(schema.name().into(), record_bytes, error);
+        }
+        number
+    }
+
+    /// Takes the next flat records of one type, as many as the batch has room for. With several lanes
+    /// each may be for another lane, so that they are taken one by one, as bytes.
+    fn take_flat_rows(&mut self) {
+        let Some(lane) = self.lanes.first_mut() else {
+            return;
+        };
+        lane.oldest.get_or_insert(self.drained_at);
+        let max = self.rule.left(lane.batched, lane.builder.estimated_bytes());
+        let mut refused = None;
+        self.queues.flat_rows(max, |schema, words, rows| {
+            let Some(mut run) = lane.builder.words(schema) else {
+                refused = Some((schema.name().into(), PushError::Malformed));
+                return 1;
+            };
+            let (added, result) = run.extend(&words, rows, u64::cast_signed);
+            lane.batched = lane.batched.saturating_add(added);
+            refused = result.err().map(|error| (schema.name().into(), error));
+            added.saturating_add(usize::from(refused.is_some()))
+        });
+        if let Some((record, error)) = refused {
+            self.refuse(record, 0, error);
+        }
+    }
+
+    /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.
+    fn close_if_full(&mut self, lane: usize) -> bool {
+        let batch = self.lanes.get(lane);
+        let full = batch.and_then(|it| self.rule.full(it.batched, it.builder.estimated_bytes()));
+        match full {
+            Some(reason) if self.dispatch.has_room() => {
+                self.close(lane, reason, false);
+                // Gives the writer its work while the next batches are filled.
+                let now = monotonic();
+                let unsent = now.saturating_duration_since(self.sent_at);
+                let is_due = unsent >= SEND_EVERY || !self.dispatch.has_room();
+                // Behind, what the writer does not take is to be known.
+                if is_due || self.shared.queues.is_backlog() {
+                    self.dispatch.drive(now, self.stop);
+                    self.sent_at = now;
+                }
+                let took = now.saturating_duration_since(self.step_began);
+                self.dispatch.has_room() && took < LONGEST_STEP
+            }
+            Some(_) => false,
+            None => self.dispatch.has_room(),
+        }
+    }
+
+    pub(super) fn close_if_old(&mut self, now: Instant) {
+        for lane in 0..self.lanes.len() {
+            let oldest = self.lanes.get(lane).and_then(|lane| lane.oldest);
+            let due = oldest.and_then(|oldest| self.rule.closes_at(oldest));
+            if due.is_some_and(|due| due <= now) && self.dispatch.has_room() {
+                self.close(lane, ClosedBy::Age, false);
+            }
+        }
+    }
+
+    /// Makes a chunk, or several, of what was batched in a lane.
+    pub(super) fn close(&mut self, number: usize, reason: ClosedBy, last: bool) {
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return;
+        };
+        // A row that was refused leaves its age without a record.
+        let oldest = lane.oldest.take();
+        let records = std::mem::take(&mut lane.batched);
+        if records == 0 {
+            return;
+        }
+        if let Some(tuned) = &mut self.tuned {
+            tuned.left_batch(count(records));
+        }
+        let row_bytes = lane.builder.estimated_bytes();
+        self.shared.ledger.closed(row_bytes);
+        self.filling.closed(reason, records);
+        let ticket = self.dispatch.next_ticket();
+        let is_only = self.dispatch.has_settled(ticket);
+        match self.dispatch.ship(number, lane.builder.batch(), reason, last) {
+            Ok(bytes) => {
+                lane.builder.clear();
+                self.rule.learn(row_bytes, bytes);
+                if let Some(tuned) = &mut self.tuned {
+                    tuned.made(&NewChunk {
+                        records,
+                        row_bytes,
+                        bytes,
+                        oldest,
+                        ticket,
+                        is_only,
+                    });
+                }
+            }
+            Err(problem) => {
+                let batch = lane.builder.take();
+                if let EncodeProblem::TooLarge { bytes, .. } = problem {
+                    self.rule.learn(row_bytes, bytes);
+                }
+                self.dispatch
+                    .take_apart(number, batch, problem, reason, last);
+            }
+        }
+    }
+
+    pub(super) fn close_all(&mut self, reason: ClosedBy) {
+        (0..self.lanes.len()).for_each(|lane| self.close(lane, reason, false));
+    }
+
+    /// Puts a record aside that the batch did not take.
+    fn refuse(&mut self, record: Box<str>, size_bytes: usize, error: PushError) {
+        self.dispatch.quarantine(Quarantined {
+            record,
+            records: 1,
+            reason: match error {
+                PushError::Full => LossReason::TooLarge,
+                _ => LossReason::NotEncodable,
+            },
+            size_bytes,
+            limit_bytes: self.dispatch.limit(),
+            chunk: Bytes::new(),
+        });
+    }
+}

@@ -1,0 +1,314 @@
+//! Batches into chunks, in pieces where one chunk would be too large; the rest is put aside.
+//!
+//! Next: `encoder`, which makes the bytes of a chunk, and then `dispatch`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use baler_common::container::{LossReason, Losses};
+use baler_common::record::{BatchBuilder, Catalog, PushError, RecordBatch, RecordRef, Schema};
+use baler_common::transport::ContainerKind;
+use bytes::Bytes;
+
+use super::closing::ClosedBy;
+use super::dispatch::Dispatch;
+use super::encoder::EncodeProblem;
+use super::event::{Event, Quarantined};
+use super::ledger::count;
+use crate::clock::monotonic;
+
+impl Dispatch {
+    /// Makes one chunk of these records and hands it to the outbox; its length in bytes.
+    pub(super) fn ship(
+        &mut self,
+        lane: usize,
+        batch: &RecordBatch,
+        closed_by: ClosedBy,
+        last: bool,
+    ) -> Result<usize, EncodeProblem> {
+        let (losses, limit) = (self.losses(), self.limit());
+        let chunk = self.encoder.encode(lane, batch, losses, last, limit)?;
+        let bytes = chunk.bytes.len();
+        self.shared.ledger.encoded(bytes, closed_by);
+        if chunk.meta.container == ContainerKind::Kieker {
+            self.types.remember(chunk.ticket, batch);
+        }
+        self.outbox.push(chunk, monotonic());
+        Ok(bytes)
+    }
+
+    /// Makes the chunks that can be made of a batch that cannot be one.
+    pub(super) fn take_apart(
+        &mut self,
+        lane: usize,
+        batch: RecordBatch,
+        problem: EncodeProblem,
+        closed_by: ClosedBy,
+        last: bool,
+    ) {
+        let mut todo = Vec::new();
+        self.reduce(lane, batch, problem, &mut todo);
+        while let Some(batch) = todo.pop() {
+            let last = last && todo.is_empty();
+            if let Err(problem) = self.ship(lane, &batch, closed_by, last) {
+                self.reduce(lane, batch, problem, &mut todo);
+            }
+        }
+    }
+
+    /// Pushes the parts that are to be tried next, the first one on top; puts the rest aside.
+    fn reduce(
+        &mut self,
+        lane: usize,
+        batch: RecordBatch,
+        problem: EncodeProblem,
+        todo: &mut Vec<RecordBatch>,
+    ) {
+        match problem {
+            EncodeProblem::TooLarge {
+                bytes,
+                limit,
+                chunk,
+            } => {
+                if batch.len() > 1
+                    && let Ok((first, second)) = halves(&batch)
+                {
+                    self.shared.ledger.split();
+                    todo.push(second);
+                    todo.push(first);
+                } else {
+                    self.put_aside(&batch, LossReason::TooLarge, bytes, limit, chunk);
+                }
+            }
+            EncodeProblem::Unsupported { record } => match apart(&batch, &record) {
+                Ok((others, of_type)) if !of_type.is_empty() => {
+                    let chunk = self.encoder.for_inspection(lane, &of_type);
+                    let (size, limit) = (chunk.len(), self.limit());
+                    self.put_aside(&of_type, LossReason::NotEncodable, size, limit, chunk);
+                    if !others.is_empty() {
+                        todo.push(others);
+                    }
+                }
+                _ => self.put_all_aside(&batch),
+            },
+            EncodeProblem::Ambiguous { record } => match versions(&batch, &record) {
+                Ok((first, others)) if !others.is_empty() => {
+                    todo.push(others);
+                    todo.push(first);
+                }
+                _ => self.put_all_aside(&batch),
+            },
+            EncodeProblem::Failed => self.put_all_aside(&batch),
+            EncodeProblem::Panicked => {
+                self.put_all_aside(&batch);
+                self.shared.ledger.panicked();
+                let (place, records) = ("the serializer", count(batch.len()));
+                self.hooks.tell(&Event::Panicked { place, records });
+            }
+        }
+    }
+
+    fn put_all_aside(&mut self, batch: &RecordBatch) {
+        let limit = self.limit();
+        self.put_aside(batch, LossReason::NotEncodable, 0, limit, Bytes::new());
+    }
+
+    fn put_aside(
+        &mut self,
+        batch: &RecordBatch,
+        reason: LossReason,
+        size_bytes: usize,
+        limit_bytes: usize,
+        chunk: Bytes,
+    ) {
+        let name = batch.records().next();
+        let name = name.map_or("", |record| record.schema().name());
+        self.quarantine(Quarantined {
+            record: name.into(),
+            records: count(batch.len()),
+            reason,
+            size_bytes,
+            limit_bytes,
+            chunk,
+        });
+    }
+
+    /// Counts what cannot be sent, and hands it to who wants to know.
+    pub(super) fn quarantine(&mut self, quarantined: Quarantined) {
+        let Quarantined {
+            records, reason, ..
+        } = quarantined;
+        self.shared.ledger.lost(reason, records);
+        self.shared.ledger.quarantined(records);
+        self.hooks.tell(&Event::Quarantined(quarantined));
+    }
+
+    /// The hard cap of a chunk: ours or the medium's.
+    pub(super) fn limit(&self) -> usize {
+        let medium = self.outbox.capability().max_chunk_bytes.get();
+        self.max_chunk_bytes.min(medium)
+    }
+
+    /// Records lost so far, before the collector and by it.
+    fn losses(&self) -> Losses {
+        let mut losses = self.shared.queues.counts().lost;
+        for (code, records) in self.shared.ledger.losses().iter() {
+            losses.add_code(code, records);
+        }
+        losses
+    }
+
+    /// Says with an empty chunk in each lane that the epoch is over, unless one has said so.
+    pub(super) fn ship_last(&mut self) {
+        if !self.sent_last && self.encoder.container() == ContainerKind::Native {
+            let empty = RecordBatch::default();
+            for lane in self.encoder.without_last() {
+                // A serializer that fails even now has nothing to say.
+                self.ship(lane, &empty, ClosedBy::Flush, true)
+                    .unwrap_or_default();
+            }
+        }
+        // Kieker's container says nothing of epochs.
+        self.sent_last = true;
+    }
+}
+
+/// The first and the second half of the records, in order.
+///
+/// Halving as often as necessary is what the OpenTelemetry Collector does with payloads that are
+/// too large (opentelemetry-collector-contrib, pull request 48090).
+///
+/// # Errors
+///
+/// [`PushError`] when a record of the batch cannot be added to another, which a batch that was
+/// built or decoded rules out.
+fn halves(batch: &RecordBatch) -> Result<(RecordBatch, RecordBatch), PushError> {
+    let middle = batch.len() / 2;
+    let mut index = 0_usize;
+    partition(batch, |_| {
+        let first = index < middle;
+        index = index.saturating_add(1);
+        first
+    })
+}
+
+/// The records of other types, and those of the type with this name, each in order.
+///
+/// # Errors
+///
+/// As [`halves`].
+fn apart(batch: &RecordBatch, record: &str) -> Result<(RecordBatch, RecordBatch), PushError> {
+    partition(batch, |candidate| candidate.schema().name() != record)
+}
+
+/// The records without those of other versions of the type with this name than the first, and
+/// these, each in order.
+///
+/// # Errors
+///
+/// As [`halves`].
+fn versions(batch: &RecordBatch, record: &str) -> Result<(RecordBatch, RecordBatch), PushError> {
+    let mut records = batch.records();
+    let first = records.find(|candidate| candidate.schema().name() == record);
+    partition(batch, |candidate| {
+        let schema = candidate.schema();
+        schema.name() != record || first.as_ref().is_none_or(|first| first.schema() == schema)
+    })
+}
+
+fn partition(
+    batch: &RecordBatch,
+    mut in_first: impl FnMut(&RecordRef<'_>) -> bool,
+) -> Result<(RecordBatch, RecordBatch), PushError> {
+    let (mut first, mut second) = (BatchBuilder::new(), BatchBuilder::new());
+    for record in batch.records() {
+        let half = if in_first(&record) {
+            &mut first
+        } else {
+            &mut second
+        };
+        half.push_ref(record)?;
+    }
+    Ok((first.take(), second.take()))
+}
+
+/// Remembers the types of unconfirmed chunks, so that one that the medium finds too large can be
+/// taken apart whatever container it is: Kieker's names its types only.
+#[derive(Debug, Default)]
+pub(super) struct ChunkTypes {
+    /// By ascending ticket.
+    chunks: VecDeque<(u64, Vec<Arc<Schema>>)>,
+}
+
+impl ChunkTypes {
+    /// Remembers the types of a chunk; its ticket is above all before.
+    pub(super) fn remember(&mut self, ticket: u64, batch: &RecordBatch) {
+        let tables = batch.tables().iter().filter(|table| !table.is_empty());
+        let types = tables.map(|table| Arc::clone(table.schema())).collect();
+        self.chunks.push_back((ticket, types));
+    }
+
+    /// Forgets the chunks below this ticket, all if there is none.
+    pub(super) fn forget_below(&mut self, first: Option<u64>) {
+        while let Some((ticket, _)) = self.chunks.front()
+            && first.is_none_or(|first| *ticket < first)
+        {
+            self.chunks.pop_front();
+        }
+    }
+
+    /// The types of Kieker and those of this chunk.
+    pub(super) fn catalog_of(&self, ticket: u64) -> Arc<Catalog> {
+        let mut catalog = Catalog::kieker();
+        let position = self.chunks.binary_search_by_key(&ticket, |(own, _)| *own);
+        let types = position.ok().and_then(|at| self.chunks.get(at));
+        for schema in types.into_iter().flat_map(|(_, types)| types) {
+            catalog.register(Arc::clone(schema));
+        }
+        Arc::new(catalog)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::record::{DynamicRecord, Field, FieldType, Value};
+
+    use super::*;
+
+    fn batch(types: &[&str]) -> RecordBatch {
+        let mut builder = BatchBuilder::new();
+        for (number, name) in types.iter().enumerate() {
+            let fields = vec![Field::new("number", FieldType::U64)];
+            let schema = Arc::new(Schema::new(*name, fields).unwrap());
+            let values = vec![Value::Unsigned(u64::try_from(number).unwrap())];
+            let record = DynamicRecord::new(schema, Some(7), values).unwrap();
+            builder.push_dynamic(&record).unwrap();
+        }
+        builder.take()
+    }
+
+    fn numbers(batch: &RecordBatch) -> Vec<u64> {
+        batch
+            .records()
+            .map(|record| match DynamicRecord::from(record).values() {
+                [Value::Unsigned(number)] => *number,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn halves_keep_the_order_and_lose_nothing() {
+        let (first, second) = halves(&batch(&["a", "b", "a", "b", "a"])).unwrap();
+        assert_eq!(numbers(&first), [0, 1]);
+        assert_eq!(numbers(&second), [2, 3, 4]);
+        assert_eq!(second.records().next().unwrap().timestamp(), Some(7));
+    }
+
+    #[test]
+    fn one_type_is_taken_out_of_the_others() {
+        let (others, of_type) = apart(&batch(&["a", "b", "a", "c"]), "a").unwrap();
+        assert_eq!(numbers(&others), [1, 3]);
+        assert_eq!(numbers(&of_type), [0, 2]);
+    }
+}

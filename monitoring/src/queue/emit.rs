@@ -1,0 +1,226 @@
+//! From a record or a call to a row in the calling thread's block.
+//!
+//! The usual row goes straight into the block (`thread_block`). Where there is no block, no room in
+//! it, or a new type, the thread's queue takes the row under its lock (`thread_queue`).
+//!
+//! Next: `block`, where the row lies until the collector reads it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Weak};
+
+use baler_common::container::LossReason;
+use baler_common::record::{Record, RowWriter, Schema};
+
+#[cfg(feature = "enable")]
+use super::block::CALL_WORDS;
+use super::block::{Appended, QueueRow};
+use super::reentrance::{Inside, admit};
+use super::set::QueueSet;
+use super::thread_queue::ThreadQueue;
+use super::{flat_rows, thread_block};
+
+/// A row buffer that grew above this is not kept.
+const KEEP_BYTES: usize = 64 << 10;
+
+thread_local! {
+    static QUEUES: RefCell<ThreadQueues> = const { RefCell::new(ThreadQueues { queues: Vec::new() }) };
+    /// A row is built here, outside of every lock: building it runs the application's code.
+    static ROW: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// The queues of a thread, until it ends.
+struct ThreadQueues {
+    /// One for each set that the thread has emitted to, the last one used at the front.
+    queues: Vec<SetQueue>,
+}
+
+/// A thread's queue in one set.
+struct SetQueue {
+    set: Weak<QueueSet>,
+    key: u64,
+    queue: Arc<ThreadQueue>,
+}
+
+/// Appends a record to the calling thread's queue in the set with this key, or does what the set's
+/// overflow policy says; whether it was appended.
+///
+/// `find` returns the set, and is called only where the thread's block does not suffice.
+/// `write` is the application's code. It may emit itself. If it panics, the panic passes through and
+/// the record was not emitted.
+#[inline]
+pub(crate) fn push<F: FnOnce() -> Option<Arc<QueueSet>>>(
+    key: u64,
+    find: F,
+    schema: &Arc<Schema>,
+    timestamp: i64,
+    write: impl FnOnce(&mut RowWriter<'_>),
+) -> bool {
+    let Some(mut fields) = take_row_buffer(key) else {
+        return false;
+    };
+    let mut row = RowWriter::new(&mut fields);
+    write(&mut row);
+    let pushed = if row.is_too_large() {
+        let inside = admit(key);
+        inside.is_some() && find().is_some_and(|set| set.refuse(LossReason::TooLarge))
+    } else {
+        match thread_block::append_record(key, schema, timestamp, &fields) {
+            Appended::Yes => true,
+            Appended::Late => false,
+            Appended::No => push_slowly(key, find, schema, timestamp, &fields),
+        }
+    };
+    if fields.capacity() <= KEEP_BYTES
+        && let Some(_inside) = Inside::enter()
+    {
+        // Without its storage the thread is about to end.
+        ROW.try_with(|row| row.set(fields)).unwrap_or_default();
+    }
+    pushed
+}
+
+/// The thread's row buffer, empty. A record that is emitted while another one is built gets a new one.
+///
+/// `None`, and the record is lost, if the thread may not emit now: a signal handler must not take a
+/// buffer that is only half moved.
+fn take_row_buffer(key: u64) -> Option<Vec<u8>> {
+    let _inside = admit(key)?;
+    let mut fields = ROW.try_with(Cell::take).unwrap_or_default();
+    fields.clear();
+    Some(fields)
+}
+
+/// As [`push`], of a typed record. One whose type is flat goes straight into the thread's block.
+#[inline]
+pub(crate) fn push_record<R: Record, F: FnOnce() -> Option<Arc<QueueSet>>>(
+    key: u64,
+    find: F,
+    record: &R,
+    timestamp: i64,
+) -> bool {
+    match flat_rows::append(key, record, timestamp) {
+        Some(Appended::Yes) => true,
+        Some(Appended::Late) => false,
+        Some(Appended::No) => push_record_slowly(key, find, record, timestamp),
+        None => push(key, find, R::schema(), timestamp, |row| {
+            record.write_fields(row);
+        }),
+    }
+}
+
+/// Appends a record of a flat type that the thread's block may not know, or that has no room there.
+#[cold]
+#[inline(never)]
+fn push_record_slowly<R: Record>(
+    key: u64,
+    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    record: &R,
+    timestamp: i64,
+) -> bool {
+    if flat_rows::learn_type::<R>(key) {
+        match flat_rows::append(key, record, timestamp) {
+            Some(Appended::Yes) => return true,
+            Some(Appended::Late) => return false,
+            _ => (),
+        }
+    }
+    push(key, find, R::schema(), timestamp, |row| {
+        record.write_fields(row);
+    })
+}
+
+/// Appends a record of a type that the thread's block may not know, or that has no room there.
+#[cold]
+#[inline(never)]
+fn push_slowly(
+    key: u64,
+    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    schema: &Arc<Schema>,
+    timestamp: i64,
+    fields: &[u8],
+) -> bool {
+    if thread_block::learn_type(key, schema, 0) {
+        match thread_block::append_record(key, schema, timestamp, fields) {
+            Appended::Yes => return true,
+            Appended::Late => return false,
+            Appended::No => (),
+        }
+    }
+    let row = QueueRow::Record {
+        schema,
+        timestamp,
+        fields,
+    };
+    push_row(key, find, &row)
+}
+
+/// Appends a call for which the thread's block does not suffice.
+#[cfg(feature = "enable")]
+#[cold]
+#[inline(never)]
+pub(crate) fn push_call(
+    key: u64,
+    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    call: [u64; CALL_WORDS],
+) -> bool {
+    push_row(key, find, &QueueRow::Call(call))
+}
+
+/// Appends a row to the calling thread's queue in the set with this key, or does what the set's
+/// overflow policy says; whether it was appended.
+fn push_row(key: u64, find: impl FnOnce() -> Option<Arc<QueueSet>>, row: &QueueRow<'_>) -> bool {
+    let Some(_inside) = admit(key) else {
+        return false;
+    };
+    let Some(set) = find() else {
+        return false;
+    };
+    let pushed = QUEUES.try_with(|queues| {
+        let mut queues = queues.try_borrow_mut().ok()?;
+        let queue = queues.find(&set);
+        // The queue may hand the block to the collector.
+        thread_block::let_go();
+        let pushed = queue.push(&set, row);
+        if let Some(block) = pushed.open {
+            thread_block::hold(set.key(), block);
+        }
+        Some(pushed.appended)
+    });
+    match pushed {
+        Ok(Some(appended)) => appended,
+        // The thread's storage is gone already.
+        _ => set.push_aside(row),
+    }
+}
+
+impl ThreadQueues {
+    /// The thread's queue in this set, brought to the front and made if need be.
+    fn find(&mut self, set: &Arc<QueueSet>) -> Arc<ThreadQueue> {
+        if let Some(at) = self.queues.iter().position(|queue| queue.key == set.key()) {
+            self.queues.swap(0, at);
+        } else {
+            self.queues.retain(|queue| queue.set.strong_count() > 0);
+            let queue = SetQueue {
+                set: Arc::downgrade(set),
+                key: set.key(),
+                queue: set.enter(),
+            };
+            self.queues.insert(0, queue);
+        }
+        self.queues
+            .first()
+            .map_or_else(|| set.enter(), |queue| Arc::clone(&queue.queue))
+    }
+}
+
+impl Drop for ThreadQueues {
+    fn drop(&mut self) {
+        let _inside = Inside::enter();
+        thread_block::let_go();
+        for queue in self.queues.drain(..) {
+            if let Some(set) = queue.set.upgrade() {
+                set.leave(queue.queue);
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The block to which the calling thread appends: what a probe touches, and nothing more.
+//!
+//! Two thread-locals share the work. `OPEN_BLOCK` is const-initialised and has no destructor, so that
+//! reading it is a load relative to the thread's pointer. `OWNER` owns the block to which `OPEN_BLOCK`
+//! points, and has a destructor, which empties `OPEN_BLOCK` first.
+//!
+//! # Why a pointer
+//!
+//! Reaching the block through a `RefCell<Option<Arc<Block>>>` instead costs the state of the
+//! thread-local with a destructor, the flag of the cell and the `Option` on every call.
+//!
+//! # Invariants
+//!
+//! 1. `OPEN_BLOCK.words` points to the words of the block in `OWNER`, or to those of a block without
+//!    room. [`hold`] and [`let_go`] alone change the two; the latter empties `OPEN_BLOCK` first.
+//! 2. The words of a block are never moved, resized or freed while an `Arc` of it lives.
+//! 3. Nothing that runs while the words are borrowed calls foreign code or one of these two
+//!    functions. The borrow does not leave the functions that append, nor does the pointer.
+//! 4. Every function that reads more of `OPEN_BLOCK` than its tag, or changes `OWNER`, does so while
+//!    the thread is [`Inside`]. A signal handler that interrupts it finds the tag of no set.
+//!
+//! A handler may also interrupt a thread that has compared its tag and is not inside yet, and may
+//! replace the block meanwhile. Hence the words are read inside alone. They may then be those of
+//! another controller's block. Rows of both are in it until it is full; a row says what it is
+//! wherever it is.
+
+#![expect(
+    unsafe_code,
+    reason = "one dereference, whose invariants stand above: a checked cell costs a probe a tenth \
+              of its instructions"
+)]
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use baler_common::record::Schema;
+
+#[cfg(feature = "enable")]
+use super::block::CALL_WORDS;
+use super::block::{self, Appended, Block};
+use super::sync::AtomicU64;
+use crate::clock::short_of;
+
+/// How many types of the block the thread remembers by their address.
+const TYPES: usize = 8;
+
+/// Set in the address of a type whose records are rows of words, so that it has another slot.
+pub(super) const FLAT: usize = 1;
+
+/// No set of queues has this tag, and no call site that is switched off.
+const NO_TAG: u32 = 1 << 29;
+
+/// As [`NO_TAG`], while the thread is inside.
+const INSIDE: u32 = NO_TAG | 1;
+
+/// The words of no thread's block: there is never room.
+#[cfg(not(all(test, baler_loom)))]
+const NO_WORDS: *const [AtomicU64] = {
+    static FULL: [AtomicU64; 1] = [AtomicU64::new(block::SEALED)];
+    ptr::from_ref(&FULL)
+};
+
+/// Loom's atomics cannot be made in a constant, and models have no signal handlers.
+#[cfg(all(test, baler_loom))]
+const NO_WORDS: *const [AtomicU64] = ptr::slice_from_raw_parts(ptr::dangling(), 0);
+
+struct OpenBlock {
+    /// Whose block it is: by [`short_of`], the key of a set of queues, or [`NO_TAG`], or [`INSIDE`].
+    tag: Cell<u32>,
+    /// What the tag is when the thread is not inside.
+    outside_tag: Cell<u32>,
+    words: Cell<*const [AtomicU64]>,
+    /// Types by address, with their numbers in the block, which keeps them alive.
+    types: [Cell<(usize, u8)>; TYPES],
+}
+
+/// Owns the block that `OPEN_BLOCK` points to.
+struct BlockOwner(RefCell<Option<Arc<Block>>>);
+
+thread_local! {
+    static OPEN_BLOCK: OpenBlock = const {
+        OpenBlock {
+            tag: Cell::new(NO_TAG),
+            outside_tag: Cell::new(NO_TAG),
+            words: Cell::new(NO_WORDS),
+            types: [const { Cell::new((0, 0)) }; TYPES],
+        }
+    };
+    static OWNER: BlockOwner = const { BlockOwner(RefCell::new(None)) };
+}
+
+impl Drop for BlockOwner {
+    fn drop(&mut self) {
+        let _inside = Inside::enter();
+        empty();
+        drop(self.0.take());
+    }
+}
+
+impl OpenBlock {
+    /// From here on a signal handler leaves the thread's block alone.
+    #[inline(always)]
+    fn enter(&self) {
+        self.tag.set(INSIDE);
+        // The handler runs on this thread, which sees its own writes in order.
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// From here on the thread's block is that of this set again.
+    #[inline(always)]
+    fn leave(&self, tag: u32) {
+        compiler_fence(Ordering::SeqCst);
+        self.tag.set(tag);
+    }
+
+    /// Where a type is remembered, and its marked address.
+    #[inline(always)]
+    fn type_slot(&self, schema: &Arc<Schema>, mark: usize) -> Option<(&Cell<(usize, u8)>, usize)> {
+        let address = Arc::as_ptr(schema).addr() | mark;
+        let slot = ((address >> 4) ^ mark) % TYPES;
+        self.types.get(slot).map(|slot| (slot, address))
+    }
+}
+
+/// While it lives, only its maker appends on this thread, so that it may take locks and allocate.
+/// A signal handler that interrupts it finds a thread that is inside.
+#[derive(Debug)]
+pub(crate) struct Inside(PhantomData<*const ()>);
+
+impl Inside {
+    /// `None` if the thread is inside already.
+    #[inline]
+    pub(crate) fn enter() -> Option<Self> {
+        OPEN_BLOCK.with(|open| {
+            if open.tag.get() == INSIDE {
+                return None;
+            }
+            open.enter();
+            Some(Self(PhantomData))
+        })
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        OPEN_BLOCK.with(|open| open.leave(open.outside_tag.get()));
+    }
+}
+
+/// From now on the thread appends to this block, which is in the set with this key. To be called
+/// inside.
+pub(super) fn hold(key: u64, block: Arc<Block>) {
+    let_go();
+    let words = ptr::from_ref(block.words());
+    // Without the storage that owns it, the thread is about to end and uses no block.
+    if OWNER.try_with(|owner| owner.0.replace(Some(block))).is_ok() {
+        OPEN_BLOCK.with(|open| {
+            open.words.set(words);
+            open.outside_tag.set(short_of(key));
+        });
+    }
+}
+
+/// From now on the thread has no block. To be called inside.
+pub(super) fn let_go() {
+    empty();
+    drop(OWNER.try_with(|owner| owner.0.take()));
+}
+
+/// From now on the thread asks before it appends. A signal handler may call it at any time.
+pub(super) fn disown() {
+    OPEN_BLOCK.with(|open| {
+        open.outside_tag.set(NO_TAG);
+        // A thread that is inside takes over `outside_tag` when it leaves.
+        if open.tag.get() != INSIDE {
+            open.tag.set(NO_TAG);
+        }
+    });
+}
+
+fn empty() {
+    OPEN_BLOCK.with(|open| {
+        open.outside_tag.set(NO_TAG);
+        open.words.set(NO_WORDS);
+        open.types.iter().for_each(|known| known.set((0, 0)));
+    });
+}
+
+/// Appends a call to the thread's block, if that is one of the set with this tag and has room.
+#[cfg(feature = "enable")]
+#[inline(always)]
+pub(crate) fn append_call(tag: u32, call: impl FnOnce() -> [u64; CALL_WORDS]) -> bool {
+    OPEN_BLOCK.with(|open| {
+        if open.tag.get() != tag {
+            return false;
+        }
+        open.enter();
+        // SAFETY: by the first two invariants the words live, and by the others they do so until
+        // the end of this function.
+        let words = unsafe { &*open.words.get() };
+        let appended = block::append_call(words, call);
+        open.leave(tag);
+        appended
+    })
+}
+
+/// Appends a record to the thread's block, if that is one of the set with this key, has room and
+/// knows the type.
+#[inline]
+pub(super) fn append_record(
+    key: u64,
+    schema: &Arc<Schema>,
+    timestamp: i64,
+    fields: &[u8],
+) -> Appended {
+    append_with(key, schema, 0, |words, number| {
+        block::append_record(words, number, timestamp, fields)
+    })
+}
+
+/// Appends to the words of the thread's block, if that is one of the set with this key and knows the
+/// number of the type. `append` calls no foreign code.
+#[inline(always)]
+pub(super) fn append_with(
+    key: u64,
+    schema: &Arc<Schema>,
+    mark: usize,
+    append: impl FnOnce(&[AtomicU64], u8) -> Appended,
+) -> Appended {
+    let tag = short_of(key);
+    // The block is looked up in a closure of its own, which is small enough to be inlined.
+    let entered = OPEN_BLOCK.with(|open| {
+        if open.tag.get() != tag {
+            return None;
+        }
+        open.enter();
+        let slot = open.type_slot(schema, mark);
+        let known = slot.map(|(slot, address)| (slot.get(), address));
+        let number =
+            known.and_then(|((known, number), address)| (known == address).then_some(number));
+        Some((open.words.get(), number))
+    });
+    let Some((words, number)) = entered else {
+        return Appended::No;
+    };
+    let appended = number.map_or(Appended::No, |number| {
+        // SAFETY: as above, for the thread is inside until it leaves below.
+        append(unsafe { &*words }, number)
+    });
+    OPEN_BLOCK.with(|open| open.leave(tag));
+    appended
+}
+
+/// Remembers the number of a type in the thread's block, if that is one of the set with this key.
+#[cold]
+pub(super) fn learn_type(key: u64, schema: &Arc<Schema>, mark: usize) -> bool {
+    let Some(_inside) = Inside::enter() else {
+        return false;
+    };
+    // Nothing stays borrowed while the block may allocate.
+    let Ok(Some(block)) = OWNER.try_with(|owner| owner.0.borrow().clone()) else {
+        return false;
+    };
+    let Some(number) = block.number_of(schema) else {
+        return false;
+    };
+    OPEN_BLOCK.with(|open| {
+        let is_it =
+            open.outside_tag.get() == short_of(key) && ptr::eq(open.words.get(), block.words());
+        match open.type_slot(schema, mark) {
+            Some((slot, address)) if is_it => {
+                slot.set((address, number));
+                true
+            }
+            _ => false,
+        }
+    })
+}
