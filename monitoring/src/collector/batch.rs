@@ -163,7 +163,7 @@ pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
 /// How long chunks take to fill.
 ///
 /// Threads wake nobody when they have emitted a chunk's worth, so the collector looks when there
-/// should be one; and where records come slowly, its chunks are worth more effort.
+/// should be one.
 #[derive(Debug)]
 pub(super) struct Filling {
     /// Chunks that the present round filled.
@@ -185,10 +185,6 @@ pub(super) struct Filling {
 /// and more of them (the kept study of `baler sweep` finds some 370 us a look and 210 ns a record).
 const LOOK_RECORDS: u32 = 1_024;
 
-/// Records that come no faster than this, each, are slow: finding the smallest encoding takes a
-/// hundredth of it.
-const SLOW_RECORD: Duration = Duration::from_micros(10);
-
 /// A chunk is looked for later than it should be full by this part of the time that it takes to fill.
 const LATER: u32 = 16;
 
@@ -196,11 +192,6 @@ const LATER: u32 = 16;
 fn part_of(time: Duration, parts: usize, of: usize) -> Duration {
     let [parts, of] = [parts, of].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
     time.saturating_mul(parts) / of.max(1)
-}
-
-/// Whether so many records in so long a time come slowly.
-pub(super) fn is_slow(time: Duration, records: usize) -> bool {
-    time >= SLOW_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX))
 }
 
 impl Filling {
@@ -257,11 +248,6 @@ impl Filling {
         let records = u32::try_from(records).unwrap_or(u32::MAX);
         let took = self.took?;
         Some(took.saturating_mul(LOOK_RECORDS) / records.max(1))
-    }
-
-    /// Whether records of chunks of so many come slowly; not while that is not known.
-    pub(super) fn is_slow(&self, records: usize) -> bool {
-        self.took.is_some_and(|took| is_slow(took, records))
     }
 }
 
@@ -320,7 +306,6 @@ mod tests {
         let mut filling = Filling::new(start);
         assert_eq!(filling.left(at(5), 10, 10), None);
         assert_eq!(filling.worthwhile(10), None);
-        assert!(!filling.is_slow(10));
         for _ in 0..4 {
             filling.closed(ClosedBy::Records, 100);
         }
@@ -335,7 +320,6 @@ mod tests {
         filling.end_round(at(9), 20);
         assert_eq!(left(&filling, 9), later(2));
         assert_eq!(left(&filling, 108), later(100));
-        assert!(filling.is_slow(200) && !filling.is_slow(201));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use baler_common::container::{
-    ChunkHeader, ChunkSerializer, Effort, EncodeError, Losses, LostChunks, NativeSerializer,
+    ChunkHeader, ChunkSerializer, EncodeError, Losses, LostChunks, NativeSerializer,
 };
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
@@ -77,10 +77,6 @@ impl Encoder {
             capacity: 0,
             buffers,
         }
-    }
-
-    pub(super) fn set_effort(&mut self, effort: Effort) {
-        self.serializer.set_effort(effort);
     }
 
     pub(super) fn container(&self) -> ContainerKind {

@@ -97,11 +97,9 @@ impl Budget {
         self.limit / 4
     }
 
-    /// Whether so much is handed out that whoever empties the queues should hurry: half of all, and
-    /// once it hurries three eighths. A quarter may be what is being read and filled.
-    pub(super) fn is_backlog(&self, hurries: bool) -> bool {
-        let eighths = if hurries { 3 } else { 4 };
-        self.charged() >= (self.limit / 8).saturating_mul(eighths)
+    /// Whether half of the budget is used. A quarter may be blocks that are being read and filled.
+    pub(super) fn is_backlog(&self) -> bool {
+        self.charged() >= self.limit / 2
     }
 
     /// Takes so many bytes from the budget, if it has them.

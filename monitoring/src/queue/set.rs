@@ -291,10 +291,9 @@ impl QueueSet {
         counts
     }
 
-    /// Whether records come faster than the collector takes them, which it has tried to change by
-    /// hurrying, or has not.
-    pub(crate) fn is_backlog(&self, hurries: bool) -> bool {
-        self.budget.is_backlog(hurries)
+    /// Whether records come faster than the collector takes them.
+    pub(crate) fn is_backlog(&self) -> bool {
+        self.budget.is_backlog()
     }
 
     /// The bytes of all blocks that are queued or being read.

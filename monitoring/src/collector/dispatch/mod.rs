@@ -6,7 +6,7 @@ mod shipping;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{Effort, LossReason};
+use baler_common::container::LossReason;
 use baler_common::transport::{Connection, Fate, Outbox};
 
 use self::fates::account;
@@ -78,19 +78,9 @@ impl Dispatch {
         self.outbox.has_room()
     }
 
-    /// Whether the writer does not take what there is.
-    pub(super) fn is_held_up(&self) -> bool {
-        self.outbox.is_held_up()
-    }
-
     /// Says whether anybody waits for the fates of chunks.
     pub(super) fn set_awaited(&mut self, awaited: bool) {
         self.outbox.set_awaited(awaited);
-    }
-
-    /// Says how much the chunks to come are worth.
-    pub(super) fn set_effort(&mut self, effort: Effort) {
-        self.encoder.set_effort(effort);
     }
 
     /// Whether every chunk has its fate.

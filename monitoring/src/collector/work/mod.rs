@@ -98,7 +98,6 @@ pub(crate) fn spawn(shared: Arc<Shared>, outbox: Outbox, plan: Plan) -> std::io:
         sent_at: monotonic(),
         idle_ticks: 0,
         filling: Filling::new(monotonic()),
-        hurries: false,
         flushes: Vec::new(),
         stop: None,
         upkeep: plan.upkeep,
@@ -139,8 +138,6 @@ struct Collector {
     idle_ticks: u32,
     /// How long chunks take to fill.
     filling: Filling,
-    /// Whether chunks are made as cheaply as possible, since records come faster.
-    hurries: bool,
     flushes: Vec<Flush>,
     /// When to be done at the latest, once that was ordered.
     stop: Option<Instant>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use baler_common::container::{Effort, LossReason};
+use baler_common::container::LossReason;
 #[cfg(feature = "enable")]
 use baler_common::record::Record as _;
 #[cfg(feature = "enable")]
@@ -13,7 +13,7 @@ use baler_common::record::{PushError, Schema, WordLayout, Words as _};
 use baler_common::record::{Run, timing::DurationRecord};
 use bytes::Bytes;
 
-use super::super::batch::{ClosedBy, is_slow};
+use super::super::batch::ClosedBy;
 use super::super::encoder::Problem;
 use super::super::event::Quarantined;
 #[cfg(feature = "enable")]
@@ -232,8 +232,8 @@ impl Collector {
                 let now = monotonic();
                 let unsent = now.saturating_duration_since(self.sent_at);
                 let is_due = unsent >= SEND_EVERY || !self.dispatch.has_room();
-                // Behind, what the writer does not take is to be known.
-                if is_due || self.shared.queues.is_backlog(self.hurries) {
+                // When there is a backlog, find out at once whether the writer accepts the chunk.
+                if is_due || self.shared.queues.is_backlog() {
                     self.dispatch.drive(now, self.stop);
                     self.sent_at = now;
                 }
@@ -272,17 +272,6 @@ impl Collector {
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(reason, row_bytes);
         self.filling.closed(reason, records);
-        // Where the medium is what is slow, small chunks help more than cheap ones.
-        self.hurries = self.shared.queues.is_backlog(self.hurries) && !self.dispatch.is_held_up();
-        self.dispatch.set_effort(if self.hurries {
-            Effort::Fast
-        } else if (reason == ClosedBy::Age && is_slow(self.rule.wait, records))
-            || self.filling.is_slow(self.rule.records)
-        {
-            Effort::Smallest
-        } else {
-            Effort::Full
-        });
         let ticket = self.dispatch.next_ticket();
         let is_only = self.dispatch.has_settled(ticket);
         match self.dispatch.ship(number, lane.builder.batch(), last) {

@@ -2,11 +2,10 @@
 
 use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
-use super::strings::{self, StringEncoder};
+use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
 use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
-use crate::container::serializer::Effort;
 use crate::container::varint;
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
@@ -20,7 +19,6 @@ pub(in crate::container::native) struct Encoder {
     schemas: types::Written,
     strings: StringEncoder,
     calls: CallEncoder,
-    effort: Effort,
     /// The tables' positions once empty ones are left out.
     positions: Vec<u64>,
 }
@@ -34,13 +32,6 @@ pub(in crate::container::native) fn types_of(
 }
 
 impl Encoder {
-    /// What the bodies to come are worth.
-    pub(in crate::container::native) fn set_effort(&mut self, effort: Effort) {
-        self.effort = effort;
-        self.ints.set_effort(effort);
-        self.strings.set_effort(effort);
-    }
-
     /// Appends the body of a batch; how many bytes of it are types and strings, which come first.
     pub(in crate::container::native) fn encode(
         &mut self,
@@ -52,13 +43,8 @@ impl Encoder {
             self.schemas.write(table.schema(), out);
         }
         let strings = batch.strings();
-        match self.effort {
-            Effort::Fast => strings::write_plain(strings, &mut self.ints, out),
-            Effort::Full | Effort::Smallest => {
-                self.strings
-                    .write(strings, batch.len(), &mut self.ints, out)
-            }
-        }
+        self.strings
+            .write(strings, batch.len(), &mut self.ints, out);
         let texts = out.len().saturating_sub(start);
         self.order(batch, out);
         for (_, table) in types_of(batch) {
@@ -98,8 +84,7 @@ impl Encoder {
     }
 
     fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
-        if self.effort != Effort::Fast
-            && self.schemas.number(table.schema()) == Some(calls::TYPE)
+        if self.schemas.number(table.schema()) == Some(calls::TYPE)
             && self.calls.write(table, &mut self.ints, out)
         {
             return;

@@ -8,10 +8,9 @@ use super::short::{Short, ShortEncoder};
 use super::simple::write_constant;
 use super::stats::{FEW_LANES, Stats, column_bytes};
 use super::stepped::{Found, Step};
-use super::{REFERENCE, STEPPED, Shape, Sign, quick};
+use super::{REFERENCE, STEPPED, Shape, Sign};
 use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
-use crate::container::serializer::Effort;
 use crate::container::varint;
 
 /// Writes columns of integers; keeps its memory from column to column.
@@ -23,7 +22,6 @@ pub(in crate::container::native) struct IntEncoder {
     multiples: Vec<i64>,
     search: Search,
     short: ShortEncoder,
-    effort: Effort,
 }
 
 /// The encodings that have to be looked for.
@@ -35,12 +33,6 @@ struct Search {
 }
 
 impl IntEncoder {
-    /// What the columns to come are worth.
-    pub(in crate::container::native) fn set_effort(&mut self, effort: Effort) {
-        self.effort = effort;
-        self.short.set_thorough(effort == Effort::Smallest);
-    }
-
     /// Appends a column of these lanes in its cheapest encoding; one without a lane takes no byte.
     pub(in crate::container::native) fn write(
         &mut self,
@@ -75,9 +67,6 @@ impl IntEncoder {
         sign: Sign,
         out: &mut Vec<u8>,
     ) {
-        if self.effort == Effort::Fast {
-            return quick::write(numbers, lane, sign, out);
-        }
         let write = |own: &mut Self, multiples: &[i64], out: &mut Vec<u8>| {
             own.write_values(multiples, i64::cast_unsigned, sign, out);
         };
@@ -86,7 +75,7 @@ impl IntEncoder {
         });
     }
 
-    /// Appends a column of numbers of things, with full effort.
+    /// Appends a column of numbers of things.
     pub(in crate::container::native) fn write_ids(&mut self, ids: &[u32], out: &mut Vec<u8>) {
         let is_long = ids.len() >= LEAST_IDS;
         if is_long || !self.short.write(ids, Sign::Unsigned, out) {
@@ -94,7 +83,7 @@ impl IntEncoder {
         }
     }
 
-    /// Appends a column of numbers that go up and down, with full effort.
+    /// Appends a column of numbers that go up and down.
     pub(in crate::container::native) fn write_short<S: Short + Into<i64>>(
         &mut self,
         lanes: &[S],
@@ -119,7 +108,7 @@ impl IntEncoder {
         }
     }
 
-    /// Appends a column of times that mostly rise by steps that are alike, with full effort.
+    /// Appends a column of times that mostly rise by steps that are alike.
     pub(in crate::container::native) fn write_times(&mut self, lanes: &[i64], out: &mut Vec<u8>) {
         self.write_signed(lanes, Self::write_rising, out);
     }
@@ -206,9 +195,6 @@ impl IntEncoder {
         shape: Shape,
         out: &mut Vec<u8>,
     ) {
-        if self.effort == Effort::Fast {
-            return quick::write(values, lane, sign, out);
-        }
         let Some(first) = values.first().map(|value| lane(*value)) else {
             return;
         };
@@ -371,18 +357,6 @@ mod tests {
             column.clear();
             encoder.write_ids(&short, &mut column);
             check(&column, &lanes, Sign::Unsigned)?;
-        }
-
-        #[test]
-        fn lanes_written_quickly_are_read(lanes in lanes()) {
-            let mut encoder = IntEncoder::default();
-            encoder.set_effort(Effort::Fast);
-            for sign in [Sign::Signed, Sign::Unsigned] {
-                let mut column = Vec::new();
-                encoder.write_values(&lanes, |lane| lane, sign, &mut column);
-                let (found, _) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
-                prop_assert_eq!(&found, &lanes);
-            }
         }
 
         #[test]

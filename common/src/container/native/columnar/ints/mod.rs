@@ -10,7 +10,6 @@
 //! - `runs`, `dictionary`, `patched`: the encodings that are made of simple ones.
 //! - `stepped`: the step of a clock, which is divided out before any other encoding.
 //! - `short`: numbers of 32 bits whose shape is known, in fewer looks.
-//! - `quick`: whole bytes, for when there is no time to look for the cheapest.
 //! - `encode`: takes the cheapest; `decode`: reads any, with `unpack`, `sums` and `parts`, into
 //!   `spare` memory. `eights`: unpacking with the vectors of the machine.
 
@@ -24,7 +23,6 @@ mod encode;
 mod narrow;
 mod parts;
 mod patched;
-mod quick;
 mod runs;
 mod short;
 mod simple;

@@ -35,8 +35,6 @@ pub(super) struct ShortEncoder {
     patches: Vec<(u32, u32)>,
     wide: Vec<u64>,
     runs: Runs,
-    /// Whether runs are looked for wherever there may be few.
-    is_thorough: bool,
 }
 
 /// A number of 32 bits, signed or not.
@@ -124,11 +122,6 @@ impl Span {
 }
 
 impl ShortEncoder {
-    /// Whether columns are to be as short as they can, however long that takes.
-    pub(super) fn set_thorough(&mut self, is_thorough: bool) {
-        self.is_thorough = is_thorough;
-    }
-
     /// Appends a column of short numbers; `false`, and nothing, if it is worth a longer look.
     pub(super) fn write<S: Short>(&mut self, lanes: &[S], sign: Sign, out: &mut Vec<u8>) -> bool {
         let Some(last) = lanes.last().map(|lane| lane.bits()) else {
@@ -161,7 +154,7 @@ impl ShortEncoder {
                 self.runs.write(sign, out);
                 return true;
             }
-        } else if self.is_thorough && changes(lanes) <= lanes.len() / 4 {
+        } else if changes(lanes) <= lanes.len() / 4 {
             let bytes = self.find_runs(lanes, 0, sign);
             let start = out.len();
             let is_written = self.write_above(lanes, span, head, out);

@@ -1,18 +1,13 @@
 //! The string table in a body; FORMAT.md, "Strings".
 //!
-//! - `words`: strings as words, which `reader` reads: those of a chunk by number (`numbered`), into
-//!   its `text`. `split` says where strings are cut, `tokens` which words are well known; `room` is
-//!   where they are written.
-//! - `known`: what the writer remembers of strings, from chunk to chunk; `beginnings`: of what they
-//!   begin with.
+//! - `words`: writes strings as words. `split` says where strings are cut, `tokens` which words are
+//!   well known.
+//! - `reader`: reads strings of words: those of a chunk by number (`numbered`), into its `text`.
 //! - `hex`: hexadecimal digits.
 
-mod beginnings;
 mod hex;
-mod known;
 mod numbered;
 mod reader;
-mod room;
 mod split;
 mod text;
 mod tokens;
@@ -23,7 +18,6 @@ use super::ints::{self, IntDecoder, IntEncoder, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::num::to_usize;
-use crate::container::serializer::Effort;
 use crate::record::StringTable;
 
 /// The lengths as a column, then the text.
@@ -38,11 +32,6 @@ pub(super) struct StringEncoder {
 }
 
 impl StringEncoder {
-    /// What the tables to come are worth.
-    pub(super) fn set_effort(&mut self, effort: Effort) {
-        self.words.set_thorough(effort == Effort::Smallest);
-    }
-
     /// Appends the table of so many records; an empty one takes no byte.
     pub(super) fn write(
         &mut self,
@@ -67,7 +56,7 @@ impl StringEncoder {
 }
 
 /// Appends the table as it is; an empty one takes no byte.
-pub(super) fn write_plain(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) {
+fn write_plain(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) {
     if strings.is_empty() {
         return;
     }

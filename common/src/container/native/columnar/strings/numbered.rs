@@ -1,9 +1,9 @@
 //! The words of a chunk by their numbers, while its strings are read.
 
-use super::known::short;
 use super::split::MAX_WORD_BYTES;
 use super::text::{BLOCK, Full, Text};
 use super::tokens::TOKENS;
+use super::words::short;
 use super::words::{OF_CHUNK, TOKEN};
 use crate::container::num::to_usize;
 

@@ -1,9 +1,9 @@
 //! Strings of words, read.
 
-use super::known::short;
 use super::numbered::{Numbered, SHORT_NUMBERS, TWO_BYTES, Words};
 use super::text::{BLOCK, Full, Text, word_at};
 use super::tokens::TOKENS;
+use super::words::short;
 use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};

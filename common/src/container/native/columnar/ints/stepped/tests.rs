@@ -9,7 +9,6 @@ use super::super::{
 };
 use super::*;
 use crate::container::limits::Budget;
-use crate::container::serializer::Effort;
 use crate::record::Column;
 
 fn number() -> impl Strategy<Value = u64> {
@@ -61,10 +60,9 @@ proptest! {
 }
 
 /// A column of numbers that may have a step.
-fn encode_numbers(lanes: &[u64], sign: Sign, effort: Effort) -> Vec<u8> {
+fn encode_numbers(lanes: &[u64], sign: Sign) -> Vec<u8> {
     let mut column = Vec::new();
     let mut encoder = IntEncoder::default();
-    encoder.set_effort(effort);
     encoder.write_numbers(lanes, |lane| lane, sign, &mut column);
     column
 }
@@ -88,13 +86,13 @@ fn the_step_of_a_clock_is_divided_out() {
             Some(*ticks)
         })
         .collect();
-    let fine = encode_numbers(&ticks, Sign::Signed, Effort::Full).len();
+    let fine = encode_numbers(&ticks, Sign::Signed).len();
     for step in [2, 10, 25, 100, 1_000, 15_625, 1_000_000, 15_625_000] {
         for rest in [0, 1, 7, 999] {
             let times: Vec<u64> = ticks.iter().map(|it| start + rest + it * step).collect();
             let plain = encode(&times, Sign::Signed);
             let [rising, _] = encode_signed(&times);
-            for column in [encode_numbers(&times, Sign::Signed, Effort::Full), rising] {
+            for column in [encode_numbers(&times, Sign::Signed), rising] {
                 let scope = Scope::plain(Sign::Signed);
                 let (found, used) = decode(&column, times.len(), scope, 1 << 20).unwrap();
                 assert_eq!(found, times);
@@ -116,15 +114,7 @@ fn spans_that_are_mostly_0_have_a_step() {
     let [_, column] = encode_signed(&spans);
     let scope = Scope::plain(Sign::Signed);
     let (found, used) = decode(&column, spans.len(), scope, 1 << 20).unwrap();
-    assert_eq!((found, used), (spans, vec!["stepped", "packed"]));
-}
-
-#[test]
-fn no_step_is_looked_for_with_little_effort() {
-    let times: Vec<u64> = noise(100).map(|n| n % 1_000 * 1_000).collect();
-    let column = encode_numbers(&times, Sign::Signed, Effort::Fast);
-    let (found, used) = decode(&column, 100, Scope::plain(Sign::Signed), 1 << 20).unwrap();
-    assert_eq!((found, used), (times, vec!["packed"]));
+    assert_eq!((found, used[0]), (spans, "stepped"));
 }
 
 #[test]
@@ -137,7 +127,7 @@ fn a_step_that_saves_nothing_is_not_told() {
     let mut odd: Vec<u64> = noise(1_000).map(|n| n % 5_000 * 1_000).collect();
     odd[777] += 1;
     for lanes in [&steady[..], &few, &odd] {
-        let column = encode_numbers(lanes, Sign::Unsigned, Effort::Full);
+        let column = encode_numbers(lanes, Sign::Unsigned);
         assert_eq!(column, encode(lanes, Sign::Unsigned));
     }
 }
@@ -199,7 +189,7 @@ proptest! {
     #[test]
     fn numbers_with_a_step_are_read_and_hardly_ever_longer(lanes in stepped()) {
         for sign in [Sign::Signed, Sign::Unsigned] {
-            let column = encode_numbers(&lanes, sign, Effort::Full);
+            let column = encode_numbers(&lanes, sign);
             let (found, _) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
             prop_assert_eq!(&found, &lanes);
             prop_assert!(column.len() <= encode(&lanes, sign).len() + 8);
