@@ -74,9 +74,18 @@ fn a_chunk_compressed_where_it_pays_is_never_larger() {
     let mut auto = NativeSerializer::new(Compression::Auto).unwrap();
     let mut none = NativeSerializer::default();
     let mut smaller = 0;
-    for _ in 0..400 {
-        let records = arbitrary::records().new_tree(&mut runner).unwrap();
-        let batch = arbitrary::batch(&records.current());
+    let fields = vec![Field::new("zeros", FieldType::Bytes)];
+    let zeros = Arc::new(Schema::new("Zeros", fields).unwrap());
+    for number in 0..400 {
+        let mut records = arbitrary::records()
+            .new_tree(&mut runner)
+            .unwrap()
+            .current();
+        if number % 4 == 0 {
+            let value = Value::Bytes(vec![0; 1_000].into());
+            records.push(DynamicRecord::new(Arc::clone(&zeros), None, vec![value]).unwrap());
+        }
+        let batch = arbitrary::batch(&records);
         let (mut found, mut plain) = (Vec::new(), Vec::new());
         auto.serialize(&batch, &header(1, 0), &mut found).unwrap();
         none.serialize(&batch, &header(1, 0), &mut plain).unwrap();

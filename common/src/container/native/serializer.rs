@@ -29,8 +29,6 @@ pub struct NativeSerializer {
     body: Vec<u8>,
     /// How many bytes the body before had, where it was not compressed.
     body_bytes: usize,
-    /// Nothing but a reason to look at memory.
-    looked_at: u64,
 }
 
 impl NativeSerializer {
@@ -46,7 +44,6 @@ impl NativeSerializer {
             encoder: columnar::Encoder::default(),
             body: Vec::new(),
             body_bytes: 0,
-            looked_at: 0,
         })
     }
 
@@ -70,7 +67,6 @@ impl NativeSerializer {
         header: &ChunkHeader,
         out: &mut Vec<u8>,
     ) -> Result<usize, EncodeError> {
-        self.looked_at ^= columnar::look_at(batch);
         let head = Head {
             header,
             records: batch.len(),

@@ -60,8 +60,8 @@ impl Encoder {
         }
         if batch.tables().iter().all(|table| !table.is_empty()) {
             let order = batch.order.as_slice();
-            self.ints
-                .write_values(order, u64::from, Sign::Unsigned, out);
+            let order = order.iter().copied().map(u64::from);
+            self.ints.write(order, Sign::Unsigned, out);
             return;
         }
         // Empty tables are left out, so that positions behind them move up.
@@ -99,8 +99,8 @@ impl Encoder {
             Some(field) => write_reference(field, out),
             None => {
                 let times = table.timestamps();
-                self.ints
-                    .write_numbers(times, i64::cast_unsigned, Sign::Signed, out);
+                let lanes = times.iter().map(|time| time.cast_unsigned());
+                self.ints.write(lanes, Sign::Signed, out);
             }
         }
     }
@@ -109,19 +109,25 @@ impl Encoder {
     fn column(&mut self, column: &Column, out: &mut Vec<u8>) {
         let ints = &mut self.ints;
         match column {
-            Column::Bool(values) => ints.write_values(values, u64::from, Sign::Unsigned, out),
+            Column::Bool(values) => {
+                ints.write(values.iter().map(|it| u64::from(*it)), Sign::Unsigned, out);
+            }
             Column::Char(values) => {
-                let code = |value| u64::from(u32::from(value));
-                ints.write_values(values, code, Sign::Unsigned, out);
+                let codes = values.iter().map(|it| u64::from(u32::from(*it)));
+                ints.write(codes, Sign::Unsigned, out);
             }
             Column::Enum(values) | Column::F32(values) | Column::String(values) => {
-                ints.write_values(values, u64::from, Sign::Unsigned, out);
+                ints.write(values.iter().map(|it| u64::from(*it)), Sign::Unsigned, out);
             }
             Column::F64(values) | Column::Unsigned(values) => {
-                ints.write_numbers(values, |value| value, Sign::Unsigned, out);
+                ints.write(values.iter().copied(), Sign::Unsigned, out);
             }
             Column::Signed(values) => {
-                ints.write_numbers(values, i64::cast_unsigned, Sign::Signed, out);
+                ints.write(
+                    values.iter().map(|it| it.cast_unsigned()),
+                    Sign::Signed,
+                    out,
+                );
             }
             Column::Bytes(column) => {
                 ints.write(lengths(&column.ends), Sign::Unsigned, out);
@@ -132,8 +138,8 @@ impl Encoder {
                 }
             }
             Column::Optional(column) => {
-                let valid = |at| u64::from(at != OptionalColumn::ABSENT);
-                ints.write_values(&column.positions, valid, Sign::Unsigned, out);
+                let valid = |at: &u32| u64::from(*at != OptionalColumn::ABSENT);
+                ints.write(column.positions.iter().map(valid), Sign::Unsigned, out);
                 self.column(&column.present, out);
             }
             Column::List(column) => {

@@ -94,12 +94,6 @@ fn equal_values_are_written_once() {
 }
 
 #[test]
-fn few_numbers_of_unlike_sizes_are_varints() {
-    check(&[1, 900_000, 3, 2], Sign::Unsigned, &["varint"]);
-    check(&signed([1, -900_000, 3, 2]), Sign::Signed, &["varint"]);
-}
-
-#[test]
 fn numbers_of_a_narrow_range_are_packed() {
     let numbers: Vec<u64> = noise(100).map(|n| 1_000_000 + n % 30).collect();
     check(&numbers[..20], Sign::Unsigned, &["packed"]);
@@ -108,14 +102,47 @@ fn numbers_of_a_narrow_range_are_packed() {
 }
 
 #[test]
-fn numbers_that_fill_whole_bytes_are_fixed() {
+fn numbers_of_any_size_are_packed() {
     let numbers: Vec<u64> = noise(50).collect();
-    check(&numbers, Sign::Unsigned, &["fixed"]);
-    check(&numbers, Sign::Signed, &["fixed"]);
-    let words: Vec<u64> = noise(50).map(|n| n % 0xffff).collect();
-    check(&words, Sign::Unsigned, &["fixed"]);
+    check(&numbers, Sign::Unsigned, &["packed"]);
+    check(&numbers, Sign::Signed, &["packed"]);
     let bytes = noise(50).map(|n| i64::try_from(n % 256).unwrap() - 128);
-    check(&signed(bytes), Sign::Signed, &["fixed"]);
+    check(&signed(bytes), Sign::Signed, &["packed"]);
+}
+
+#[test]
+fn columns_that_are_only_read_are_read() {
+    let cases: [(&[u8], Sign, Vec<u64>, &str); 5] = [
+        (
+            &[VARINT, 3, 0x81, 0x01, 7],
+            Sign::Unsigned,
+            vec![129, 7],
+            "varint",
+        ),
+        (&[VARINT, 2, 1, 2], Sign::Signed, signed([-1, 1]), "varint"),
+        (
+            &[DELTA_VARINT, 3, 10, 1, 4],
+            Sign::Unsigned,
+            vec![10, 9, 11],
+            "delta varint",
+        ),
+        (
+            &[FIXED, 5, 2, 1, 0, 0xff, 0xff],
+            Sign::Signed,
+            signed([1, -1]),
+            "fixed",
+        ),
+        (
+            &[FIXED, 3, 1, 1, 0xff],
+            Sign::Unsigned,
+            vec![1, 0xff],
+            "fixed",
+        ),
+    ];
+    for (column, sign, lanes, name) in cases {
+        let found = decode(column, lanes.len(), Scope::plain(sign), 1 << 20);
+        assert_eq!(found, Ok((lanes, vec![name])));
+    }
 }
 
 #[test]
@@ -133,10 +160,23 @@ fn steady_growth_is_written_as_packed_differences() {
 }
 
 #[test]
-fn growth_with_leaps_is_written_as_variable_differences() {
-    let mut times: Vec<u64> = (0..30).map(|n| 1 << 60 | (n * n)).collect();
-    times[20..].iter_mut().for_each(|time| *time += 1 << 50);
-    check(&times, Sign::Signed, &["delta varint"]);
+fn few_numbers_that_are_larger_are_patched() {
+    let numbers: Vec<u64> = noise(200)
+        .map(|n| if n % 40 == 0 { n % 90_000 } else { n % 60 })
+        .collect();
+    check(&numbers, Sign::Unsigned, &["patched", "packed", "packed"]);
+    let mut times: Vec<u64> = noise(200)
+        .scan(1 << 60, |time, n| {
+            *time += 10 + n % 60;
+            Some(*time)
+        })
+        .collect();
+    times[120..].iter_mut().for_each(|time| *time += 1 << 30);
+    check(
+        &times,
+        Sign::Signed,
+        &["delta patched", "constant", "constant"],
+    );
 }
 
 #[test]
@@ -172,7 +212,7 @@ fn runs_of_few_lanes_are_found() {
     }
     let lanes = signed(orders.map(i64::from));
     let (mut encoder, mut column) = (IntEncoder::default(), Vec::new());
-    encoder.write_short(&orders, Sign::Signed, &mut column);
+    encoder.write(lanes.iter().copied(), Sign::Signed, &mut column);
     let scope = Scope::plain(Sign::Signed);
     let (found, used) = decode(&column, orders.len(), scope, 1 << 20).unwrap();
     assert_eq!((found, used[0]), (lanes, "run length"));
@@ -184,7 +224,7 @@ fn few_distinct_values_in_no_order_make_a_dictionary() {
     let numbers: Vec<u64> = noise(100)
         .map(|n| distinct[usize::try_from(n % 5).unwrap()])
         .collect();
-    check(&numbers, Sign::Unsigned, &["dictionary", "fixed"]);
+    check(&numbers, Sign::Unsigned, &["dictionary", "packed"]);
 }
 
 #[test]
@@ -209,25 +249,6 @@ fn extremes_survive_in_every_sign() {
                     assert_eq!(found, lanes, "{sign:?}");
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn the_predicted_size_is_the_real_one() {
-    let columns: [Vec<u64>; 5] = [
-        noise(40).collect(),
-        noise(40).map(|n| n % 7).collect(),
-        (0..40).map(|n| n * n).collect(),
-        noise(40).map(|n| n >> (n % 64)).collect(),
-        vec![1 << 40; 9],
-    ];
-    for lanes in &columns {
-        for sign in [Sign::Signed, Sign::Unsigned] {
-            let stats = stats::Stats::of(lanes, sign);
-            let mut column = Vec::new();
-            stats.cheapest().0.write(lanes, &stats, &mut column);
-            assert_eq!(column.len(), stats.cheapest_column());
         }
     }
 }

@@ -2,14 +2,12 @@
 //!
 //! - `words`: writes strings as words. `split` says where strings are cut, `tokens` which words are
 //!   well known.
-//! - `reader`: reads strings of words: those of a chunk by number (`numbered`), into its `text`.
+//! - `reader`: reads strings of words.
 //! - `hex`: hexadecimal digits.
 
 mod hex;
-mod numbered;
 mod reader;
 mod split;
-mod text;
 mod tokens;
 mod words;
 
@@ -126,7 +124,7 @@ fn read_plain(
     let mut strings = StringTable::with_capacity(count, text.len());
     std::str::from_utf8(text)
         .ok()
-        .and_then(|text| fill(&mut strings, ints.lanes(), text))
+        .and_then(|text| fill(&mut strings, ints.lanes(count), text))
         .ok_or_else(|| at.error(reading, DecodeErrorKind::Utf8))?;
     Ok(strings)
 }
