@@ -1,10 +1,20 @@
 //! A place, which holds one trace at a time; FORMAT.md, "Calls".
+//!
+//! Which rows call others cannot be predicted, and a wrong prediction costs as much as the rest of a
+//! row. So both cases are computed, and one is selected.
+
+use std::hint::select_unpredictable as select;
+
+use crate::container::num::{to_u64, to_usize};
 
 /// How many places there are at most.
 pub(super) const MAX_PLACES: usize = 256;
 
 /// The first execution beneath a caller is remembered at depths below this.
 const DEPTHS: usize = 32;
+
+/// Room for the first executions: those that need not be remembered are written to the upper half.
+const ROOM: usize = 2 * DEPTHS;
 
 /// What is known of a place after its last row.
 #[derive(Debug, Clone)]
@@ -18,10 +28,12 @@ pub(super) struct Place {
     /// Whether the place had a row, and whether its trace had one.
     place_has_row: bool,
     trace_has_row: bool,
+    /// Where its depth is remembered; `DEPTHS` if it is not.
+    at: usize,
     /// The depths, as bits, that have a first execution whose caller is still to come.
-    firsts: u32,
+    firsts: u64,
     /// The begin and the order index of those executions.
-    first: [(i64, i64); DEPTHS],
+    first: [(i64, i64); ROOM],
 }
 
 /// What is expected of the next row.
@@ -37,22 +49,14 @@ pub(super) struct Expected {
 impl Expected {
     /// When a row with this gap began.
     pub(super) fn begin(self, gap: i64) -> i64 {
-        let gap = if self.is_before {
-            gap.wrapping_neg()
-        } else {
-            gap
-        };
+        let gap = select(self.is_before, gap.wrapping_neg(), gap);
         self.near.wrapping_add(gap)
     }
 
     /// The gap of a row that began then.
     pub(super) fn gap(self, begin: i64) -> i64 {
         let gap = begin.wrapping_sub(self.near);
-        if self.is_before {
-            gap.wrapping_neg()
-        } else {
-            gap
-        }
+        select(self.is_before, gap.wrapping_neg(), gap)
     }
 }
 
@@ -65,8 +69,9 @@ impl Place {
             last: end,
             place_has_row: false,
             trace_has_row: false,
+            at: 0,
             firsts: 0,
-            first: [(0, 0); DEPTHS],
+            first: [(0, 0); ROOM],
         }
     }
 
@@ -77,7 +82,7 @@ impl Place {
 
     /// Begins a trace.
     pub(super) fn begin(&mut self) {
-        (self.depth, self.order) = (1, 0);
+        (self.depth, self.at, self.order) = (1, 1, 0);
         (self.firsts, self.trace_has_row) = (0, false);
     }
 
@@ -85,44 +90,33 @@ impl Place {
     /// `step`.
     #[inline(always)]
     pub(super) fn expect(&mut self, step: i64) -> Expected {
-        let is_caller = step == 0 && self.trace_has_row;
-        if is_caller
-            && let Some((depth, bit)) = shallow(self.depth)
-            && self.firsts & bit != 0
-        {
-            self.firsts &= !bit;
-            let (near, order) = self.first.get(depth).copied().unwrap_or_default();
-            return Expected {
-                order: order.wrapping_sub(1),
-                near,
-                is_before: true,
-            };
-        }
+        let is_caller = (step == 0) & self.trace_has_row;
+        let bit = u64::from(is_caller) << self.at;
+        let has_first = self.firsts & bit != 0;
+        self.firsts &= !bit;
+        let first = self.first.get(self.at % ROOM).copied();
+        let (begin, order) = first.unwrap_or_default();
+        let next = self.order.wrapping_add(step);
         Expected {
-            order: self.order.wrapping_add(step),
-            near: self.last,
-            is_before: is_caller || !self.place_has_row,
+            order: select(has_first, order.wrapping_sub(1), next),
+            near: select(has_first, begin, self.last),
+            is_before: is_caller | !self.place_has_row,
         }
     }
 
     /// Adds the next row.
     #[inline(always)]
     pub(super) fn add(&mut self, depth: i64, order: i64, begin: i64, end: i64) {
-        if let Some((at, bit)) = shallow(depth)
-            && self.firsts & bit == 0
-            && let Some(first) = self.first.get_mut(at)
-        {
+        let is_deep = depth.cast_unsigned() >= to_u64(DEPTHS);
+        let at = select(is_deep, DEPTHS, to_usize(depth.cast_unsigned()));
+        let is_known = self.firsts >> at & 1 != 0;
+        let place = select(is_known, at + DEPTHS, at);
+        if let Some(first) = self.first.get_mut(place % ROOM) {
             *first = (begin, order);
-            self.firsts |= bit;
         }
-        (self.depth, self.last) = (depth, end);
-        self.order = self.order.max(order);
+        self.firsts |= select(is_deep, 0, 1 << at);
+        (self.depth, self.at, self.last) = (depth, at, end);
+        self.order = select(order > self.order, order, self.order);
         (self.place_has_row, self.trace_has_row) = (true, true);
     }
-}
-
-/// Where a depth is remembered, if it is, and its bit.
-fn shallow(depth: i64) -> Option<(usize, u32)> {
-    let at = usize::try_from(depth).ok().filter(|at| *at < DEPTHS)?;
-    Some((at, 1 << at))
 }

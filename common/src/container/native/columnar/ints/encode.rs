@@ -354,16 +354,23 @@ impl IntEncoder {
             return false;
         };
         let [gaps, highs] = &mut self.parts;
-        gaps.clear();
-        highs.clear();
-        let mut next = 0;
-        for (at, number) in (0_u64..).zip(&self.numbers) {
+        // Which numbers are large cannot be predicted: each is written, and the next one takes its
+        // place if it is not large.
+        gaps.resize(self.numbers.len(), 0);
+        highs.resize(self.numbers.len(), 0);
+        let mut large = 0;
+        for (at, number) in (0..).zip(&self.numbers) {
             let high = number >> bits;
-            if high != 0 {
-                gaps.push(at - next);
-                highs.push(high);
-                next = at + 1;
+            if let Some((to_gap, to_high)) = gaps.get_mut(large).zip(highs.get_mut(large)) {
+                (*to_gap, *to_high) = (at, high);
             }
+            large += usize::from(high != 0);
+        }
+        gaps.truncate(large);
+        highs.truncate(large);
+        let mut next = 0;
+        for gap in &mut *gaps {
+            (next, *gap) = (*gap + 1, *gap - next);
         }
         let is_delta = packing.first.is_some();
         let code = if is_delta { DELTA_PATCHED } else { PATCHED };
