@@ -10,8 +10,6 @@ use super::args::Args;
 pub enum Codec {
     /// Baler's own container.
     Columnar,
-    /// The same, as it is written while records come faster than that.
-    ColFast,
     /// Kieker's container: rows and a string table.
     Kieker,
     /// A stream of Arrow's IPC format.
@@ -31,7 +29,6 @@ impl Codec {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Columnar => "columnar",
-            Self::ColFast => "col-fast",
             Self::Kieker => "kieker",
             Self::Arrow => "arrow",
             Self::Avro => "avro",
@@ -43,13 +40,13 @@ impl Codec {
 
     /// Whether it can be compressed so: what is worth compressing is chosen by Baler's own alone.
     fn takes(self, compression: Compression) -> bool {
-        compression != Compression::Auto || matches!(self, Self::Columnar | Self::ColFast)
+        compression != Compression::Auto || self == Self::Columnar
     }
 
     /// Whether records name their strings by a position in a table, as far as there is a choice.
     const fn string_tables(self) -> &'static [bool] {
         match self {
-            Self::Columnar | Self::ColFast | Self::Kieker => &[true],
+            Self::Columnar | Self::Kieker => &[true],
             Self::Arrow | Self::Postcard => &[true, false],
             Self::Avro | Self::Otlp | Self::Json => &[false],
         }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use baler_common::container::{Compression, Effort};
+use baler_common::container::Compression;
 use baler_rig::checksum::CallChecksum;
 use baler_rig::cpu::thread_cpu_time;
 use baler_rig::statistics::to_f64;
@@ -83,7 +83,7 @@ fn dispatch(case: &Case, input: &Input<'_>, task: Task) -> Result<Answer, Failur
     let pieces = input.pieces.get(&case.chunk_records);
     let pieces = pieces.ok_or_else(|| Failure::new("there is no load"))?;
     let string_table = case.string_table;
-    let own = matches!(case.codec, Codec::Columnar | Codec::ColFast);
+    let own = case.codec == Codec::Columnar;
     // These compress their own body.
     let packed = Packing::new(if own {
         Compression::None
@@ -91,14 +91,9 @@ fn dispatch(case: &Case, input: &Input<'_>, task: Task) -> Result<Answer, Failur
         case.compression
     })?;
     match case.codec {
-        Codec::Columnar | Codec::ColFast => {
+        Codec::Columnar => {
             let executions = input.executions.clone();
-            let effort = if case.codec == Codec::ColFast {
-                Effort::Fast
-            } else {
-                Effort::Full
-            };
-            let format = Baler::columnar(case.compression, effort, executions)?;
+            let format = Baler::columnar(case.compression, executions)?;
             Work::new(format, packed).does(pieces, task)
         }
         Codec::Kieker => {

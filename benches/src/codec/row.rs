@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn case() -> Case {
-        Case::all(&Args::parse_from(["codec", "--only=col-fast"])).swap_remove(0)
+        Case::all(&Args::parse_from(["codec", "--only=columnar"])).swap_remove(0)
     }
 
     fn sample(ns: f64) -> Sample {

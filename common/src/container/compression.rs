@@ -9,8 +9,8 @@ pub enum Compression {
     /// Where it pays: nothing, the types and strings alone, the tables alone, or all.
     ///
     /// What is compressed is compressed by zstd at level 1, or by lz4 in a build without zstd.
-    /// What pays is tried on a few chunks and remembered for the next ones of a like size; nothing
-    /// is compressed at [`Effort::Fast`](super::Effort::Fast).
+    /// The serializer tries what pays on a few chunks, and remembers it for the next chunks of
+    /// similar size.
     Auto,
     /// lz4 in block mode.
     Lz4,

@@ -104,20 +104,6 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// All that is left, which is not taken.
-    #[inline]
-    pub(super) fn rest(&self) -> &'a [u8] {
-        self.rest
-    }
-
-    /// Goes on behind so many of the bytes that are left, or behind all of them.
-    #[inline]
-    pub(super) fn skip(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.rest.len());
-        self.rest = self.rest.get(bytes..).unwrap_or_default();
-        self.offset += bytes;
-    }
-
     /// All that is left.
     pub(super) fn take_rest(&mut self) -> &'a [u8] {
         self.offset += self.rest.len();

@@ -33,4 +33,4 @@ pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
 pub use kieker::KiekerSerializer;
 pub use limits::Limits;
 pub use native::NativeSerializer;
-pub use serializer::{ChunkSerializer, Effort};
+pub use serializer::ChunkSerializer;

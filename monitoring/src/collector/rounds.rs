@@ -207,7 +207,10 @@ impl Collector {
         self.filling.closed(reason, records);
         let ticket = self.dispatch.next_ticket();
         let is_only = self.dispatch.has_settled(ticket);
-        match self.dispatch.ship(number, lane.builder.batch(), reason, last) {
+        match self
+            .dispatch
+            .ship(number, lane.builder.batch(), reason, last)
+        {
             Ok(bytes) => {
                 lane.builder.clear();
                 self.rule.learn(row_bytes, bytes);

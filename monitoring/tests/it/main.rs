@@ -7,7 +7,6 @@
 mod auto;
 mod closing;
 mod conservation;
-mod effort;
 #[cfg(feature = "macros")]
 mod examples;
 mod failure;

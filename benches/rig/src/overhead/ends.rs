@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use baler_common::container::{
-    ChunkHeader, ChunkSerializer, Effort, EncodeError, NativeSerializer,
-};
+use baler_common::container::{ChunkHeader, ChunkSerializer, EncodeError, NativeSerializer};
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{Column, Record as _, RecordBatch};
 use baler_common::transport::{
@@ -56,10 +54,6 @@ impl Adding {
 impl ChunkSerializer for Adding {
     fn container(&self) -> ContainerKind {
         self.serializer.container()
-    }
-
-    fn set_effort(&mut self, effort: Effort) {
-        self.serializer.set_effort(effort);
     }
 
     fn serialize(

@@ -1,8 +1,6 @@
 //! How many bytes a chunk of any size has, found out by encoding the load.
 
-use baler_common::container::{
-    ChunkHeader, ChunkSerializer as _, Compression, Effort, NativeSerializer,
-};
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::BatchBuilder;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
@@ -11,8 +9,8 @@ use crate::failure::Failure;
 use crate::plain_row::Rows;
 use crate::statistics::to_f64;
 
-/// Up to so many records a second the collector makes chunks as small as it can.
-const SLOW_RATE: f64 = 100_000.0;
+/// The rate of the rows whose size is measured, in records a second.
+const ROW_RATE: f64 = 100_000.0;
 
 /// Bytes of payload a record, by size.
 pub(super) struct Payloads {
@@ -42,10 +40,6 @@ impl Payloads {
         let mut load = load(self.seed, rate);
         let mut serializer =
             NativeSerializer::new(self.compression).map_err(Failure::cannot("compress"))?;
-        // As the collector does.
-        if rate <= SLOW_RATE {
-            serializer.set_effort(Effort::Smallest);
-        }
         let header = ChunkHeader::new(ChunkIdentity {
             producer: ProducerId::new(1),
             epoch: Epoch {
@@ -91,7 +85,7 @@ fn load(seed: u64, rate: f64) -> Load {
 /// Of a plain row, on average.
 pub(super) fn bytes_of_row(seed: u64) -> f64 {
     const ROWS: u64 = 4_096;
-    let load = load(seed, SLOW_RATE);
+    let load = load(seed, ROW_RATE);
     let (mut row, mut bytes) = (Vec::new(), 0_usize);
     for position in 1..=ROWS {
         Rows::new(load.workload()).write(&load.call(position), &mut row);

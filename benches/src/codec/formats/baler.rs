@@ -3,8 +3,7 @@
 use std::hint::black_box;
 
 use baler_common::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, Effort, KiekerSerializer,
-    NativeSerializer,
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
 };
 use baler_common::record::{BatchBuilder, Column, RecordBatch};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
@@ -29,11 +28,9 @@ pub(in super::super) struct Baler {
 impl Baler {
     pub(in super::super) fn columnar(
         compression: Compression,
-        effort: Effort,
         executions: Executions,
     ) -> Result<Self, Failure> {
-        let mut serializer = NativeSerializer::new(compression).map_err(cannot_encode())?;
-        serializer.set_effort(effort);
+        let serializer = NativeSerializer::new(compression).map_err(cannot_encode())?;
         Ok(Self::new(Box::new(serializer), executions))
     }
 

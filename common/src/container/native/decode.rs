@@ -1,13 +1,12 @@
 //! Native chunks to batches.
 
 use super::blocks::Blocks;
-use super::columnar::{CallBlock, IntScratch};
-use super::formats::{BodyContext, BodyFormat};
+use super::columnar::{self, IntScratch};
 use super::head::Head;
 use super::prefix::{self, unknown};
 use crate::container::codec::Decompressor;
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk};
+use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk, Layout};
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionaries;
 use crate::container::error::DecodeError;
@@ -24,13 +23,12 @@ pub(in crate::container) struct DecodeScratch {
     decompressor: Decompressor,
     body: Vec<u8>,
     ints: IntScratch,
-    calls: Box<CallBlock>,
 }
 
 impl DecodeScratch {
     /// Takes the memory of a batch for those to come.
     pub(in crate::container) fn reuse(&mut self, batch: RecordBatch) {
-        self.ints.spare.add(batch, KEPT_BYTES);
+        self.ints.spare.add(batch);
     }
 }
 
@@ -52,9 +50,20 @@ impl DecodeScratch {
     }
 }
 
+/// What the decoder of a body works with.
+pub(super) struct BodyContext<'a> {
+    /// The header, which has the counts and the clock.
+    pub(super) head: &'a Head,
+    /// What the decoder may spend.
+    pub(super) limits: &'a Limits,
+    /// Memory for columns while they are read, kept from chunk to chunk.
+    pub(super) ints: &'a mut IntScratch,
+    /// Filled when the caller asked where the bytes went.
+    pub(super) layout: Option<&'a mut Layout>,
+}
+
 /// A chunk whose prefix, checksum and header were found in order.
 struct Opened<'a> {
-    format: &'static BodyFormat,
     head: Head,
     blocks: Blocks<'a>,
     summary: ChunkSummary,
@@ -63,15 +72,16 @@ struct Opened<'a> {
 impl<'a> Opened<'a> {
     fn new(chunk: &'a [u8], limits: &Limits) -> Result<Self, DecodeError> {
         let (number, mut content) = prefix::open(chunk, limits)?;
-        let format = BodyFormat::by_number(number).ok_or_else(|| {
+        if number != columnar::NUMBER {
             let reading = "the body's format";
-            unknown(&Cursor::new(chunk), reading, "body format", number.into())
-        })?;
+            let at = Cursor::new(chunk);
+            return Err(unknown(&at, reading, "body format", number.into()));
+        }
         let head = Head::read(&mut content, limits)?;
         let blocks = Blocks::read(&mut content, limits)?;
         let summary = ChunkSummary {
             container: ContainerKind::Native,
-            format: format.name,
+            format: columnar::NAME,
             compression: blocks.compression()?,
             bytes: chunk.len(),
             records: Some(head.records),
@@ -79,7 +89,6 @@ impl<'a> Opened<'a> {
             header: Some(head.header.clone()),
         };
         Ok(Self {
-            format,
             head,
             blocks,
             summary,
@@ -97,7 +106,6 @@ pub(in crate::container) fn decode(
         decompressor,
         body,
         ints,
-        calls,
     } = &mut *context.scratch;
     let body_bytes = opened.blocks.body(decompressor, body, context.limits)?;
     if let Some(layout) = &mut context.layout {
@@ -109,10 +117,9 @@ pub(in crate::container) fn decode(
         head: &opened.head,
         limits: context.limits,
         ints,
-        calls,
         layout: context.layout.as_deref_mut(),
     };
-    let batch = (opened.format.decode)(body_bytes, &mut body_context)?;
+    let batch = columnar::decode(body_bytes, &mut body_context)?;
     body.clear();
     body.shrink_to(KEPT_BYTES);
     ints.shrink_to(KEPT_BYTES);

@@ -8,12 +8,11 @@
 //! - `head`: what a chunk says about itself.
 //! - `blocks`: the body cut into compressed blocks.
 //! - `judge`: which parts of a body are worth compressing.
-//! - `formats`: the formats of a body by number; `columnar` is the only one so far.
+//! - `columnar`: the only format of a body so far.
 
 mod blocks;
 mod columnar;
 mod decode;
-mod formats;
 mod head;
 mod judge;
 mod prefix;

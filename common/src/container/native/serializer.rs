@@ -11,27 +11,24 @@ use crate::container::compression::Compression;
 use crate::container::dictionary::Dictionary;
 use crate::container::error::EncodeError;
 use crate::container::header::ChunkHeader;
-use crate::container::serializer::{ChunkSerializer, Effort};
+use crate::container::serializer::ChunkSerializer;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
 /// Writes Baler's own container.
 ///
-/// Equal batches and headers yield equal bytes, at equal [`Effort`]; but with
-/// [`Compression::Auto`], what is compressed depends on the chunks before.
+/// Equal batches and headers yield equal bytes. With [`Compression::Auto`], what is compressed
+/// depends on the chunks before.
 /// Buffers and the compressor's tables are kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct NativeSerializer {
     compressor: Compressor,
     /// Decides what is compressed, where that is not all.
     judge: Option<Judge>,
-    effort: Effort,
     encoder: columnar::Encoder,
     body: Vec<u8>,
     /// How many bytes the body before had, where it was not compressed.
     body_bytes: usize,
-    /// Nothing but a reason to look at memory.
-    looked_at: u64,
 }
 
 impl NativeSerializer {
@@ -44,11 +41,9 @@ impl NativeSerializer {
         Ok(Self {
             compressor: Compressor::new(compression)?,
             judge: (compression == Compression::Auto).then(Judge::default),
-            effort: Effort::default(),
             encoder: columnar::Encoder::default(),
             body: Vec::new(),
             body_bytes: 0,
-            looked_at: 0,
         })
     }
 
@@ -72,7 +67,6 @@ impl NativeSerializer {
         header: &ChunkHeader,
         out: &mut Vec<u8>,
     ) -> Result<usize, EncodeError> {
-        self.looked_at ^= columnar::look_at(batch);
         let head = Head {
             header,
             records: batch.len(),
@@ -101,8 +95,7 @@ impl NativeSerializer {
 
     /// Whether nothing is compressed, whatever the body is.
     fn writes_plain(&self) -> bool {
-        // With no effort to spare, time is what there is too little of.
-        self.compressor.is_none() || self.judge.is_some() && self.effort == Effort::Fast
+        self.compressor.is_none()
     }
 
     /// What of the body is compressed; its types and strings have so many bytes.
@@ -117,13 +110,6 @@ impl NativeSerializer {
 impl ChunkSerializer for NativeSerializer {
     fn container(&self) -> ContainerKind {
         ContainerKind::Native
-    }
-
-    /// The effort changes the body's encodings; its compression stays, unless it is chosen from
-    /// chunk to chunk ([`Compression::Auto`]).
-    fn set_effort(&mut self, effort: Effort) {
-        self.effort = effort;
-        self.encoder.set_effort(effort);
     }
 
     fn serialize(

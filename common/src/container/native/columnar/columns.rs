@@ -1,7 +1,6 @@
 //! Columns of any type, read into memory.
 
 use super::BYTES_PLAIN;
-use super::calls::CallBlock;
 use super::ints::{IntDecoder, Scope, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -16,7 +15,6 @@ const LEAST_VALUE_BYTES: usize = 1;
 #[derive(Debug)]
 pub(super) struct ColumnDecoder<'a> {
     pub(super) ints: IntDecoder<'a>,
-    pub(super) calls: &'a mut CallBlock,
     /// How many strings there are to be named.
     pub(super) strings: usize,
 }
@@ -111,10 +109,7 @@ impl ColumnDecoder<'_> {
         let at = cursor.clone();
         self.ints.charge(&at, count, size_of::<u64>(), reading)?;
         let scope = Scope::plain(Sign::Unsigned);
-        let (lanes, seen) = self.ints.wide(cursor, count, scope, reading)?;
-        if seen <= largest {
-            return Ok(lanes);
-        }
+        let lanes = self.ints.wide(cursor, count, scope, reading)?;
         match lanes.iter().find(|lane| **lane > largest) {
             None => Ok(lanes),
             Some(found) => Err(at.error(reading, DecodeErrorKind::Invalid { found: *found })),
@@ -155,7 +150,7 @@ impl ColumnDecoder<'_> {
         let at = cursor.clone();
         self.ints.charge(&at, count, size_of::<i64>(), reading)?;
         let scope = Scope::plain(Sign::Signed);
-        let (lanes, _) = self.ints.wide(cursor, count, scope, reading)?;
+        let lanes = self.ints.wide(cursor, count, scope, reading)?;
         let values = signed(lanes);
         match outside(&values, smallest, largest) {
             None => Ok(Column::Signed(values)),
@@ -178,7 +173,7 @@ impl ColumnDecoder<'_> {
             ticks: true,
             earlier,
         };
-        Ok(self.ints.wide(cursor, count, scope, reading)?.0)
+        self.ints.wide(cursor, count, scope, reading)
     }
 
     fn chars(&mut self, cursor: &mut Cursor<'_>, count: usize) -> Result<Column, DecodeError> {

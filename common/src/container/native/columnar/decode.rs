@@ -9,7 +9,7 @@ use crate::container::cursor::Cursor;
 use crate::container::decoder::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
-use crate::container::native::formats::BodyContext;
+use crate::container::native::decode::BodyContext;
 use crate::container::num::{to_u64, to_usize};
 use crate::record::{Field, RecordBatch, Schema, Table};
 
@@ -23,7 +23,6 @@ pub(in crate::container::native) fn decode(
     let trace = context.layout.is_some();
     let mut decoder = ColumnDecoder {
         ints: IntDecoder::new(budget, context.ints, head.header.clock, trace),
-        calls: context.calls,
         strings: head.strings,
     };
     let mut layout = Layout::default();
@@ -170,7 +169,7 @@ fn table(
         ticks: true,
         earlier: &columns,
     };
-    let (lanes, _) = decoder.ints.wide(cursor, rows, scope, reading)?;
+    let lanes = decoder.ints.wide(cursor, rows, scope, reading)?;
     let timestamps = signed(lanes);
     let bytes = cursor.offset() - start;
     note(decoder, layout, &schema, "(timestamp)", bytes);

@@ -2,11 +2,10 @@
 
 use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
-use super::strings::{self, StringEncoder};
+use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
 use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
-use crate::container::serializer::Effort;
 use crate::container::varint;
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
@@ -20,7 +19,6 @@ pub(in crate::container::native) struct Encoder {
     schemas: types::Written,
     strings: StringEncoder,
     calls: CallEncoder,
-    effort: Effort,
     /// The tables' positions once empty ones are left out.
     positions: Vec<u64>,
 }
@@ -34,13 +32,6 @@ pub(in crate::container::native) fn types_of(
 }
 
 impl Encoder {
-    /// What the bodies to come are worth.
-    pub(in crate::container::native) fn set_effort(&mut self, effort: Effort) {
-        self.effort = effort;
-        self.ints.set_effort(effort);
-        self.strings.set_effort(effort);
-    }
-
     /// Appends the body of a batch; how many bytes of it are types and strings, which come first.
     pub(in crate::container::native) fn encode(
         &mut self,
@@ -52,13 +43,8 @@ impl Encoder {
             self.schemas.write(table.schema(), out);
         }
         let strings = batch.strings();
-        match self.effort {
-            Effort::Fast => strings::write_plain(strings, &mut self.ints, out),
-            Effort::Full | Effort::Smallest => {
-                self.strings
-                    .write(strings, batch.len(), &mut self.ints, out)
-            }
-        }
+        self.strings
+            .write(strings, batch.len(), &mut self.ints, out);
         let texts = out.len().saturating_sub(start);
         self.order(batch, out);
         for (_, table) in types_of(batch) {
@@ -74,8 +60,8 @@ impl Encoder {
         }
         if batch.tables().iter().all(|table| !table.is_empty()) {
             let order = batch.order.as_slice();
-            self.ints
-                .write_values(order, u64::from, Sign::Unsigned, out);
+            let order = order.iter().copied().map(u64::from);
+            self.ints.write(order, Sign::Unsigned, out);
             return;
         }
         // Empty tables are left out, so that positions behind them move up.
@@ -98,8 +84,7 @@ impl Encoder {
     }
 
     fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
-        if self.effort != Effort::Fast
-            && self.schemas.number(table.schema()) == Some(calls::TYPE)
+        if self.schemas.number(table.schema()) == Some(calls::TYPE)
             && self.calls.write(table, &mut self.ints, out)
         {
             return;
@@ -114,8 +99,8 @@ impl Encoder {
             Some(field) => write_reference(field, out),
             None => {
                 let times = table.timestamps();
-                self.ints
-                    .write_numbers(times, i64::cast_unsigned, Sign::Signed, out);
+                let lanes = times.iter().map(|time| time.cast_unsigned());
+                self.ints.write(lanes, Sign::Signed, out);
             }
         }
     }
@@ -124,19 +109,25 @@ impl Encoder {
     fn column(&mut self, column: &Column, out: &mut Vec<u8>) {
         let ints = &mut self.ints;
         match column {
-            Column::Bool(values) => ints.write_values(values, u64::from, Sign::Unsigned, out),
+            Column::Bool(values) => {
+                ints.write(values.iter().map(|it| u64::from(*it)), Sign::Unsigned, out);
+            }
             Column::Char(values) => {
-                let code = |value| u64::from(u32::from(value));
-                ints.write_values(values, code, Sign::Unsigned, out);
+                let codes = values.iter().map(|it| u64::from(u32::from(*it)));
+                ints.write(codes, Sign::Unsigned, out);
             }
             Column::Enum(values) | Column::F32(values) | Column::String(values) => {
-                ints.write_values(values, u64::from, Sign::Unsigned, out);
+                ints.write(values.iter().map(|it| u64::from(*it)), Sign::Unsigned, out);
             }
             Column::F64(values) | Column::Unsigned(values) => {
-                ints.write_numbers(values, |value| value, Sign::Unsigned, out);
+                ints.write(values.iter().copied(), Sign::Unsigned, out);
             }
             Column::Signed(values) => {
-                ints.write_numbers(values, i64::cast_unsigned, Sign::Signed, out);
+                ints.write(
+                    values.iter().map(|it| it.cast_unsigned()),
+                    Sign::Signed,
+                    out,
+                );
             }
             Column::Bytes(column) => {
                 ints.write(lengths(&column.ends), Sign::Unsigned, out);
@@ -147,8 +138,8 @@ impl Encoder {
                 }
             }
             Column::Optional(column) => {
-                let valid = |at| u64::from(at != OptionalColumn::ABSENT);
-                ints.write_values(&column.positions, valid, Sign::Unsigned, out);
+                let valid = |at: &u32| u64::from(*at != OptionalColumn::ABSENT);
+                ints.write(column.positions.iter().map(valid), Sign::Unsigned, out);
                 self.column(&column.present, out);
             }
             Column::List(column) => {

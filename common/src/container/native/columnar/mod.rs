@@ -7,9 +7,7 @@
 //! - `types`: schemas, in full or by the numbers of `well_known`.
 //! - `strings`: the string table.
 //! - `encode`, `decode`: bodies and their tables; `columns`: the columns of any type, read.
-//! - `look`: what fetches a small batch from memory.
 //! - `calls`: tables of executions, whose rows follow from one another.
-//! - `vectors`: loops for the machine's vectors.
 //! - `ints`: how a column of integers is written; everything but text and bytes becomes one.
 
 mod calls;
@@ -17,20 +15,19 @@ mod columns;
 mod decode;
 mod encode;
 mod ints;
-mod look;
 mod strings;
 mod types;
-mod vectors;
 mod well_known;
 
-pub(super) use calls::CallBlock;
 pub(super) use decode::decode;
 pub(super) use encode::{Encoder, types_of};
 pub(super) use ints::IntScratch;
-pub(super) use look::look_at;
 
 /// The format's number in the prefix.
 pub(super) const NUMBER: u8 = 1;
+
+/// The name in tables and JSON.
+pub(super) const NAME: &str = "columnar";
 
 /// Encodings of columns of bytes; the numbers are disjoint from those of integers.
 const BYTES_PLAIN: u8 = 0x40;

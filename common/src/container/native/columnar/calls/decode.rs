@@ -1,19 +1,15 @@
 //! Tables of executions, read.
 
-use super::nesting::MAX_SLOTS;
-use super::place::{Place, Told};
-use super::shallow::{self, Beginnings, Shallow};
+use super::place::{MAX_PLACES, Place};
 use super::{SESSION_OF_ROW, SESSION_OF_TRACE, field};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::native::columnar::columns::{self, ColumnDecoder};
 use crate::container::native::columnar::ints::{Scope, Sign, unsigned};
-use crate::container::native::columnar::vectors;
-use crate::container::native::decode::KEPT_BYTES;
 use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
 
-/// Called behind each column with the field that it belongs to.
+/// Called after each column with the field that it belongs to.
 pub(in crate::container::native::columnar) trait Note:
     FnMut(&mut ColumnDecoder<'_>, usize, usize)
 {
@@ -21,7 +17,7 @@ pub(in crate::container::native::columnar) trait Note:
 
 impl<F: FnMut(&mut ColumnDecoder<'_>, usize, usize)> Note for F {}
 
-/// Reads the columns of so many rows: those of the fields, in their order.
+/// Reads `rows` rows; returns the columns of the fields, in their order.
 pub(in crate::container::native::columnar) fn read(
     decoder: &mut ColumnDecoder<'_>,
     cursor: &mut Cursor<'_>,
@@ -58,103 +54,72 @@ pub(in crate::container::native::columnar) fn read(
             return Err(kind_at.error("the sessions' kind", kind));
         }
     };
-    let of_trace = !new_sessions.is_empty();
     part(decoder, start, cursor.offset(), field::SESSION);
 
     let start = cursor.offset();
-    let most = to_u64(MAX_SLOTS) - 1;
+    let most = to_u64(MAX_PLACES) - 1;
     let places = decoder.narrow(cursor, rows, most, "the places of traces")?;
     part(decoder, start, cursor.offset(), field::TRACE);
-    let told_at = cursor.clone();
     let start = cursor.offset();
-    let depths = signed(decoder, cursor, rows)?;
+    let mut depths = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::ESS);
     let start = cursor.offset();
-    let orders = signed(decoder, cursor, rows)?;
+    let mut orders = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::EOI);
     let start = cursor.offset();
     let ends = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::TOUT);
     let start = cursor.offset();
-    let begins = signed(decoder, cursor, rows)?;
+    let mut begins = signed(decoder, cursor, rows)?;
     part(decoder, start, cursor.offset(), field::TIN);
 
-    if of_trace {
+    let most = places.iter().fold(0, |all, place| all | place);
+    let most = to_usize(most.into()) + 1;
+    decoder
+        .ints
+        .charge(&at, most, size_of::<TracePlace>(), reading)?;
+    if sessions.is_empty() {
         sessions = decoder.ints.spare.narrow(rows);
     }
-    // Or-ed together they are no smaller than the largest.
-    let most = vectors::wide(
-        #[inline(always)]
-        || places.iter().fold(0, |most, place| most | place),
-    );
-    let most = to_usize(most.into()) + 1;
-    let place_bytes = size_of::<Place>().max(size_of::<Shallow>());
-    decoder.ints.charge(&at, most, place_bytes, reading)?;
-    let beginnings = Beginnings {
-        traces: new_traces.iter(),
-        sessions: new_sessions.iter(),
-    };
-    let mut table = Rows {
-        places,
-        ends,
-        depths,
-        orders,
-        begins,
-        traces: columns::signed(decoder.ints.spare.wide(rows)),
-    };
-    // Nearly all tables are shallow.
-    let followed = if of_trace {
-        shallow::follow(
-            &mut table,
-            &mut sessions,
-            most,
-            beginnings.clone(),
-            decoder.calls,
-        )
-    } else {
-        // Each row has its own.
-        shallow::follow(
-            &mut table,
-            &mut vec![NoSession; rows],
-            most,
-            beginnings.clone(),
-            decoder.calls,
-        )
-    };
-    let left = if let Some(left) = followed {
-        left
-    } else {
-        // What was told is read once more, into the memory in which it was charged.
-        let again = &mut told_at.clone();
-        let ends = &mut Vec::new();
-        for told in [
-            &mut table.depths,
-            &mut table.orders,
-            ends,
-            &mut table.begins,
-        ] {
-            *told = Vec::new();
-            *told = numbers(decoder, again, rows)?;
+    let mut traces = columns::signed(decoder.ints.spare.wide(rows));
+    let mut begun = new_traces.iter();
+    let mut begun_sessions = new_sessions.iter();
+    let mut in_use: Vec<TracePlace> = Vec::with_capacity(most);
+    let invalid = |found| DecodeErrorKind::Invalid { found };
+    // Steps become depths in the same memory, and so on.
+    let differences = depths.iter_mut().zip(&mut orders).zip(&mut begins);
+    let found = traces.iter_mut().zip(&mut sessions);
+    let rows = places.iter().zip(&ends).zip(differences).zip(found);
+    for (((number, end), ((depth, order), begin)), (trace, session)) in rows {
+        let index = to_usize((*number).into());
+        if index == in_use.len() {
+            in_use.push(TracePlace::new(*end));
         }
-        decoder.ints.take_trace();
-        let follower = Follower {
-            places: Vec::with_capacity(most),
-            beginnings,
-        };
-        let left = if of_trace {
-            follower.follow(&mut table, &mut sessions)
-        } else {
-            follower.follow(&mut table, &mut vec![NoSession; rows])
-        };
-        let invalid = |found| DecodeErrorKind::Invalid { found };
-        let left = left.map_err(|found| at.error("the places of traces", invalid(found)))?;
-        for numbers in [&table.orders, &table.depths] {
-            if let Some(found) = columns::outside(numbers, i32::MIN.into(), i32::MAX.into()) {
-                return Err(at.error(reading, invalid(found)));
-            }
+        let no_place = || at.error("the places of traces", invalid((*number).into()));
+        let place = in_use.get_mut(index).ok_or_else(no_place)?;
+        if place.place.is_free() {
+            place.trace = *begun.next().ok_or_else(no_place)?;
+            place.session = begun_sessions.next().copied();
+            place.place.begin();
         }
-        left
-    };
+        *trace = place.trace;
+        if let Some(of_trace) = place.session {
+            *session = of_trace;
+        }
+        let place = &mut place.place;
+        let step = *depth;
+        *depth = place.depth.wrapping_add(step).wrapping_sub(1);
+        let expected = place.expect(step);
+        *order = order.wrapping_add(expected.order);
+        *begin = expected.begin(*begin);
+        place.add(*depth, *order, *begin, *end);
+    }
+    for numbers in [&orders, &depths] {
+        if let Some(found) = columns::outside(numbers, i32::MIN.into(), i32::MAX.into()) {
+            return Err(at.error(reading, invalid(found)));
+        }
+    }
+    let left = begun.len();
     if left > 0 {
         let kind = DecodeErrorKind::Length {
             declared: to_u64(count),
@@ -162,137 +127,43 @@ pub(in crate::container::native::columnar) fn read(
         };
         return Err(at.error("the number of traces", kind));
     }
-    // What does not leave is there for the next chunk.
+    // These columns are not part of the batch.
     let spare = &mut *decoder.ints.spare;
-    spare.add_wide(unsigned(new_traces), KEPT_BYTES);
-    spare.add_narrow(new_sessions, KEPT_BYTES);
-    spare.add_narrow(table.places, KEPT_BYTES);
+    spare.add_wide(unsigned(new_traces));
+    spare.add_narrow(new_sessions);
+    spare.add_narrow(places);
     Ok(vec![
         Column::String(operations),
         Column::String(sessions),
-        Column::Signed(table.traces),
-        Column::Signed(table.begins),
-        Column::Signed(table.ends),
+        Column::Signed(traces),
+        Column::Signed(begins),
+        Column::Signed(ends),
         Column::String(hosts),
-        Column::Signed(table.orders),
-        Column::Signed(table.depths),
+        Column::Signed(orders),
+        Column::Signed(depths),
     ])
 }
 
-/// The columns from which rows follow, and in the same memory what follows: steps become depths,
-/// and so on.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rows {
-    pub(super) places: Vec<u32>,
-    pub(super) ends: Vec<i64>,
-    pub(super) depths: Vec<i64>,
-    pub(super) orders: Vec<i64>,
-    pub(super) begins: Vec<i64>,
-    pub(super) traces: Vec<i64>,
+/// A place, with the last trace in it.
+#[derive(Debug)]
+struct TracePlace {
+    place: Place,
+    trace: i64,
+    /// `None` where each row has its own session.
+    session: Option<u32>,
 }
 
-/// Takes the session of a row's trace.
-pub(super) trait Session {
-    fn set(&mut self, session: u32);
-
-    /// As [`Self::set`], of as many rows as there are sessions.
-    fn set_all(to: &mut [Self], sessions: &[u32])
-    where
-        Self: Sized;
-}
-
-impl Session for u32 {
-    #[inline]
-    fn set(&mut self, session: u32) {
-        *self = session;
-    }
-
-    fn set_all(to: &mut [Self], sessions: &[u32]) {
-        to.copy_from_slice(sessions);
-    }
-}
-
-/// Instead of a session where each row has its own.
-#[derive(Clone)]
-struct NoSession;
-
-impl Session for NoSession {
-    #[inline]
-    fn set(&mut self, _session: u32) {}
-
-    fn set_all(_to: &mut [Self], _sessions: &[u32]) {}
-}
-
-/// Follows the rows of any table.
-pub(super) struct Follower<'a> {
-    /// Those that had a row.
-    pub(super) places: Vec<Place>,
-    pub(super) beginnings: Beginnings<'a>,
-}
-
-impl Follower<'_> {
-    /// Row by row; returns how many traces have not begun. The error is what it was that there is
-    /// not: a place, or another trace.
-    ///
-    /// A function of its own, whose loop has all registers.
-    #[inline(never)]
-    pub(super) fn follow<S: Session>(
-        mut self,
-        rows: &mut Rows,
-        sessions: &mut [S],
-    ) -> Result<usize, u64> {
-        let Rows {
-            places,
-            ends,
-            depths,
-            orders,
-            begins,
-            traces,
-        } = rows;
-        let told = places.iter().zip(ends.iter());
-        let rows = depths.iter_mut().zip(orders).zip(begins);
-        let rows = rows.zip(traces).zip(sessions);
-        for ((number, end), ((((depth, order), begin), trace), session)) in told.zip(rows) {
-            let number = to_usize((*number).into());
-            let found = self.places.get(number);
-            let mut before = *depth == 0;
-            if found.is_none_or(Place::is_free) {
-                before = self.begin(number, *end)?;
-            }
-            let place = self.places.get_mut(number).ok_or_else(|| to_u64(number))?;
-            let row = place.follow(Told {
-                step: *depth,
-                order: *order,
-                end: *end,
-                gap: *begin,
-                before,
-            });
-            (*depth, *order, *begin) = (row.depth, row.order, row.begin);
-            *trace = place.trace;
-            session.set(place.session);
+impl TracePlace {
+    fn new(end: i64) -> Self {
+        Self {
+            place: Place::new(end),
+            trace: 0,
+            session: None,
         }
-        Ok(self.beginnings.traces.len())
-    }
-
-    /// Begins a trace in a place whose next row ends then; says whether it is the first one there.
-    #[cold]
-    #[inline(never)]
-    fn begin(&mut self, number: usize, end: i64) -> Result<bool, u64> {
-        let first = number == self.places.len();
-        if first {
-            self.places.push(Place::new(end));
-        }
-        let place = self.places.get_mut(number).ok_or_else(|| to_u64(number))?;
-        let trace = self.beginnings.traces.next();
-        let trace = trace.ok_or_else(|| to_u64(number))?;
-        let session = self.beginnings.sessions.next();
-        place.begin(*trace, session.copied().unwrap_or(0));
-        Ok(first)
     }
 }
 
-/// What a row takes while it is read: five numbers of 64 bits, a place, and three strings are
-/// charged where they are read.
+/// What a row takes beside its columns.
 const ROW_BYTES: usize = 2 * size_of::<i64>();
 
 fn signed(
@@ -300,25 +171,10 @@ fn signed(
     cursor: &mut Cursor<'_>,
     count: usize,
 ) -> Result<Vec<i64>, DecodeError> {
-    let at = cursor.clone();
+    let reading = "a column of calls";
     let each = size_of::<i64>();
-    decoder.ints.charge(&at, count, each, READING)?;
-    numbers(decoder, cursor, count)
-}
-
-/// As [`signed`], into memory that was charged.
-fn numbers(
-    decoder: &mut ColumnDecoder<'_>,
-    cursor: &mut Cursor<'_>,
-    count: usize,
-) -> Result<Vec<i64>, DecodeError> {
-    let scope = Scope {
-        sign: Sign::Signed,
-        ticks: false,
-        earlier: &[],
-    };
-    let (lanes, _) = decoder.ints.wide(cursor, count, scope, READING)?;
+    decoder.ints.charge(cursor, count, each, reading)?;
+    let scope = Scope::plain(Sign::Signed);
+    let lanes = decoder.ints.wide(cursor, count, scope, reading)?;
     Ok(columns::signed(lanes))
 }
-
-const READING: &str = "a column of calls";

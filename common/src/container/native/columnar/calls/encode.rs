@@ -1,24 +1,63 @@
 //! Tables of executions, written.
 
-use super::nesting::Row;
-use super::traces::Traces;
+use super::place::{MAX_PLACES, Place};
 use super::{LAYOUT, SESSION_OF_ROW, SESSION_OF_TRACE, field};
-use crate::container::native::columnar::ints::{IntEncoder, Sign, low_half, write_reference};
-use crate::container::num::to_u64;
+use crate::container::native::columnar::ints::{IntEncoder, Sign, write_reference};
+use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::{Column, Table};
 
 /// Fewer rows are not worth it.
 const LEAST_ROWS: usize = 8;
 
+/// How many traces are found by the lowest bits of their ids, which count traces.
+const RECENT: usize = 64;
+
 /// Writes tables of executions; keeps its memory from chunk to chunk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::container::native::columnar) struct CallEncoder {
-    traces: Traces,
-    places: Vec<u32>,
-    steps: Vec<i32>,
-    orders: Vec<i32>,
-    gaps: Vec<i64>,
+    places: Vec<TracePlace>,
+    /// By the lowest bits of a trace's id, the place in which it may be.
+    recent: [usize; RECENT],
+    /// The traces in the order in which they begin, and their sessions.
+    traces: Vec<i64>,
+    sessions: Vec<u32>,
+    rows: Vec<RowDifference>,
+}
+
+impl Default for CallEncoder {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            recent: [0; RECENT],
+            traces: Vec::new(),
+            sessions: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+/// The place of a row, and how the row differs from what is expected there.
+#[derive(Debug, Clone, Copy, Default)]
+struct RowDifference {
+    place: usize,
+    step: i64,
+    order: i64,
+    gap: i64,
+}
+
+/// A place, with the last trace in it.
+#[derive(Debug)]
+struct TracePlace {
+    place: Place,
+    trace: i64,
+    session: u32,
+}
+
+impl TracePlace {
+    fn has(&self, trace: i64) -> bool {
+        self.trace == trace && !self.place.is_free()
+    }
 }
 
 /// The columns of a table of executions.
@@ -77,73 +116,120 @@ impl CallEncoder {
         };
         out.extend_from_slice(&[0, LAYOUT]);
         varint::write(out, to_u64(rows));
-        varint::write(out, to_u64(self.traces.numbers.len()));
-        ints.write_ids(calls.operations, out);
-        ints.write_ids(calls.hosts, out);
-        ints.write_rising(&self.traces.numbers, out);
+        varint::write(out, to_u64(self.traces.len()));
+        let ids = |ids: &[u32], ints: &mut IntEncoder, out: &mut Vec<u8>| {
+            ints.write(ids.iter().map(|id| u64::from(*id)), Sign::Unsigned, out);
+        };
+        let numbers = |numbers: &[i64], ints: &mut IntEncoder, out: &mut Vec<u8>| {
+            let lanes = numbers.iter().map(|number| number.cast_unsigned());
+            ints.write(lanes, Sign::Signed, out);
+        };
+        ids(calls.operations, ints, out);
+        ids(calls.hosts, ints, out);
+        numbers(&self.traces, ints, out);
         let (kind, sessions) = if session_of_trace {
-            (SESSION_OF_TRACE, self.traces.sessions.as_slice())
+            (SESSION_OF_TRACE, self.sessions.as_slice())
         } else {
             (SESSION_OF_ROW, calls.sessions)
         };
         out.push(kind);
-        ints.write_ids(sessions, out);
-        ints.write_short(&self.places, Sign::Unsigned, out);
-        ints.write_short(&self.steps, Sign::Signed, out);
-        ints.write_short(&self.orders, Sign::Signed, out);
-        ints.write_times(calls.ends, out);
-        ints.write_spans(&self.gaps, out);
+        ids(sessions, ints, out);
+        let rows = self.rows.iter();
+        let places = rows.clone().map(|row| to_u64(row.place));
+        ints.write(places, Sign::Unsigned, out);
+        let steps = rows.clone().map(|row| row.step.cast_unsigned());
+        ints.write(steps, Sign::Signed, out);
+        let orders = rows.clone().map(|row| row.order.cast_unsigned());
+        ints.write(orders, Sign::Signed, out);
+        numbers(calls.ends, ints, out);
+        ints.write(rows.map(|row| row.gap.cast_unsigned()), Sign::Signed, out);
         if table.timestamps() == calls.ends {
             write_reference(to_u64(field::TOUT), out);
         } else if table.timestamps() == calls.begins {
             write_reference(to_u64(field::TIN), out);
         } else {
-            ints.write_times(table.timestamps(), out);
+            numbers(table.timestamps(), ints, out);
         }
         true
     }
 
-    /// Finds the place of each row, and what of it differs from what is expected there; says whether
-    /// each trace has one session. `None` where the layout is not worth it.
-    #[inline(never)]
+    /// Finds the place of each row and how it differs from what is expected there. Returns whether
+    /// each trace has one session; `None` where the layout is not worth it.
     fn follow(&mut self, calls: &Calls<'_>) -> Option<bool> {
         let rows = calls.ends.len();
-        // Traces of single rows are not worth it.
-        self.traces.clear(rows / 2);
-        self.places.resize(rows, 0);
-        self.steps.resize(rows, 0);
-        self.orders.resize(rows, 0);
-        self.gaps.resize(rows, 0);
+        self.places.clear();
+        self.recent = [0; RECENT];
+        self.traces.clear();
+        self.sessions.clear();
+        self.rows.resize(rows, RowDifference::default());
+        let mut differences = std::mem::take(&mut self.rows);
         let input = calls.traces.iter().zip(calls.sessions).zip(calls.begins);
         let input = input.zip(calls.ends).zip(calls.orders).zip(calls.depths);
-        let output = self.places.iter_mut().zip(&mut self.steps);
-        let output = output.zip(&mut self.orders).zip(&mut self.gaps);
-        let (mut beyond, mut one_session) = (0, true);
-        for ((((((trace, session), begin), end), order), depth), out) in input.zip(output) {
-            let row = Row {
-                trace: *trace,
-                session: *session,
-                depth: *depth,
-                order: *order,
-                begin: *begin,
-                end: *end,
+        let mut one_session = Some(true);
+        for ((((((trace, session), begin), end), order), depth), to) in input.zip(&mut differences)
+        {
+            let Some((number, place)) = self.place_of(*trace, *session, *end, rows / 2) else {
+                one_session = None;
+                break;
             };
-            let placed = self.traces.tell(row)?;
-            let (((place, step), order), gap) = out;
-            let told = placed.told;
-            one_session &= placed.is_its_session;
-            beyond |= above_least(told.step) | above_least(told.order);
-            *place = placed.place.into();
-            *step = low_half(told.step);
-            *order = low_half(told.order);
-            *gap = told.gap;
+            one_session = one_session.map(|all| all & (place.session == *session));
+            let place = &mut place.place;
+            let step = depth.wrapping_sub(place.depth).wrapping_add(1);
+            let expected = place.expect(step);
+            place.add(*depth, *order, *begin, *end);
+            *to = RowDifference {
+                place: number,
+                step,
+                order: order.wrapping_sub(expected.order),
+                gap: expected.gap(*begin),
+            };
         }
-        // Numbers of 32 bits seldom differ by more than fits there.
-        (beyond >> 32 == 0).then_some(one_session)
+        self.rows = differences;
+        one_session
     }
-}
 
-/// How far a number is above the least one of 32 bits.
-fn above_least(number: i64) -> u64 {
-    number.wrapping_sub(i32::MIN.into()).cast_unsigned()
+    /// The place of a trace, which may begin there, and its number; `None` if there are more than
+    /// `most` traces or too many places.
+    fn place_of(
+        &mut self,
+        trace: i64,
+        session: u32,
+        end: i64,
+        most: usize,
+    ) -> Option<(usize, &mut TracePlace)> {
+        let recent = self
+            .recent
+            .get_mut(to_usize(trace.cast_unsigned()) % RECENT)?;
+        let is_recent = self
+            .places
+            .get(*recent)
+            .is_some_and(|place| place.has(trace));
+        if !is_recent {
+            let known = self.places.iter().position(|place| place.has(trace));
+            let begins = known.is_none();
+            let free = || self.places.iter().position(|place| place.place.is_free());
+            let number = known.or_else(free).unwrap_or(self.places.len());
+            if begins && self.traces.len() >= most || number >= MAX_PLACES {
+                return None;
+            }
+            if number == self.places.len() {
+                let place = Place::new(end);
+                self.places.push(TracePlace {
+                    place,
+                    trace,
+                    session,
+                });
+            }
+            if begins {
+                let place = self.places.get_mut(number)?;
+                (place.trace, place.session) = (trace, session);
+                place.place.begin();
+                self.traces.push(trace);
+                self.sessions.push(session);
+            }
+            *recent = number;
+        }
+        let number = *recent;
+        Some((number, self.places.get_mut(number)?))
+    }
 }

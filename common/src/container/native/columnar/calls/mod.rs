@@ -2,24 +2,17 @@
 //! FORMAT.md, "Calls".
 //!
 //! Executions come in the order of their ends. Within a trace each is either the caller of those
-//! before it, or has none beneath it; so depth tells the order index, and times lie near those of
-//! neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
+//! before it, or has none beneath it. So the depth says what the order index is, and times lie near
+//! those of neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
 //!
-//! - `nesting`: what is expected of the next row of a trace, and what is told of it; `place`: what
-//!   follows for the row from that; `shallow`: the same, sooner, of traces that are not deep, some
-//!   rows at a time as a `block`.
-//! - `traces`: which trace is in which place.
+//! - `place`: what is expected of the next row of a trace; the encoder writes how a row differs from
+//!   that, and the decoder adds it again.
 //! - `encode`, `decode`: the table.
 
-mod block;
 mod decode;
 mod encode;
-mod nesting;
 mod place;
-mod shallow;
-mod traces;
 
-pub(in crate::container::native) use block::Block as CallBlock;
 pub(super) use decode::read;
 pub(super) use encode::CallEncoder;
 

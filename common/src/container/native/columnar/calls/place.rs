@@ -1,135 +1,122 @@
-//! A place of traces, followed row by row; FORMAT.md, "Calls".
+//! A place, which holds one trace at a time; FORMAT.md, "Calls".
 //!
-//! Which rows call others cannot be foretold, so that nothing here branches on it: all that could be
-//! is computed, and what is, is selected.
+//! Which rows call others cannot be predicted, and a wrong prediction costs as much as the rest of a
+//! row. So both cases are computed, and one is selected.
 
 use std::hint::select_unpredictable as select;
 
-/// So deep the first execution beneath a caller is remembered.
+use crate::container::num::{to_u64, to_usize};
+
+/// How many places there are at most.
+pub(super) const MAX_PLACES: usize = 256;
+
+/// The first execution beneath a caller is remembered at depths below this.
 const DEPTHS: usize = 32;
 
-/// The first depth that is not.
-const LEAST_DEEP: i64 = 32;
-
-/// What stands for all other depths, of which none is remembered.
-const DEEP: usize = DEPTHS;
-
-/// Where what need not be remembered is put.
-const ELSEWHERE: usize = DEPTHS + 1;
-
-/// How many there is room for: a power of two, so that a mask bounds what selects one.
+/// Room for the first executions: those that need not be remembered are written to the upper half.
 const ROOM: usize = 2 * DEPTHS;
 
-/// Instead of an order index: there is no first execution. No row has this one, whose width is that
-/// of 32 bits.
-const NONE: i64 = i64::MIN;
-
-/// What is known of a place behind its last row.
+/// What is known of a place after its last row.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// How deep the last row was; 0 if no trace is open.
-    depth: i64,
-    /// Where its depth is remembered.
-    at: usize,
+    pub(super) depth: i64,
     /// The largest order index of the trace.
     order: i64,
     /// When the last row ended.
     last: i64,
-    /// The trace.
-    pub(super) trace: i64,
-    pub(super) session: u32,
-    /// By depth: when the first execution whose caller is still to come began, and its order
-    /// index.
-    first_begin: [i64; ROOM],
-    first_order: [i64; ROOM],
+    /// Whether the place had a row, and whether its trace had one.
+    place_has_row: bool,
+    trace_has_row: bool,
+    /// Where its depth is remembered; `DEPTHS` if it is not.
+    at: usize,
+    /// The depths, as bits, that have a first execution whose caller is still to come.
+    firsts: u64,
+    /// The begin and the order index of those executions.
+    first: [(i64, i64); ROOM],
 }
 
-/// What is told of a row.
+/// What is expected of the next row.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
-    pub(super) step: i64,
+pub(super) struct Expected {
     pub(super) order: i64,
-    pub(super) end: i64,
-    pub(super) gap: i64,
-    /// Whether it began before what the gap is measured from.
-    pub(super) before: bool,
+    /// The time from which the gap to the begin is measured.
+    near: i64,
+    /// Whether the row began before that time.
+    is_before: bool,
 }
 
-/// What follows for it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
-    pub(super) depth: i64,
-    pub(super) order: i64,
-    pub(super) begin: i64,
+impl Expected {
+    /// When a row with this gap began.
+    pub(super) fn begin(self, gap: i64) -> i64 {
+        let gap = select(self.is_before, gap.wrapping_neg(), gap);
+        self.near.wrapping_add(gap)
+    }
+
+    /// The gap of a row that began then.
+    pub(super) fn gap(self, begin: i64) -> i64 {
+        let gap = begin.wrapping_sub(self.near);
+        select(self.is_before, gap.wrapping_neg(), gap)
+    }
 }
 
 impl Place {
-    /// Without a row; the first one ends then.
+    /// A place without a row, the first of which ends at `end`.
     pub(super) fn new(end: i64) -> Self {
         Self {
             depth: 0,
-            at: 0,
             order: 0,
             last: end,
-            trace: 0,
-            session: 0,
-            first_begin: [0; ROOM],
-            first_order: [NONE; ROOM],
+            place_has_row: false,
+            trace_has_row: false,
+            at: 0,
+            firsts: 0,
+            first: [(0, 0); ROOM],
         }
     }
 
     /// Whether the next row is the first one of a trace.
-    #[inline]
     pub(super) fn is_free(&self) -> bool {
         self.depth == 0
     }
 
     /// Begins a trace.
-    pub(super) fn begin(&mut self, trace: i64, session: u32) {
-        (self.trace, self.session) = (trace, session);
-        (self.depth, self.at) = (1, 1);
-        self.order = 0;
-        self.first_order = [NONE; ROOM];
+    pub(super) fn begin(&mut self) {
+        (self.depth, self.at, self.order) = (1, 1, 0);
+        (self.firsts, self.trace_has_row) = (0, false);
     }
 
-    /// Follows a row.
-    #[inline]
-    pub(super) fn follow(&mut self, told: Told) -> Row {
-        let first_order = self.first_order.get_mut(self.at % ROOM);
-        let first_begin = self.first_begin.get(self.at % ROOM);
-        let (mut near, mut expected) = (self.last, self.order.wrapping_add(told.step));
-        if let (Some(order), Some(begin)) = (first_order, first_begin) {
-            let caller = told.step == 0;
-            let calls = caller & (*order != NONE);
-            near = select(calls, *begin, near);
-            expected = select(calls, order.wrapping_sub(1), expected);
-            *order = select(caller, NONE, *order);
+    /// What is expected of the next row, whose depth is one less than that of the last row and
+    /// `step`.
+    #[inline(always)]
+    pub(super) fn expect(&mut self, step: i64) -> Expected {
+        let is_caller = (step == 0) & self.trace_has_row;
+        let bit = u64::from(is_caller) << self.at;
+        let has_first = self.firsts & bit != 0;
+        self.firsts &= !bit;
+        let first = self.first.get(self.at % ROOM).copied();
+        let (begin, order) = first.unwrap_or_default();
+        let next = self.order.wrapping_add(step);
+        Expected {
+            order: select(has_first, order.wrapping_sub(1), next),
+            near: select(has_first, begin, self.last),
+            is_before: is_caller | !self.place_has_row,
         }
-        let gap = select(told.before, told.gap.wrapping_neg(), told.gap);
-        let begin = near.wrapping_add(gap);
-        let order = expected.wrapping_add(told.order);
-        let depth = self.depth.wrapping_add(told.step).wrapping_sub(1);
-        let deep = !(0..LEAST_DEEP).contains(&depth);
-        self.at = select(deep, DEEP, usize::try_from(depth).unwrap_or(DEEP));
-        let known = self.first_order.get(self.at % ROOM);
-        let known = known.is_some_and(|order| *order != NONE);
-        let at = select(known, ELSEWHERE, self.at);
-        if let Some(first) = self.first_begin.get_mut(at % ROOM) {
-            *first = begin;
+    }
+
+    /// Adds the next row.
+    #[inline(always)]
+    pub(super) fn add(&mut self, depth: i64, order: i64, begin: i64, end: i64) {
+        let is_deep = depth.cast_unsigned() >= to_u64(DEPTHS);
+        let at = select(is_deep, DEPTHS, to_usize(depth.cast_unsigned()));
+        let is_known = self.firsts >> at & 1 != 0;
+        let place = select(is_known, at + DEPTHS, at);
+        if let Some(first) = self.first.get_mut(place % ROOM) {
+            *first = (begin, order);
         }
-        if let Some(first) = self.first_order.get_mut(at % ROOM) {
-            *first = order;
-        }
-        if let Some(deep) = self.first_order.get_mut(DEEP) {
-            *deep = NONE;
-        }
-        self.depth = depth;
+        self.firsts |= select(is_deep, 0, 1 << at);
+        (self.depth, self.at, self.last) = (depth, at, end);
         self.order = select(order > self.order, order, self.order);
-        self.last = told.end;
-        Row {
-            depth,
-            order,
-            begin,
-        }
+        (self.place_has_row, self.trace_has_row) = (true, true);
     }
 }

@@ -1,5 +1,7 @@
-//! Packing numbers of the same number of bits, the least significant bit first; `unpack` is the
-//! way back.
+//! Packing numbers of the same number of bits, the least significant bit first.
+//!
+//! Eight numbers of `W` bits take exactly `W` bytes. So both directions work on eight numbers at a
+//! time, with a loop for each width in which every shift is a constant.
 
 use crate::container::num::to_usize;
 
@@ -8,196 +10,145 @@ pub(super) const fn width(number: u64) -> u32 {
     64 - number.leading_zeros()
 }
 
-/// How many bytes so many numbers of this width take.
+/// How many bytes `count` numbers of this width take.
 pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
     let width = to_usize(width.into());
-    // Eight numbers take exactly `width` bytes; so nothing overflows that did not before.
+    // Eight numbers take `width` bytes, so nothing overflows that did not before.
     (count / 8).saturating_mul(width) + (count % 8 * width).div_ceil(8)
 }
 
-/// Wider numbers are packed one by one.
-const SHORT_BITS: u32 = 15;
+/// The bytes that eight numbers of any width are read from, together with the bytes of the last
+/// number's word that lie beyond them.
+const WINDOW: usize = 72;
 
-/// So few numbers have the room of so many bytes, whatever their width, with what is written too much.
-const FEW: usize = 56;
-const FEW_ROOM: usize = 128;
-
-/// Appends numbers of up to 32 bits, each of which must fit into `width` bits.
-///
-/// Eight numbers take exactly `width` bytes, so that eights wait for nothing before them: what is
-/// written too much is written over by the next one.
-pub(super) fn pack_short<T>(
-    lanes: &[T],
-    number: impl Fn(&T) -> u32,
-    width: u32,
-    out: &mut Vec<u8>,
-) {
-    let number = |lane: &T| u64::from(number(lane));
-    match width {
-        0 => {}
-        1..=8 => pack_eights::<false, T>(lanes, number, width, out),
-        9..=SHORT_BITS => pack_eights::<true, T>(lanes, number, width, out),
-        _ => {
-            let (fours, rest) = lanes.as_chunks();
-            let fours = fours.iter().map(|four| four.each_ref().map(&number));
-            Packer::new(lanes.len(), width, out).add(fours, rest.iter().map(&number));
+/// Calls a function for the width that is known only now; does nothing for a width of 0.
+macro_rules! by_width {
+    ($width:expr, $function:ident($($argument:expr),*)) => {
+        by_width!($width, $function($($argument),*),
+            1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+            33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+            62 63 64)
+    };
+    ($width:expr, $function:ident $arguments:tt, $($each:literal)*) => {
+        match $width {
+            $($each => by_width!(@call $function $each $arguments),)*
+            _ => {}
         }
-    }
+    };
+    (@call $function:ident $each:literal ($($argument:expr),*)) => {
+        $function::<$each>($($argument),*)
+    };
 }
 
-fn pack_eights<const IS_WIDE: bool, T>(
-    lanes: &[T],
-    number: impl Fn(&T) -> u64,
-    width: u32,
-    out: &mut Vec<u8>,
-) {
+/// Appends the lowest `width` bits of each number.
+pub(super) fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
     let start = out.len();
-    let end = start + packed_bytes(lanes.len(), width);
-    if lanes.len() <= FEW {
-        // A size that is known takes no call.
-        out.extend_from_slice(&[0; FEW_ROOM]);
-    } else {
-        out.resize(end + size_of::<[u64; 2]>(), 0);
-    }
-    let mut to = out.get_mut(start..).unwrap_or_default();
-    let bytes = to_usize(width.into());
-    let mut put = |[a, b, c, d, e, f, g, h]: [u64; 8]| {
-        let low = (a | b << width) | (c | d << width) << (2 * width);
-        let high = (e | f << width) | (g | h << width) << (2 * width);
-        if let Some(to) = to.first_chunk_mut() {
-            *to = (low | high << (4 * width)).to_le_bytes();
-        }
-        if IS_WIDE
-            && let Some((_, to)) = to.split_first_chunk_mut::<8>()
-            && let Some(to) = to.first_chunk_mut()
-        {
-            *to = (high >> (64 - 4 * width)).to_le_bytes();
-        }
-        to = std::mem::take(&mut to).get_mut(bytes..).unwrap_or_default();
-    };
-    let (eights, rest) = lanes.as_chunks::<8>();
-    for [a, b, c, d, e, f, g, h] in eights {
-        put([
-            number(a),
-            number(b),
-            number(c),
-            number(d),
-            number(e),
-            number(f),
-            number(g),
-            number(h),
-        ]);
-    }
-    if !rest.is_empty() {
-        // Bits behind the last number are 0.
-        let mut last = [0; 8];
-        let numbers = rest.iter().map(&number);
-        last.iter_mut().zip(numbers).for_each(|(to, it)| *to = it);
-        put(last);
-    }
+    let end = start + packed_bytes(numbers.len(), width);
+    // Eight numbers are written in whole words; the bytes beyond them are overwritten or cut off.
+    out.resize(end + WINDOW, 0);
+    let to = out.get_mut(start..).unwrap_or_default();
+    by_width!(width, pack_all(numbers, to));
     out.truncate(end);
 }
 
-/// Packs numbers behind one another.
-#[derive(Debug)]
-pub(super) struct Packer<'a> {
-    count: usize,
-    width: u32,
-    /// The lowest `pending_bits` bits are still to be written; always fewer than 64.
-    pending: u64,
-    pending_bits: u32,
-    out: &'a mut Vec<u8>,
+fn pack_all<const W: usize>(numbers: &[u64], mut to: &mut [u8]) {
+    let (eights, rest) = numbers.as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    for eight in eights.iter().chain((!rest.is_empty()).then_some(&last)) {
+        let words = pack_eight::<W>(eight);
+        for (to, word) in to
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .zip(words)
+            .take(W.div_ceil(8))
+        {
+            *to = word.to_le_bytes();
+        }
+        to = std::mem::take(&mut to).get_mut(W..).unwrap_or_default();
+    }
 }
 
-impl<'a> Packer<'a> {
-    /// For so many numbers, each of which must fit into `width` bits.
-    pub(super) fn new(count: usize, width: u32, out: &'a mut Vec<u8>) -> Self {
-        out.reserve(packed_bytes(count, width));
-        Self {
-            count,
-            width,
-            pending: 0,
-            pending_bits: 0,
-            out,
+/// The lowest `W` bits of each number, end to end.
+fn pack_eight<const W: usize>(eight: &[u64; 8]) -> [u64; 8] {
+    let mask = u64::MAX >> (64 - W);
+    let mut words = [0; 8];
+    for (place, number) in eight.iter().enumerate() {
+        let (word, shift) = (place * W / 64, place * W % 64);
+        let number = number & mask;
+        if let Some(word) = words.get_mut(word) {
+            *word |= number << shift;
+        }
+        if shift + W > 64
+            && let Some(next) = words.get_mut(word + 1)
+        {
+            *next |= number >> (64 - shift);
         }
     }
+    words
+}
 
-    /// Adds the numbers, given by fours and what is left.
-    pub(super) fn add(
-        mut self,
-        fours: impl Iterator<Item = [u64; 4]>,
-        rest: impl Iterator<Item = u64>,
-    ) {
-        let width = self.width;
-        // Narrow numbers are joined first, which need not wait for one another.
-        match width {
-            0 => return,
-            8 => return self.add_bytes::<1>(fours, rest),
-            16 => return self.add_bytes::<2>(fours, rest),
-            32 => return self.add_bytes::<4>(fours, rest),
-            1..=16 => fours.for_each(|[a, b, c, d]| {
-                self.push(((d << width | c) << width | b) << width | a, 4 * width);
-            }),
-            17..=32 => fours.for_each(|[a, b, c, d]| {
-                self.push(a | b << width, 2 * width);
-                self.push(c | d << width, 2 * width);
-            }),
-            _ => fours.for_each(|four| four.into_iter().for_each(|it| self.push(it, width))),
-        }
-        rest.for_each(|number| self.push(number, width));
-        let bytes = to_usize(self.pending_bits.div_ceil(8).into());
-        let last = self.pending.to_le_bytes();
-        self.out
-            .extend_from_slice(last.get(..bytes).unwrap_or(&last));
+/// Fills `out` with packed numbers, to each of which `base` is added. Numbers that are not there
+/// are 0: callers check that `packed` has [`packed_bytes`].
+pub(super) fn unpack(packed: &[u8], width: u32, base: u64, out: &mut [u64]) {
+    if width == 0 {
+        out.fill(base);
     }
+    by_width!(width, unpack_all(packed, base, out));
+}
 
-    /// Numbers of whole bytes wait for no other; the first number is the first of all.
-    fn add_bytes<const BYTES: usize>(
-        self,
-        fours: impl Iterator<Item = [u64; 4]>,
-        rest: impl Iterator<Item = u64>,
-    ) {
-        let start = self.out.len();
-        self.out.resize(start + self.count * BYTES, 0);
-        let low = |number: u64| {
-            let bytes = number.to_le_bytes();
-            bytes.first_chunk().copied().unwrap_or([0; BYTES])
+fn unpack_all<const W: usize>(mut packed: &[u8], base: u64, out: &mut [u64]) {
+    let (eights, rest) = out.as_chunks_mut::<8>();
+    let mut eights = eights.iter_mut();
+    while let Some(window) = packed.first_chunk()
+        && let Some(to) = eights.next()
+    {
+        *to = unpack_eight::<W>(window, base);
+        packed = packed.get(W..).unwrap_or_default();
+    }
+    // Near the end words reach beyond it: zeros follow there.
+    let mut end = [0; 3 * WINDOW];
+    end.iter_mut()
+        .zip(packed)
+        .for_each(|(to, from)| *to = *from);
+    let mut packed = end.as_slice();
+    let mut next = || {
+        let window = packed.first_chunk().unwrap_or(&[0; WINDOW]);
+        packed = packed.get(W..).unwrap_or_default();
+        unpack_eight::<W>(window, base)
+    };
+    for to in eights {
+        *to = next();
+    }
+    if !rest.is_empty() {
+        rest.iter_mut()
+            .zip(next())
+            .for_each(|(to, number)| *to = number);
+    }
+}
+
+fn unpack_eight<const W: usize>(window: &[u8; WINDOW], base: u64) -> [u64; 8] {
+    let mask = u64::MAX >> (64 - W);
+    let mut numbers = [0; 8];
+    for (place, to) in numbers.iter_mut().enumerate() {
+        let (byte, shift) = (place * W / 8, place * W % 8);
+        let word = |at: usize| {
+            let word = window.get(at..).and_then(<[u8]>::first_chunk);
+            word.map_or(0, |word| u64::from_le_bytes(*word))
         };
-        let bytes = self.out.get_mut(start..).unwrap_or_default();
-        let (numbers, _) = bytes.as_chunks_mut::<BYTES>();
-        let (to_fours, to_rest) = numbers.as_chunks_mut::<4>();
-        for (to, four) in to_fours.iter_mut().zip(fours) {
-            *to = four.map(low);
+        let mut number = word(byte) >> shift;
+        if shift + W > 64 {
+            number |= u64::from(word(byte + 8).to_le_bytes()[0]) << (64 - shift);
         }
-        for (to, number) in to_rest.iter_mut().zip(rest) {
-            *to = low(number);
-        }
+        *to = base.wrapping_add(number & mask);
     }
-
-    /// Adds a number of up to 64 bits.
-    fn push(&mut self, number: u64, bits: u32) {
-        let filled = self.pending_bits + bits;
-        let word = self.pending | number << self.pending_bits;
-        if filled < 64 {
-            (self.pending, self.pending_bits) = (word, filled);
-        } else {
-            self.out.extend_from_slice(&word.to_le_bytes());
-            // Nothing is left of a number that fitted exactly.
-            self.pending = number.checked_shr(64 - self.pending_bits).unwrap_or(0);
-            self.pending_bits = filled - 64;
-        }
-    }
+    numbers
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::unpack::{Above, of_width, unpack_above};
     use super::*;
-
-    fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
-        let (fours, rest) = numbers.as_chunks();
-        Packer::new(numbers.len(), width, out).add(fours.iter().copied(), rest.iter().copied());
-    }
 
     #[test]
     fn numbers_survive_at_every_width_and_count() {
@@ -207,29 +158,32 @@ mod tests {
                 let numbers: Vec<u64> = (0..count)
                     .map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask)
                     .collect();
-                let mut packed = Vec::new();
+                let mut packed = vec![0xab];
                 pack(&numbers, bits, &mut packed);
-                assert_eq!(packed.len(), packed_bytes(numbers.len(), bits), "{bits}");
-                let mut found = vec![0; numbers.len()];
-                unpack_above(&packed, bits, &mut found, 0);
+                assert_eq!(
+                    packed.len() - 1,
+                    packed_bytes(numbers.len(), bits),
+                    "{bits}"
+                );
+                let mut found = vec![7; numbers.len()];
+                unpack(&packed[1..], bits, 0, &mut found);
                 assert_eq!(found, numbers, "{bits}");
-                // As for a machine without vectors.
-                found.fill(0);
-                of_width(&packed, bits, &mut found, Above::new(0));
-                assert_eq!(found, numbers, "{bits}");
-                if bits <= 32 {
-                    let mut short = Vec::new();
-                    let number = |it: &u64| u32::try_from(*it).unwrap();
-                    pack_short(&numbers, number, bits, &mut short);
-                    assert_eq!(short, packed, "{bits}");
-                    let mut found = vec![0_u32; numbers.len()];
-                    let seen = unpack_above(&packed, bits, &mut found, 0);
-                    assert!(found.iter().map(|it| u64::from(*it)).eq(numbers.clone()));
-                    let largest = numbers.iter().copied().max().unwrap_or(0);
-                    assert!((largest..=mask).contains(&seen), "{bits}");
-                }
+                unpack(&packed[1..], bits, u64::MAX, &mut found);
+                assert!(
+                    found
+                        .iter()
+                        .zip(&numbers)
+                        .all(|(a, b)| *a == b.wrapping_sub(1))
+                );
             }
         }
+    }
+
+    #[test]
+    fn higher_bits_are_left_out() {
+        let mut packed = Vec::new();
+        pack(&[u64::MAX, 0b1011, 0], 3, &mut packed);
+        assert_eq!(packed, [0b0001_1111, 0]);
     }
 
     #[test]

@@ -1,19 +1,17 @@
 //! Columns of integers, read from any encoding.
 
-use super::parts::{PartLanes, Parts};
-use super::simple::Simple;
+use super::bits::{packed_bytes, unpack, width};
 use super::spare::Spare;
 use super::stepped::Step;
-use super::unpack::Number;
 use super::{
-    DELTA_PATCHED, DICTIONARY, PATCHED, REFERENCE, RUN_LENGTH, STEPPED, Sign, TICKS, dictionary,
-    patched, runs,
+    CONSTANT, DELTA_PACKED, DELTA_PATCHED, DELTA_VARINT, DICTIONARY, FIXED, PACKED, PATCHED,
+    REFERENCE, RUN_LENGTH, STEPPED, Sign, TICKS, VARINT,
 };
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
-use crate::container::native::columnar::vectors;
+use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
 
 /// What a column of integers may be.
@@ -40,34 +38,32 @@ impl Scope<'_> {
 /// Memory for columns while they are read, kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntScratch {
+    /// The lanes of a column, and perhaps more: it is not shrunk from column to column.
     lanes: Vec<u64>,
-    parts: PartLanes,
+    /// The two columns that runs and patches are made of.
+    parts: [Vec<u64>; 2],
     /// Memory of batches that were given back.
     pub(in crate::container::native) spare: Spare,
 }
 
 impl IntScratch {
-    /// Keeps no more than so many bytes of each kind.
+    /// Keeps at most `bytes` bytes of each kind.
     pub(in crate::container::native) fn shrink_to(&mut self, bytes: usize) {
-        let lanes = bytes / size_of::<u64>();
-        shrink_to(&mut self.lanes, lanes);
-        self.parts.shrink_to(lanes);
+        let most = bytes / size_of::<u64>();
+        for lanes in [&mut self.lanes].into_iter().chain(&mut self.parts) {
+            lanes.truncate(most);
+            lanes.shrink_to(most);
+        }
     }
 }
 
-/// Keeps memory for so many lanes; what is in it is overwritten, and need not be wiped before.
-pub(super) fn shrink_to(lanes: &mut Vec<u64>, most: usize) {
-    lanes.truncate(most);
-    lanes.shrink_to(most);
-}
-
-/// Reads columns of integers, and keeps the books of what decoding may cost.
+/// Reads columns of integers, and keeps account of the memory that decoding takes.
 #[derive(Debug)]
 pub(in crate::container::native) struct IntDecoder<'a> {
     lanes: &'a mut Vec<u64>,
     /// How many of `lanes` are charged already.
     lanes_charged: usize,
-    parts: &'a mut PartLanes,
+    parts: &'a mut [Vec<u64>; 2],
     /// What columns are read into.
     pub(in crate::container::native) spare: &'a mut Spare,
     budget: Budget,
@@ -82,16 +78,11 @@ impl<'a> IntDecoder<'a> {
         clock: Option<ClockMapping>,
         trace: bool,
     ) -> Self {
-        let IntScratch {
-            lanes,
-            parts,
-            spare,
-        } = scratch;
         Self {
-            lanes,
+            lanes: &mut scratch.lanes,
             lanes_charged: 0,
-            parts,
-            spare,
+            parts: &mut scratch.parts,
+            spare: &mut scratch.spare,
             budget,
             clock,
             trace: trace.then(Vec::new),
@@ -103,7 +94,7 @@ impl<'a> IntDecoder<'a> {
         &mut self.budget
     }
 
-    /// Takes memory for so many values of so many bytes out of the budget.
+    /// Takes memory for `count` values of `each` bytes out of the budget.
     pub(in crate::container::native) fn charge(
         &mut self,
         at: &Cursor<'_>,
@@ -115,24 +106,24 @@ impl<'a> IntDecoder<'a> {
         charged.map_err(|kind| at.error(reading, kind))
     }
 
-    /// Notes the encoding of a column, if somebody wants to know.
+    /// Notes the encoding of a column, if the caller asked for the encodings.
     pub(in crate::container::native) fn note(&mut self, encoding: &'static str) {
         if let Some(trace) = &mut self.trace {
             trace.push(encoding);
         }
     }
 
-    /// The encodings noted since the last call; `None` when nobody wants to know.
+    /// The encodings noted since the last call; `None` if the caller did not ask for them.
     pub(in crate::container::native) fn take_trace(&mut self) -> Option<Vec<&'static str>> {
         self.trace.as_mut().map(std::mem::take)
     }
 
-    /// The lanes that [`Self::read`] read last.
-    pub(in crate::container::native) fn lanes(&self) -> &[u64] {
-        self.lanes
+    /// The lanes that [`Self::read`] read last, of which there were `count`.
+    pub(in crate::container::native) fn lanes(&self, count: usize) -> &[u64] {
+        self.lanes.get(..count).unwrap_or_default()
     }
 
-    /// Reads a column of so many lanes, ticks already mapped to nanoseconds.
+    /// Reads a column of `count` lanes, with ticks mapped to nanoseconds.
     pub(in crate::container::native) fn read(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -143,31 +134,30 @@ impl<'a> IntDecoder<'a> {
         let more = count.saturating_sub(self.lanes_charged);
         self.charge(cursor, more, size_of::<u64>(), reading)?;
         self.lanes_charged += more;
-        // What was in it is overwritten.
         let mut lanes = std::mem::take(self.lanes);
-        lanes.resize(count, 0);
-        let filled = self.fill_wide(cursor, &mut lanes, scope, reading);
+        lanes.resize(lanes.len().max(count), 0);
+        let out = lanes.get_mut(..count).unwrap_or_default();
+        let filled = self.fill(cursor, out, scope, reading);
         *self.lanes = lanes;
         filled?;
-        Ok(self.lanes)
+        Ok(self.lanes(count))
     }
 
-    /// As [`Self::read`], into memory of its own, which was charged; also all lanes, or-ed
-    /// together.
+    /// As [`Self::read`], into memory of its own, which the caller has charged.
     pub(in crate::container::native) fn wide(
         &mut self,
         cursor: &mut Cursor<'_>,
         count: usize,
         scope: Scope<'_>,
         reading: &'static str,
-    ) -> Result<(Vec<u64>, u64), DecodeError> {
+    ) -> Result<Vec<u64>, DecodeError> {
         let mut lanes = self.spare.wide(count);
-        let seen = self.fill_wide(cursor, &mut lanes, scope, reading)?;
-        Ok((lanes, seen))
+        self.fill(cursor, &mut lanes, scope, reading)?;
+        Ok(lanes)
     }
 
-    /// Reads a column of so many lanes from 0 to `largest`, which fits into 32 bits, into memory of
-    /// its own, which was charged.
+    /// Reads a column of `count` lanes from 0 to `largest`, which fits into 32 bits, into memory of
+    /// its own, which the caller has charged.
     pub(in crate::container::native) fn narrow(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -175,42 +165,36 @@ impl<'a> IntDecoder<'a> {
         largest: u64,
         reading: &'static str,
     ) -> Result<Vec<u32>, DecodeError> {
-        let mut lanes = self.spare.narrow(count);
-        if count == 0 {
-            return Ok(lanes);
-        }
         let start = cursor.clone();
-        let scope = Scope::plain(Sign::Unsigned);
-        let (code, _, mut payload) = self.open(cursor, scope, reading)?;
-        // The sums and products of these need all 64 bits.
-        let wide = matches!(code, DELTA_PATCHED | STEPPED);
-        if !wide {
-            let seen = self.payload(code, &start, &mut payload, &mut lanes, scope.sign, reading)?;
-            // Or-ed together they are no smaller than the largest.
-            if seen <= largest || seen <= u32::MAX.into() && none_above(&lanes, largest) {
-                return Ok(lanes);
-            }
+        self.read(cursor, count, Scope::plain(Sign::Unsigned), reading)?;
+        let mut narrow = self.spare.narrow(count);
+        let mut all = 0;
+        for (to, lane) in narrow.iter_mut().zip(self.lanes(count)) {
+            let [a, b, c, d, ..] = lane.to_le_bytes();
+            *to = u32::from_le_bytes([a, b, c, d]);
+            all |= lane;
         }
-        // Once more in full, for the sum or for the message.
-        *cursor = start.clone();
-        let found = self.read(cursor, count, scope, reading)?;
-        if let Some(found) = found.iter().find(|lane| **lane > largest) {
+        // All lanes or-ed together are at least as large as the largest one.
+        if all > largest
+            && let Some(found) = self.lanes(count).iter().find(|lane| **lane > largest)
+        {
             let found = *found;
             return Err(start.error(reading, DecodeErrorKind::Invalid { found }));
         }
-        for (to, lane) in lanes.iter_mut().zip(found) {
-            *to = Number::of(*lane);
-        }
-        Ok(lanes)
+        Ok(narrow)
     }
 
-    /// The number of the encoding, what maps ticks, and a cursor over the payload.
-    fn open<'c>(
-        &self,
-        cursor: &mut Cursor<'c>,
+    /// Fills `out` with a column of as many lanes, with ticks mapped to nanoseconds.
+    fn fill(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        out: &mut [u64],
         scope: Scope<'_>,
         reading: &'static str,
-    ) -> Result<(u8, Option<ClockMapping>, Cursor<'c>), DecodeError> {
+    ) -> Result<(), DecodeError> {
+        if out.is_empty() {
+            return Ok(());
+        }
         let at = cursor.clone();
         let byte = cursor.u8(reading)?;
         let code = byte & !TICKS;
@@ -219,183 +203,343 @@ impl<'a> IntDecoder<'a> {
         let mapping = match (byte & TICKS != 0, ticks, self.clock) {
             (false, _, _) => None,
             (true, true, Some(mapping)) => Some(mapping),
-            (true, _, _) => {
-                let found = byte.into();
-                return Err(at.error(reading, DecodeErrorKind::Invalid { found }));
-            }
+            (true, _, _) => return Err(invalid(&at, byte.into(), reading)),
         };
-        Ok((code, mapping, cursor.section(reading)?))
-    }
-
-    /// Fills `out` with a column of as many lanes, ticks mapped; returns them or-ed together.
-    fn fill_wide(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        out: &mut [u64],
-        scope: Scope<'_>,
-        reading: &'static str,
-    ) -> Result<u64, DecodeError> {
-        if out.is_empty() {
-            return Ok(0);
-        }
-        let at = cursor.clone();
-        let (mut code, mapping, mut payload) = self.open(cursor, scope, reading)?;
-        let (mut step, mut code_at) = (None, at.clone());
-        if code == STEPPED {
-            self.note("stepped");
-            step = Some(Step::read(&mut payload, reading)?);
-            code_at = payload.clone();
-            code = payload.u8(reading)?;
-            let multiples = payload.section(reading)?;
-            payload.finish(reading)?;
-            payload = multiples;
-        }
+        let mut payload = cursor.section(reading)?;
         // Ticks are unsigned, whatever they become.
         let sign = mapping.map_or(scope.sign, |_| Sign::Unsigned);
-        let seen = match code {
-            REFERENCE if step.is_none() => {
+        match code {
+            REFERENCE => {
                 self.note("reference");
-                refer(&at, &mut payload, out, scope, reading)?
+                refer(&at, &mut payload, out, scope, reading)?;
             }
-            DELTA_PATCHED => {
-                self.note("delta patched");
-                patched::read_deltas(&mut payload, sign, out, &mut self.parts(), reading)?
+            STEPPED => {
+                self.note("stepped");
+                let step = Step::read(&mut payload, reading)?;
+                let at = payload.clone();
+                let code = payload.u8(reading)?;
+                let mut multiples = payload.section(reading)?;
+                payload.finish(reading)?;
+                self.payload(code, &at, &mut multiples, out, sign, reading)?;
+                step.multiply(out);
             }
-            _ => self.payload(code, &code_at, &mut payload, out, sign, reading)?,
-        };
-        let seen = step.map_or(seen, |step| step.multiply(out));
-        match mapping {
-            None => Ok(seen),
-            Some(mapping) => {
-                self.note("ticks");
-                map(out, &mapping, scope.sign, &at, reading)
-            }
+            _ => self.payload(code, &at, &mut payload, out, sign, reading)?,
         }
+        if let Some(mapping) = mapping {
+            self.note("ticks");
+            map(out, &mapping, scope.sign, &at, reading)?;
+        }
+        Ok(())
     }
 
-    /// Fills `out` from a payload of lanes whose width does not matter.
-    fn payload<T: Number>(
+    /// Fills `out` from a payload that is neither a reference nor has a step.
+    fn payload(
         &mut self,
         code: u8,
         at: &Cursor<'_>,
         payload: &mut Cursor<'_>,
-        out: &mut [T],
+        out: &mut [u64],
         sign: Sign,
         reading: &'static str,
-    ) -> Result<u64, DecodeError> {
+    ) -> Result<(), DecodeError> {
         match code {
             RUN_LENGTH => {
                 self.note("run length");
-                runs::read(payload, sign, out, &mut self.parts(), reading)
+                self.runs(payload, out, sign, reading)?;
             }
             DICTIONARY => {
                 self.note("dictionary");
-                dictionary::read(payload, sign, out, &mut self.parts(), reading)
+                self.dictionary(payload, out, sign, reading)?;
             }
             PATCHED => {
                 self.note("patched");
-                patched::read(payload, sign, out, &mut self.parts(), reading)
+                let smallest = sign.read(payload, reading)?;
+                self.patched(payload, smallest, out, reading)?;
+            }
+            DELTA_PATCHED => {
+                self.note("delta patched");
+                let (first, smallest) = (sign.read(payload, reading)?, payload.signed(reading)?);
+                if let Some((start, deltas)) = out.split_first_mut() {
+                    *start = first;
+                    self.patched(payload, smallest.cast_unsigned(), deltas, reading)?;
+                }
+                sum_up(out);
             }
             REFERENCE => {
                 let field = payload.varint(reading)?;
-                Err(at.error(reading, DecodeErrorKind::Invalid { found: field }))
+                return Err(invalid(at, field, reading));
             }
             _ => {
-                let simple = Simple::from_code(code).ok_or_else(|| {
-                    let kind = DecodeErrorKind::Unknown {
-                        what: "encoding of integers",
-                        number: code.into(),
-                    };
-                    at.error(reading, kind)
+                let name = simple_name(code).ok_or_else(|| {
+                    let (what, number) = ("encoding of integers", code.into());
+                    at.error(reading, DecodeErrorKind::Unknown { what, number })
                 })?;
-                self.note(simple.name());
-                simple.read(payload, sign, out, reading)
+                self.note(name);
+                return simple(code, payload, out, sign, reading);
+            }
+        }
+        payload.finish(reading)
+    }
+
+    fn runs(
+        &mut self,
+        payload: &mut Cursor<'_>,
+        out: &mut [u64],
+        sign: Sign,
+        reading: &'static str,
+    ) -> Result<(), DecodeError> {
+        let at = payload.clone();
+        let count = out.len();
+        let runs = payload.count(count, reading)?;
+        self.charge(&at, runs.saturating_mul(2), size_of::<u64>(), reading)?;
+        self.part(0, payload, runs, sign, reading)?;
+        self.part(1, payload, runs, Sign::Unsigned, reading)?;
+        let [values, repeats] = &*self.parts;
+        let wrong_length = |found| {
+            let (declared, found) = (to_u64(count), to_u64(found));
+            at.error(reading, DecodeErrorKind::Length { declared, found })
+        };
+        let mut rest = out;
+        for (lane, repeat) in values.iter().zip(repeats) {
+            let run = to_usize(*repeat).saturating_add(1);
+            let done = count - rest.len();
+            let (lanes, behind) = rest
+                .split_at_mut_checked(run)
+                .ok_or_else(|| wrong_length(done.saturating_add(run)))?;
+            lanes.fill(*lane);
+            rest = behind;
+        }
+        match rest {
+            [] => Ok(()),
+            _ => Err(wrong_length(count - rest.len())),
+        }
+    }
+
+    fn dictionary(
+        &mut self,
+        payload: &mut Cursor<'_>,
+        out: &mut [u64],
+        sign: Sign,
+        reading: &'static str,
+    ) -> Result<(), DecodeError> {
+        let at = payload.clone();
+        let count = payload.count(out.len(), reading)?;
+        if count == 0 {
+            return Err(invalid(&at, 0, reading));
+        }
+        self.charge(&at, count, size_of::<u64>(), reading)?;
+        self.part(0, payload, count, sign, reading)?;
+        let [entries, _] = &*self.parts;
+        let bits = width(to_u64(count - 1));
+        let packed = payload.take(packed_bytes(out.len(), bits), reading)?;
+        unpack(packed, bits, 0, out);
+        for lane in out {
+            let entry = entries.get(to_usize(*lane));
+            *lane = *entry.ok_or_else(|| invalid(&at, *lane, reading))?;
+        }
+        Ok(())
+    }
+
+    /// Fills `numbers` with packed numbers above `smallest`, and adds the patches.
+    fn patched(
+        &mut self,
+        payload: &mut Cursor<'_>,
+        smallest: u64,
+        numbers: &mut [u64],
+        reading: &'static str,
+    ) -> Result<(), DecodeError> {
+        let bits = read_packed(payload, smallest, numbers, reading)?;
+        let at = payload.clone();
+        let large = payload.count(numbers.len(), reading)?;
+        if large == 0 {
+            return Err(invalid(&at, 0, reading));
+        }
+        self.charge(&at, large.saturating_mul(2), size_of::<u64>(), reading)?;
+        self.part(0, payload, large, Sign::Unsigned, reading)?;
+        self.part(1, payload, large, Sign::Unsigned, reading)?;
+        let [gaps, highs] = &*self.parts;
+        let mut place = 0_usize;
+        for (gap, high) in gaps.iter().zip(highs) {
+            place = place.saturating_add(to_usize(*gap));
+            let number = numbers.get_mut(place);
+            let number = number.ok_or_else(|| invalid(&at, *gap, reading))?;
+            *number = number.wrapping_add(high.checked_shl(bits).unwrap_or(0));
+            place = place.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Reads a simple column of `count` lanes, which were charged, into `parts`.
+    fn part(
+        &mut self,
+        part: usize,
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        sign: Sign,
+        reading: &'static str,
+    ) -> Result<(), DecodeError> {
+        let at = cursor.clone();
+        let code = cursor.u8(reading)?;
+        let name = simple_name(code).ok_or_else(|| {
+            let (what, number) = ("simple encoding", code.into());
+            at.error(reading, DecodeErrorKind::Unknown { what, number })
+        })?;
+        self.note(name);
+        let mut payload = cursor.section(reading)?;
+        match self.parts.get_mut(part) {
+            None => Ok(()),
+            Some(lanes) => {
+                lanes.resize(count, 0);
+                simple(code, &mut payload, lanes, sign, reading)
             }
         }
     }
+}
 
-    fn parts(&mut self) -> Parts<'_> {
-        Parts {
-            lanes: self.parts,
-            budget: &mut self.budget,
-            trace: &mut self.trace,
+/// The name of an encoding that is one stream of numbers.
+fn simple_name(code: u8) -> Option<&'static str> {
+    Some(match code {
+        CONSTANT => "constant",
+        VARINT => "varint",
+        PACKED => "packed",
+        DELTA_VARINT => "delta varint",
+        DELTA_PACKED => "delta packed",
+        FIXED => "fixed",
+        _ => return None,
+    })
+}
+
+/// Fills `out` from a payload that is one stream of numbers.
+fn simple(
+    code: u8,
+    payload: &mut Cursor<'_>,
+    out: &mut [u64],
+    sign: Sign,
+    reading: &'static str,
+) -> Result<(), DecodeError> {
+    match code {
+        CONSTANT => out.fill(sign.read(payload, reading)?),
+        VARINT => {
+            for to in out {
+                *to = sign.read(payload, reading)?;
+            }
         }
+        PACKED => {
+            let smallest = sign.read(payload, reading)?;
+            read_packed(payload, smallest, out, reading)?;
+        }
+        FIXED => read_fixed(payload, sign, out, reading)?,
+        _ => {
+            let first = sign.read(payload, reading)?;
+            if let Some((start, deltas)) = out.split_first_mut() {
+                *start = first;
+                if code == DELTA_PACKED {
+                    let smallest = payload.signed(reading)?.cast_unsigned();
+                    read_packed(payload, smallest, deltas, reading)?;
+                } else {
+                    for delta in deltas {
+                        *delta = payload.signed(reading)?.cast_unsigned();
+                    }
+                }
+            }
+            sum_up(out);
+        }
+    }
+    payload.finish(reading)
+}
+
+/// Reads a width and fills `out` with numbers of it, to each of which `base` is added; returns the
+/// width.
+fn read_packed(
+    payload: &mut Cursor<'_>,
+    base: u64,
+    out: &mut [u64],
+    reading: &'static str,
+) -> Result<u32, DecodeError> {
+    let at = payload.clone();
+    let bits = u32::from(payload.u8(reading)?);
+    if bits > 64 {
+        return Err(invalid(&at, bits.into(), reading));
+    }
+    let packed = payload.take(packed_bytes(out.len(), bits), reading)?;
+    unpack(packed, bits, base, out);
+    Ok(bits)
+}
+
+/// Fills `out` with numbers of 1, 2, 4 or 8 bytes.
+fn read_fixed(
+    payload: &mut Cursor<'_>,
+    sign: Sign,
+    out: &mut [u64],
+    reading: &'static str,
+) -> Result<(), DecodeError> {
+    let at = payload.clone();
+    let bytes = payload.u8(reading)?;
+    let fixed = payload.take(out.len().saturating_mul(bytes.into()), reading)?;
+    if !matches!(bytes, 1 | 2 | 4 | 8) {
+        return Err(invalid(&at, bytes.into(), reading));
+    }
+    let bits = 8 * u32::from(bytes);
+    unpack(fixed, bits, 0, out);
+    if sign == Sign::Signed {
+        for lane in out {
+            // Up to the top and down again, which brings copies of the sign.
+            let unused = 64 - bits;
+            *lane = ((*lane << unused).cast_signed() >> unused).cast_unsigned();
+        }
+    }
+    Ok(())
+}
+
+/// Turns a first lane and the differences after it into lanes.
+fn sum_up(numbers: &mut [u64]) {
+    let mut sum = 0_u64;
+    for number in numbers {
+        sum = sum.wrapping_add(*number);
+        *number = sum;
     }
 }
 
-/// Whether no lane is above the largest one that may be: without a branch a lane.
-fn none_above(lanes: &[u32], largest: u64) -> bool {
-    let Ok(largest) = u32::try_from(largest) else {
-        return true;
-    };
-    // What is left of the largest is negative, or the lane is too large to be a signed number.
-    let over = |lane: &u32| largest.wrapping_sub(*lane) | lane;
-    let over = lanes.iter().fold(0, |seen, lane| seen | over(lane));
-    let halves = i32::try_from(largest).is_ok() && over.cast_signed() >= 0;
-    halves || lanes.iter().all(|lane| *lane <= largest)
-}
-
-/// Fills `out` with the lanes of an earlier column; returns them or-ed together.
+/// Fills `out` with the lanes of an earlier column.
 fn refer(
     at: &Cursor<'_>,
     payload: &mut Cursor<'_>,
     out: &mut [u64],
     scope: Scope<'_>,
     reading: &'static str,
-) -> Result<u64, DecodeError> {
+) -> Result<(), DecodeError> {
     let field = payload.varint(reading)?;
-    let column = usize::try_from(field)
-        .ok()
-        .and_then(|field| scope.earlier.get(field));
-    let seen = match column {
+    let column = usize::try_from(field).ok();
+    match column.and_then(|field| scope.earlier.get(field)) {
         Some(Column::Signed(values)) if values.len() == out.len() => {
-            copy(values, out, i64::cast_unsigned)
+            let lanes = values.iter().map(|value| value.cast_unsigned());
+            out.iter_mut().zip(lanes).for_each(|(to, lane)| *to = lane);
         }
-        Some(Column::Unsigned(values)) if values.len() == out.len() => {
-            copy(values, out, |value| value)
-        }
-        _ => {
-            let kind = DecodeErrorKind::Invalid { found: field };
-            return Err(at.error(reading, kind));
-        }
-    };
-    payload.finish(reading)?;
-    Ok(seen)
+        Some(Column::Unsigned(values)) if values.len() == out.len() => out.copy_from_slice(values),
+        _ => return Err(invalid(at, field, reading)),
+    }
+    payload.finish(reading)
 }
 
-/// Fills `out` with as many values; returns them or-ed together.
-fn copy<T: Copy>(values: &[T], out: &mut [u64], lane: impl Fn(T) -> u64) -> u64 {
-    vectors::wide(
-        #[inline(always)]
-        || {
-            let mut seen = 0;
-            for (to, value) in out.iter_mut().zip(values) {
-                *to = lane(*value);
-                seen |= *to;
-            }
-            seen
-        },
-    )
-}
-
-/// Turns ticks into nanoseconds; returns the lanes or-ed together.
+/// Turns ticks into nanoseconds.
 fn map(
     lanes: &mut [u64],
     mapping: &ClockMapping,
     sign: Sign,
     at: &Cursor<'_>,
     reading: &'static str,
-) -> Result<u64, DecodeError> {
-    let mut seen = 0;
+) -> Result<(), DecodeError> {
     for lane in lanes {
         let time = mapping.unix_ns(*lane);
         if sign == Sign::Unsigned && time < 0 {
             // A time before 1970 is no unsigned number.
-            let kind = DecodeErrorKind::Invalid { found: *lane };
-            return Err(at.error(reading, kind));
+            return Err(invalid(at, *lane, reading));
         }
         *lane = time.cast_unsigned();
-        seen |= *lane;
     }
-    Ok(seen)
+    Ok(())
+}
+
+fn invalid(at: &Cursor<'_>, found: u64, reading: &'static str) -> DecodeError {
+    at.error(reading, DecodeErrorKind::Invalid { found })
 }

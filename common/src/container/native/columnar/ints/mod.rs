@@ -3,37 +3,17 @@
 //! Everything but text and bytes becomes 64-bit *lanes*: signed numbers are extended by their
 //! sign, unsigned ones by zeros, floats are their bits, strings their ids.
 //!
-//! - `narrow`: lanes that are near one another, in half the width.
-//! - `stats`: one pass over the lanes, which yields the cheapest simple encoding; `sizes` and
-//!   `distinct`: what is counted only where it can matter.
-//! - `simple`: the encodings that are one stream: constant, fixed, packed, varint, and deltas.
-//! - `runs`, `dictionary`, `patched`: the encodings that are made of simple ones.
+//! - `encode`: writes a column in the shortest of a few layouts.
+//! - `decode`: reads a column of any encoding.
+//! - `bits`: packs and unpacks numbers of the same number of bits.
 //! - `stepped`: the step of a clock, which is divided out before any other encoding.
-//! - `short`: numbers of 32 bits whose shape is known, in fewer looks.
-//! - `quick`: whole bytes, for when there is no time to look for the cheapest.
-//! - `encode`: takes the cheapest; `decode`: reads any, with `unpack`, `sums` and `parts`, into
-//!   `spare` memory. `eights`: unpacking with the vectors of the machine.
+//! - `spare`: memory of batches that were given back.
 
 mod bits;
 mod decode;
-mod dictionary;
-mod distinct;
-#[cfg(all(feature = "simd", target_arch = "x86_64"))]
-mod eights;
 mod encode;
-mod narrow;
-mod parts;
-mod patched;
-mod quick;
-mod runs;
-mod short;
-mod simple;
-mod sizes;
 mod spare;
-mod stats;
 mod stepped;
-mod sums;
-mod unpack;
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +21,6 @@ mod tests;
 pub(in crate::container::native) use decode::IntScratch;
 pub(super) use decode::{IntDecoder, Scope};
 pub(super) use encode::{IntEncoder, write_reference};
-pub(super) use narrow::low_half;
 pub(super) use spare::{Spare, unsigned};
 
 use crate::container::cursor::Cursor;
@@ -75,17 +54,6 @@ pub(in crate::container::native) enum Sign {
     Unsigned,
 }
 
-/// What the lanes of a column have to do with one another, as far as their writer knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// Nothing is known.
-    Any,
-    /// Numbers of things: few different ones, in no order.
-    Ids,
-    /// They go up and down; some may be far above the others.
-    Level,
-}
-
 impl Sign {
     /// The lane as it is written in a variable length.
     fn code(self, lane: u64) -> u64 {
@@ -101,10 +69,6 @@ impl Sign {
             Self::Signed => 1 << 63,
             Self::Unsigned => 0,
         }
-    }
-
-    fn write(self, lane: u64, out: &mut Vec<u8>) {
-        varint::write(out, self.code(lane));
     }
 
     fn read(self, cursor: &mut Cursor<'_>, reading: &'static str) -> Result<u64, DecodeError> {

@@ -4,7 +4,6 @@ use super::*;
 use crate::container::error::DecodeErrorKind;
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
-use crate::container::serializer::Effort;
 use crate::record::Column;
 
 pub(super) const CLOCK: ClockMapping = ClockMapping {
@@ -95,12 +94,6 @@ fn equal_values_are_written_once() {
 }
 
 #[test]
-fn few_numbers_of_unlike_sizes_are_varints() {
-    check(&[1, 900_000, 3, 2], Sign::Unsigned, &["varint"]);
-    check(&signed([1, -900_000, 3, 2]), Sign::Signed, &["varint"]);
-}
-
-#[test]
 fn numbers_of_a_narrow_range_are_packed() {
     let numbers: Vec<u64> = noise(100).map(|n| 1_000_000 + n % 30).collect();
     check(&numbers[..20], Sign::Unsigned, &["packed"]);
@@ -109,14 +102,47 @@ fn numbers_of_a_narrow_range_are_packed() {
 }
 
 #[test]
-fn numbers_that_fill_whole_bytes_are_fixed() {
+fn numbers_of_any_size_are_packed() {
     let numbers: Vec<u64> = noise(50).collect();
-    check(&numbers, Sign::Unsigned, &["fixed"]);
-    check(&numbers, Sign::Signed, &["fixed"]);
-    let words: Vec<u64> = noise(50).map(|n| n % 0xffff).collect();
-    check(&words, Sign::Unsigned, &["fixed"]);
+    check(&numbers, Sign::Unsigned, &["packed"]);
+    check(&numbers, Sign::Signed, &["packed"]);
     let bytes = noise(50).map(|n| i64::try_from(n % 256).unwrap() - 128);
-    check(&signed(bytes), Sign::Signed, &["fixed"]);
+    check(&signed(bytes), Sign::Signed, &["packed"]);
+}
+
+#[test]
+fn columns_that_are_only_read_are_read() {
+    let cases: [(&[u8], Sign, Vec<u64>, &str); 5] = [
+        (
+            &[VARINT, 3, 0x81, 0x01, 7],
+            Sign::Unsigned,
+            vec![129, 7],
+            "varint",
+        ),
+        (&[VARINT, 2, 1, 2], Sign::Signed, signed([-1, 1]), "varint"),
+        (
+            &[DELTA_VARINT, 3, 10, 1, 4],
+            Sign::Unsigned,
+            vec![10, 9, 11],
+            "delta varint",
+        ),
+        (
+            &[FIXED, 5, 2, 1, 0, 0xff, 0xff],
+            Sign::Signed,
+            signed([1, -1]),
+            "fixed",
+        ),
+        (
+            &[FIXED, 3, 1, 1, 0xff],
+            Sign::Unsigned,
+            vec![1, 0xff],
+            "fixed",
+        ),
+    ];
+    for (column, sign, lanes, name) in cases {
+        let found = decode(column, lanes.len(), Scope::plain(sign), 1 << 20);
+        assert_eq!(found, Ok((lanes, vec![name])));
+    }
 }
 
 #[test]
@@ -134,10 +160,23 @@ fn steady_growth_is_written_as_packed_differences() {
 }
 
 #[test]
-fn growth_with_leaps_is_written_as_variable_differences() {
-    let mut times: Vec<u64> = (0..30).map(|n| 1 << 60 | (n * n)).collect();
-    times[20..].iter_mut().for_each(|time| *time += 1 << 50);
-    check(&times, Sign::Signed, &["delta varint"]);
+fn few_numbers_that_are_larger_are_patched() {
+    let numbers: Vec<u64> = noise(200)
+        .map(|n| if n % 40 == 0 { n % 90_000 } else { n % 60 })
+        .collect();
+    check(&numbers, Sign::Unsigned, &["patched", "packed", "packed"]);
+    let mut times: Vec<u64> = noise(200)
+        .scan(1 << 60, |time, n| {
+            *time += 10 + n % 60;
+            Some(*time)
+        })
+        .collect();
+    times[120..].iter_mut().for_each(|time| *time += 1 << 30);
+    check(
+        &times,
+        Sign::Signed,
+        &["delta patched", "constant", "constant"],
+    );
 }
 
 #[test]
@@ -157,7 +196,7 @@ fn long_runs_are_counted() {
 }
 
 #[test]
-fn runs_of_few_lanes_are_looked_for_where_it_may_take_longer() {
+fn runs_of_few_lanes_are_found() {
     // What is left of the order of calls where a chunk cuts traces.
     let mut orders = [0_i32; 128];
     for (at, order) in [
@@ -172,20 +211,11 @@ fn runs_of_few_lanes_are_looked_for_where_it_may_take_longer() {
         orders[at] = order;
     }
     let lanes = signed(orders.map(i64::from));
-    let column = |effort| {
-        let (mut encoder, mut column) = (IntEncoder::default(), Vec::new());
-        encoder.set_effort(effort);
-        encoder.write_short(&orders, Sign::Signed, &mut column);
-        let scope = Scope::plain(Sign::Signed);
-        let (found, used) = decode(&column, orders.len(), scope, 1 << 20).unwrap();
-        assert_eq!(found, lanes);
-        (column.len(), used[0])
-    };
-    let (bytes, used) = column(Effort::Smallest);
-    assert_eq!(used, "run length");
-    let (more, used) = column(Effort::Full);
-    assert_ne!(used, "run length");
-    assert!(bytes * 2 < more, "{bytes} of {more}");
+    let (mut encoder, mut column) = (IntEncoder::default(), Vec::new());
+    encoder.write(lanes.iter().copied(), Sign::Signed, &mut column);
+    let scope = Scope::plain(Sign::Signed);
+    let (found, used) = decode(&column, orders.len(), scope, 1 << 20).unwrap();
+    assert_eq!((found, used[0]), (lanes, "run length"));
 }
 
 #[test]
@@ -194,7 +224,7 @@ fn few_distinct_values_in_no_order_make_a_dictionary() {
     let numbers: Vec<u64> = noise(100)
         .map(|n| distinct[usize::try_from(n % 5).unwrap()])
         .collect();
-    check(&numbers, Sign::Unsigned, &["dictionary", "fixed"]);
+    check(&numbers, Sign::Unsigned, &["dictionary", "packed"]);
 }
 
 #[test]
@@ -219,25 +249,6 @@ fn extremes_survive_in_every_sign() {
                     assert_eq!(found, lanes, "{sign:?}");
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn the_predicted_size_is_the_real_one() {
-    let columns: [Vec<u64>; 5] = [
-        noise(40).collect(),
-        noise(40).map(|n| n % 7).collect(),
-        (0..40).map(|n| n * n).collect(),
-        noise(40).map(|n| n >> (n % 64)).collect(),
-        vec![1 << 40; 9],
-    ];
-    for lanes in &columns {
-        for sign in [Sign::Signed, Sign::Unsigned] {
-            let stats = stats::Stats::of(lanes, sign);
-            let mut column = Vec::new();
-            stats.cheapest().0.write(lanes, &stats, &mut column);
-            assert_eq!(column.len(), stats.cheapest_column());
         }
     }
 }

@@ -1,20 +1,13 @@
 //! The string table in a body; FORMAT.md, "Strings".
 //!
-//! - `words`: strings as words, which `reader` reads: those of a chunk by number (`numbered`), into
-//!   its `text`. `split` says where strings are cut, `tokens` which words are well known; `room` is
-//!   where they are written.
-//! - `known`: what the writer remembers of strings, from chunk to chunk; `beginnings`: of what they
-//!   begin with.
+//! - `words`: writes strings as words. `split` says where strings are cut, `tokens` which words are
+//!   well known.
+//! - `reader`: reads strings of words.
 //! - `hex`: hexadecimal digits.
 
-mod beginnings;
 mod hex;
-mod known;
-mod numbered;
 mod reader;
-mod room;
 mod split;
-mod text;
 mod tokens;
 mod words;
 
@@ -23,7 +16,6 @@ use super::ints::{self, IntDecoder, IntEncoder, Sign};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::num::to_usize;
-use crate::container::serializer::Effort;
 use crate::record::StringTable;
 
 /// The lengths as a column, then the text.
@@ -38,11 +30,6 @@ pub(super) struct StringEncoder {
 }
 
 impl StringEncoder {
-    /// What the tables to come are worth.
-    pub(super) fn set_effort(&mut self, effort: Effort) {
-        self.words.set_thorough(effort == Effort::Smallest);
-    }
-
     /// Appends the table of so many records; an empty one takes no byte.
     pub(super) fn write(
         &mut self,
@@ -67,7 +54,7 @@ impl StringEncoder {
 }
 
 /// Appends the table as it is; an empty one takes no byte.
-pub(super) fn write_plain(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) {
+fn write_plain(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) {
     if strings.is_empty() {
         return;
     }
@@ -137,7 +124,7 @@ fn read_plain(
     let mut strings = StringTable::with_capacity(count, text.len());
     std::str::from_utf8(text)
         .ok()
-        .and_then(|text| fill(&mut strings, ints.lanes(), text))
+        .and_then(|text| fill(&mut strings, ints.lanes(count), text))
         .ok_or_else(|| at.error(reading, DecodeErrorKind::Utf8))?;
     Ok(strings)
 }

@@ -1,10 +1,8 @@
-//! Strings of words, read.
+//! Reads strings of words.
 
-use super::known::short;
-use super::numbered::{Numbered, SHORT_NUMBERS, TWO_BYTES, Words};
-use super::text::{BLOCK, Full, Text, word_at};
+use super::hex;
 use super::tokens::TOKENS;
-use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS};
+use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS, short};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::native::columnar::ints::Spare;
@@ -19,7 +17,7 @@ pub(super) fn read_size(
     cursor.count(to_usize((u32::MAX - 1).into()), reading)
 }
 
-/// Reads so many strings, which have so many bytes together; their memory was charged.
+/// Reads `count` strings, which have `bytes` bytes together; the caller has charged their memory.
 ///
 /// Returns their text and where each ends in it.
 pub(super) fn read(
@@ -29,258 +27,124 @@ pub(super) fn read(
     spare: &mut Spare,
     reading: &'static str,
 ) -> Result<(Vec<u8>, Vec<u32>), DecodeError> {
-    let mut text = spare.text(bytes + BLOCK);
-    let mut strings = Strings {
-        text: Text {
-            bytes: &mut text,
-            len: 0,
-            most: bytes,
-        },
-        ends: spare.narrow(count),
-        done: 0,
-        words: Words::new(spare.words(SHORT_NUMBERS)),
+    let mut text = spare.text();
+    text.reserve_exact(bytes);
+    let mut reader = StringReader {
+        text,
+        most: bytes,
+        words: Vec::new(),
+        reading,
     };
-    // How many words the string still has that was begun.
-    let mut left = None;
-    loop {
-        left = strings.run(cursor, left);
-        // What is next is not as most are, or wrong, or there is nothing.
-        left = match left {
-            Some(left) => {
-                read_word(cursor, &mut strings.text, &mut strings.words, reading)?;
-                Some(left - 1)
-            }
-            None if strings.done == count => break,
-            None => strings.begin(cursor, reading)?,
-        };
+    let mut ends = spare.narrow(count);
+    for done in 0..count {
+        reader.string(cursor, ends.get(..done).unwrap_or_default())?;
+        if let Some(end) = ends.get_mut(done) {
+            *end = short(reader.text.len());
+        }
     }
-    let found = strings.text.len;
-    let ends = strings.ends;
-    spare.add_words(strings.words.spelled);
-    if found != bytes {
+    let text = reader.text;
+    if text.len() != bytes {
         let kind = DecodeErrorKind::Length {
             declared: to_u64(bytes),
-            found: to_u64(found),
+            found: to_u64(text.len()),
         };
         return Err(cursor.error(reading, kind));
     }
-    text.truncate(bytes);
     Ok((text, ends))
 }
 
-/// The strings that were read so far.
-struct Strings<'a> {
-    text: Text<'a>,
-    /// Where each ends, of those that are done.
-    ends: Vec<u32>,
-    done: usize,
-    words: Words,
-}
-
-impl Strings<'_> {
-    /// Reads strings as long as they and their words are as most are; first so many words of a
-    /// string that was begun. Returns how many there are still of such a one.
-    ///
-    /// Nothing here is left half done: whatever is not as most are stays where it is, for
-    /// [`Self::begin`] and [`read_word`], which say what is wrong with it.
-    #[inline(never)]
-    fn run(&mut self, cursor: &mut Cursor<'_>, mut left: Option<usize>) -> Option<usize> {
-        let input = cursor.rest();
-        let Some(words) = self.words.numbered() else {
-            return left;
-        };
-        // By themselves, so that they are in registers.
-        let mut run = Run {
-            rest: input,
-            text: Text {
-                bytes: &mut *self.text.bytes,
-                ..self.text
-            },
-            ends: &mut self.ends,
-            done: self.done,
-            words,
-        };
-        loop {
-            let words = match left {
-                Some(words) => words,
-                None => match run.begin() {
-                    Some(words) => words,
-                    None => break,
-                },
-            };
-            let words = run.take(words);
-            if words > 0 {
-                left = Some(words);
-                break;
-            }
-            left = None;
-            run.end();
-        }
-        cursor.skip(input.len() - run.rest.len());
-        let (len, done, next) = (run.text.len, run.done, run.words.next);
-        (self.text.len, self.done) = (len, done);
-        self.words.set_next(next);
-        left
-    }
-
-    /// Ends a string.
-    fn end(&mut self) {
-        if let Some(end) = self.ends.get_mut(self.done) {
-            *end = short(self.text.len);
-            self.done += 1;
-        }
-    }
-
-    /// Begins any string, and returns how many words it has; `None` if it has none, and is done.
-    #[cold]
-    #[inline(never)]
-    fn begin(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        reading: &'static str,
-    ) -> Result<Option<usize>, DecodeError> {
-        let at = cursor.clone();
-        let most = self.text.most;
-        let full = |Full| at.over_limit(reading, to_u64(most) + 1, most);
-        match cursor.varint(reading)? {
-            HEX => {
-                let packed = cursor.section(reading)?.take_rest();
-                self.text.hex(packed).map_err(full)?;
-            }
-            RAW => {
-                let raw = cursor.section(reading)?.take_rest();
-                self.text.add(raw).map_err(full)?;
-            }
-            head => {
-                if let Some(shared) = head.checked_sub(WORDS).filter(|shared| *shared > 0) {
-                    let distance = cursor.varint(reading)?;
-                    let done = self.ends.get(..self.done).unwrap_or_default();
-                    let (from, to) = earlier(done, distance)
-                        .filter(|(from, to)| to_u64(to - from) >= shared)
-                        .ok_or_else(|| {
-                            at.error(reading, DecodeErrorKind::Invalid { found: distance })
-                        })?;
-                    let shared = to_usize(shared).min(to - from);
-                    self.text.repeat(from, shared).map_err(full)?;
-                }
-                return cursor.count(most, reading).map(Some);
-            }
-        }
-        self.end();
-        Ok(None)
-    }
-}
-
-/// Strings that are as most are, read one after the other.
-struct Run<'a> {
-    rest: &'a [u8],
-    text: Text<'a>,
-    ends: &'a mut [u32],
-    done: usize,
-    words: Numbered<'a>,
-}
-
-impl Run<'_> {
-    /// Begins a string, and returns how many words it has; `None`, and nothing, if it is not as most
-    /// are.
-    #[inline(always)]
-    fn begin(&mut self) -> Option<usize> {
-        if self.done == self.ends.len() {
-            return None;
-        }
-        let words = match self.rest {
-            [HEX_HEAD, bytes, rest @ ..] if is_short(*bytes) => {
-                let (packed, rest) = rest.split_at_checked((*bytes).into())?;
-                self.text.hex(packed).ok()?;
-                self.rest = rest;
-                0
-            }
-            [WORDS_HEAD, words, rest @ ..] if is_short(*words) => {
-                self.rest = rest;
-                *words
-            }
-            [head, distance, words, rest @ ..] if is_short(head | distance | words) => {
-                let shared = usize::from(head.checked_sub(WORDS_HEAD)?);
-                let done = self.ends.get(..self.done)?;
-                let (from, to) = earlier(done, (*distance).into())?;
-                if shared == 0 || to - from < shared {
-                    return None;
-                }
-                self.text.repeat(from, shared).ok()?;
-                self.rest = rest;
-                *words
-            }
-            _ => return None,
-        };
-        Some(words.into())
-    }
-
-    /// Takes so many words; returns how many are left of which the first one is not as most are.
-    #[inline(always)]
-    fn take(&mut self, words: usize) -> usize {
-        let Some(mut to) = self.text.bytes.get_mut(self.text.len..) else {
-            return words;
-        };
-        let room = to.len();
-        let left = self.words.take(&mut self.rest, words, &mut to);
-        self.text.len += room - to.len();
-        left
-    }
-
-    /// Ends a string.
-    #[inline(always)]
-    fn end(&mut self) {
-        if let Some(end) = self.ends.get_mut(self.done) {
-            *end = short(self.text.len);
-            self.done += 1;
-        }
-    }
-}
-
-/// Whether it is all of a number.
-fn is_short(byte: u8) -> bool {
-    usize::from(byte) < TWO_BYTES
-}
-
-/// Heads of strings in a byte, as most are written.
-const HEX_HEAD: u8 = 0;
-const WORDS_HEAD: u8 = 2;
-
-#[inline(never)]
-fn read_word(
-    cursor: &mut Cursor<'_>,
-    text: &mut Text<'_>,
-    words: &mut Words,
+/// The strings and words that were read so far.
+struct StringReader {
+    text: Vec<u8>,
+    /// How many bytes the text may have.
+    most: usize,
+    /// Where the words that were new in this chunk begin in the text, and their lengths.
+    words: Vec<(u32, u32)>,
     reading: &'static str,
-) -> Result<(), DecodeError> {
-    let at = cursor.clone();
-    let most = text.most;
-    let full = |Full| at.over_limit(reading, to_u64(most) + 1, most);
-    let invalid = |found| at.error(reading, DecodeErrorKind::Invalid { found });
-    let code = cursor.varint(reading)?;
-    if code >= OF_CHUNK {
-        let repeated = words.repeat(code, text).ok_or_else(|| invalid(code))?;
-        return repeated.map_err(full);
-    }
-    let from = text.len;
-    if code == TOKEN {
-        let number = cursor.u8(reading)?;
-        let token = TOKENS.get(usize::from(number));
-        let token = token.ok_or_else(|| invalid(number.into()))?;
-        text.add(token.as_bytes()).map_err(full)?;
-    } else {
-        let spelled = cursor.take(to_usize(code) + 1, reading)?;
-        text.add(spelled).map_err(full)?;
-    }
-    if words.count == MAX_NUMBERED {
-        return Err(at.over_limit(reading, to_u64(MAX_NUMBERED) + 1, MAX_NUMBERED));
-    }
-    let word = word_at(text.bytes, from).ok_or(Full).map_err(full)?;
-    words.push(from, text.len - from, word);
-    Ok(())
 }
 
-/// Where the string so many before the next one begins and ends.
+impl StringReader {
+    /// Reads the next string; `ends` are the ends of those before.
+    fn string(&mut self, cursor: &mut Cursor<'_>, ends: &[u32]) -> Result<(), DecodeError> {
+        let at = cursor.clone();
+        let head = cursor.varint(self.reading)?;
+        if head == HEX {
+            let packed = cursor.section(self.reading)?.take_rest();
+            let digits = packed.len().saturating_mul(2);
+            self.check_room(&at, digits)?;
+            let from = self.text.len();
+            self.text.resize(from + digits, 0);
+            hex::unpack(packed, self.text.get_mut(from..).unwrap_or_default());
+            return Ok(());
+        }
+        if head == RAW {
+            let raw = cursor.section(self.reading)?.take_rest();
+            return self.add(&at, raw);
+        }
+        let shared = head.saturating_sub(WORDS);
+        if shared > 0 {
+            let distance = cursor.varint(self.reading)?;
+            let (from, _) = earlier(ends, distance)
+                .filter(|(from, to)| to_u64(to - from) >= shared)
+                .ok_or_else(|| {
+                    at.error(self.reading, DecodeErrorKind::Invalid { found: distance })
+                })?;
+            self.repeat(&at, from, to_usize(shared))?;
+        }
+        for _ in 0..cursor.count(self.most, self.reading)? {
+            self.word(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the next word of a string.
+    fn word(&mut self, cursor: &mut Cursor<'_>) -> Result<(), DecodeError> {
+        let at = cursor.clone();
+        let invalid = |found| at.error(self.reading, DecodeErrorKind::Invalid { found });
+        let code = cursor.varint(self.reading)?;
+        if let Some(number) = code.checked_sub(OF_CHUNK) {
+            let word = self.words.get(to_usize(number));
+            let (from, bytes) = *word.ok_or_else(|| invalid(code))?;
+            return self.repeat(&at, to_usize(from.into()), to_usize(bytes.into()));
+        }
+        let word = if code == TOKEN {
+            let number = cursor.u8(self.reading)?;
+            let token = TOKENS.get(usize::from(number));
+            token.ok_or_else(|| invalid(number.into()))?.as_bytes()
+        } else {
+            cursor.take(to_usize(code) + 1, self.reading)?
+        };
+        let from = self.text.len();
+        self.add(&at, word)?;
+        if self.words.len() == MAX_NUMBERED {
+            return Err(at.over_limit(self.reading, to_u64(MAX_NUMBERED) + 1, MAX_NUMBERED));
+        }
+        self.words.push((short(from), short(word.len())));
+        Ok(())
+    }
+
+    fn add(&mut self, at: &Cursor<'_>, more: &[u8]) -> Result<(), DecodeError> {
+        self.check_room(at, more.len())?;
+        self.text.extend_from_slice(more);
+        Ok(())
+    }
+
+    /// Adds bytes that the text has already.
+    fn repeat(&mut self, at: &Cursor<'_>, from: usize, bytes: usize) -> Result<(), DecodeError> {
+        self.check_room(at, bytes)?;
+        self.text.extend_from_within(from..from + bytes);
+        Ok(())
+    }
+
+    fn check_room(&self, at: &Cursor<'_>, bytes: usize) -> Result<(), DecodeError> {
+        if bytes > self.most - self.text.len() {
+            return Err(at.over_limit(self.reading, to_u64(self.most) + 1, self.most));
+        }
+        Ok(())
+    }
+}
+
+/// Where the string `distance` before the next one begins and ends.
 fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
     let number = ends.len().checked_sub(to_usize(distance))?;
     let to = *ends.get(number)?;

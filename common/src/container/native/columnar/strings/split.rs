@@ -3,20 +3,9 @@
 /// The most bytes of a word.
 pub(super) const MAX_WORD_BYTES: usize = 32;
 
-/// The most digits of a number that is cut, where digits are [`Digits::Apart`]: one of more is hardly
-/// smaller in digits than as a word of its own.
+/// The most digits of a number that is cut into digits. A longer number is hardly smaller in digits
+/// than as a word of its own.
 const MAX_APART: usize = 4;
-
-/// Whether the digits of a number are words by themselves.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Digits {
-    /// For words that may be spelled again: the fewer of them, the better.
-    #[default]
-    Together,
-    /// For words that become numbers: there are so few digits that most have one, when most numbers
-    /// are new.
-    Apart,
-}
 
 /// What a byte is to the cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +28,14 @@ impl Kind {
     }
 }
 
-/// Hands the words of a text to `take`, which laid end to end are the text.
+/// Passes the words of a text to `take`. Laid end to end they are the text.
 ///
-/// A word keeps the separators behind it; it ends before a capital, between letters and digits, and
-/// perhaps between digits.
+/// A word keeps the separators after it. It ends before a capital, between letters and digits, and
+/// between the digits of a short number: most digits have a number in the chunk when most numbers
+/// are new.
 /// Between parentheses only parameters are told apart: their paths are the same again and again.
 /// A reader does not care where the cuts are.
-pub(super) fn words<'a>(text: &'a [u8], digits: Digits, mut take: impl FnMut(&'a [u8])) {
+pub(super) fn words<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8])) {
     let mut start = 0;
     let mut in_parentheses = false;
     let pairs = text.iter().zip(text.iter().skip(1));
@@ -63,7 +53,7 @@ pub(super) fn words<'a>(text: &'a [u8], digits: Digits, mut take: impl FnMut(&'a
             (Kind::Digit | Kind::Lower, Kind::Upper) => true,
             (Kind::Lower | Kind::Upper, Kind::Digit) => true,
             (Kind::Digit, Kind::Lower) => true,
-            (Kind::Digit, Kind::Digit) => digits == Digits::Apart && is_short_number(text, end),
+            (Kind::Digit, Kind::Digit) => is_short_number(text, end),
             _ => false,
         };
         if cut || end - start == MAX_WORD_BYTES {
@@ -89,12 +79,8 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<&str> {
-        cut_with(text, Digits::Together)
-    }
-
-    fn cut_with(text: &str, digits: Digits) -> Vec<&str> {
         let mut found = Vec::new();
-        words(text.as_bytes(), digits, |word| {
+        words(text.as_bytes(), |word| {
             found.push(std::str::from_utf8(word).unwrap());
         });
         assert_eq!(found.concat(), text);
@@ -111,7 +97,8 @@ mod tests {
                 "org.",
                 "shop.",
                 "Order",
-                "17.",
+                "1",
+                "7.",
                 "find",
                 "All(",
                 "java.lang.String, ",
@@ -127,13 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn short_numbers_may_be_cut_into_digits() {
-        let apart = |text| cut_with(text, Digits::Apart);
-        assert_eq!(apart("Order17.find9("), ["Order", "1", "7.", "find", "9("]);
-        assert_eq!(apart("v2026-11"), ["v", "2", "0", "2", "6-", "1", "1"]);
-        assert_eq!(apart("id12345x"), ["id", "12345", "x"]);
-        assert_eq!(apart("f(a17, b)"), ["f(", "a17, ", "b)"]);
-        assert_eq!(cut("Order17.find9("), ["Order", "17.", "find", "9("]);
+    fn short_numbers_are_cut_into_digits() {
+        assert_eq!(cut("Order17.find9("), ["Order", "1", "7.", "find", "9("]);
+        assert_eq!(cut("v2026-11"), ["v", "2", "0", "2", "6-", "1", "1"]);
+        assert_eq!(cut("id12345x"), ["id", "12345", "x"]);
+        assert_eq!(cut("f(a17, b)"), ["f(", "a17, ", "b)"]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) const TOKENS: [&str; 242] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::split::{Digits, words};
+    use super::super::split::words;
     use super::*;
 
     const DOCUMENT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/FORMAT.md"));
@@ -75,7 +75,7 @@ mod tests {
                 true => format!("({token}"),
                 false => token.to_owned(),
             };
-            words(text.as_bytes(), Digits::Apart, |_| found += 1);
+            words(text.as_bytes(), |_| found += 1);
             let expected = if text == token { 1 } else { 2 };
             assert!(found <= expected, "{token}");
         }

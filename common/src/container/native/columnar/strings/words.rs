@@ -1,16 +1,14 @@
-//! Strings as words: what begins like an earlier string is not said again, words that the chunk
-//! has already are numbers, hexadecimal digits are packed; FORMAT.md, "Strings".
+//! Strings as words: a string names the beginning that it shares with an earlier string of its
+//! chunk, and a word that the chunk already has is a number; FORMAT.md, "Strings".
 
-use std::mem;
+use std::collections::HashMap;
 
-use super::beginnings::Found;
 use super::hex;
-use super::known::{Known, MAX_NEW, MAX_WORDS, Parts, SPELLED_BLOCK, WORD_ROOM, Written, short};
-use super::room::Room;
-use super::split::Digits;
+use super::split;
+use super::tokens::TOKENS;
 use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
-use crate::record::StringTable;
+use crate::record::{StringKeys, StringTable};
 
 /// Heads of strings: digits, bytes as they are, and from here on as many bytes less are those of
 /// an earlier string.
@@ -26,54 +24,32 @@ pub(super) const OF_CHUNK: u64 = 33;
 /// The most words that a chunk may number.
 pub(super) const MAX_NUMBERED: usize = 1 << 16;
 
-/// So many strings are always cut, however few records share them.
+/// Up to this number of strings all are cut, however few records share them.
 const FEW: usize = 256;
 
-/// So few strings take no time worth speaking of.
-const FEW_TO_SPELL: usize = 12;
+/// The most strings that one chunk may add to those that are remembered.
+const MAX_NEW: usize = 2_048;
 
-/// Writes string tables; keeps what it knows of their strings.
-#[derive(Debug)]
+/// How many strings are remembered. When a chunk might exceed that, all are forgotten.
+const MAX_STRINGS: usize = 4 * MAX_NEW;
+
+/// The longest string that is cut, in bytes and in words.
+const MAX_BYTES: usize = 1_024;
+const MAX_WORDS: usize = 128;
+
+/// Writes string tables. Remembers how it cut strings, because the next chunk has mostly the same.
+#[derive(Debug, Default)]
 pub(super) struct Writer {
-    known: Known,
-    /// What is known of strings whose numbers are cut in the other way.
-    known_otherwise: Known,
-    /// Counts the chunks, so that nothing has to be wiped between them; 0 means never.
+    cuts: Cuts,
+    /// Counts chunks, so that nothing is wiped between them. 0 means never.
     chunk: u32,
-    /// How many more words the chunk may number; whether it has so many strings that this may not be
-    /// enough.
-    words_left: u32,
-    is_long: bool,
-    /// Whether short words are spelled again and again.
-    is_coarse: bool,
-    /// Whether they never are.
-    is_thorough: bool,
-    text: Room,
-}
-
-impl Default for Writer {
-    fn default() -> Self {
-        Self {
-            known: Known::new(Digits::Together),
-            known_otherwise: Known::new(Digits::Apart),
-            chunk: 0,
-            words_left: 0,
-            is_long: false,
-            is_coarse: false,
-            is_thorough: false,
-            text: Room::default(),
-        }
-    }
+    /// How many words this chunk has numbered.
+    numbered: u32,
 }
 
 impl Writer {
-    /// Whether every word that comes again is a number, however long finding it takes.
-    pub(super) fn set_thorough(&mut self, is_thorough: bool) {
-        self.is_thorough = is_thorough;
-    }
-
-    /// Appends the strings of so many records; stops, and says `false`, as soon as they would take
-    /// `limit` bytes.
+    /// Appends the strings of a batch with `records` records. Stops and returns `false` as soon as
+    /// they take `limit` bytes; `out` then has part of them.
     pub(super) fn write(
         &mut self,
         strings: &StringTable,
@@ -81,197 +57,248 @@ impl Writer {
         limit: usize,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.chunk = self.chunk.checked_add(1).unwrap_or_else(|| {
-            // After four billion chunks the numbers begin anew.
-            *self = Self {
-                is_thorough: self.is_thorough,
-                ..Self::default()
-            };
-            1
-        });
-        self.words_left = short(MAX_NUMBERED);
-        self.is_long = strings.len() > MAX_NUMBERED / MAX_WORDS;
-        // Where there are few records to a string, the strings take most of the time.
-        let few_records = strings.len().saturating_mul(4) > records;
-        self.is_coarse = !self.is_thorough && few_records && strings.len() > FEW_TO_SPELL;
         self.begin(strings.len());
-        // Strings that nearly every record has its own of are not worth remembering.
-        let cut = if strings.len() <= FEW.max(records / 4) {
-            MAX_NEW
-        } else {
-            0
-        };
+        // Strings are not worth remembering where nearly every record has one of its own.
+        let is_cut = strings.len() <= FEW.max(records / 4);
+        let cut = if is_cut { MAX_NEW } else { 0 };
         let keys = strings.keys().unwrap_or_default();
         let text = strings.text().as_bytes();
-        self.text.make(varint::MAX_BYTES);
-        self.text.varint(to_u64(text.len()));
+        let start = out.len();
+        varint::write(out, to_u64(text.len()));
         let mut from = 0;
         for (number, end) in (0..).zip(strings.ends()) {
-            let at = to_usize(number.into());
             let to = to_usize((*end).into());
-            let key = keys.get(at).copied();
-            // The text of most strings need not even be looked at.
-            let known = key.and_then(|key| self.known.interned(key));
-            let known = known.filter(|_| at < cut);
-            if known.is_none_or(|known| !self.write_words(number, known)) {
-                let string = text.get(from..to).unwrap_or_default();
-                self.write_text(number, string, key, at < cut);
-            }
+            let string = text.get(from..to).unwrap_or_default();
             from = to;
-            if self.text.filled >= limit {
+            let at = to_usize(number.into());
+            let interned = keys.get(at).and_then(|key| StringKeys::interned(*key));
+            self.write_string(number, string, interned, at < cut, out);
+            if out.len() - start >= limit {
                 return false;
             }
         }
-        out.extend_from_slice(self.text.written());
         true
     }
 
-    /// Begins a chunk of so many strings.
     fn begin(&mut self, strings: usize) {
-        let digits = if self.is_coarse {
-            Digits::Together
-        } else {
-            Digits::Apart
-        };
-        if self.known.digits() != digits {
-            mem::swap(&mut self.known, &mut self.known_otherwise);
+        let is_full = self.cuts.strings.len() + strings.min(MAX_NEW) > MAX_STRINGS;
+        if is_full || self.chunk == u32::MAX {
+            *self = Self::default();
         }
-        self.known.begin(strings);
-        self.text.filled = 0;
+        self.chunk += 1;
+        self.numbered = 0;
     }
 
-    /// Appends a string that is not known as an interned one.
-    #[inline(never)]
-    fn write_text(&mut self, number: u32, string: &[u8], key: Option<u64>, is_cut: bool) {
-        self.text.make(string.len() + 2 * varint::MAX_BYTES);
-        // Most strings are no digits by their first byte.
-        let may_be_hex = string.first().is_some_and(|byte| hex::is_digit(*byte));
-        if may_be_hex && self.text.hex(string) {
+    fn write_string(
+        &mut self,
+        number: u32,
+        string: &[u8],
+        interned: Option<u32>,
+        is_cut: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let known = interned.and_then(|interned| self.cuts.interned(interned));
+        if known.is_none() && write_hex(string, out) {
             return;
         }
-        let known = if is_cut {
-            self.known.cut(string, key)
-        } else {
-            None
-        };
-        if known.is_none_or(|known| !self.write_words(number, known)) {
-            self.text.varint(RAW);
-            self.text.bytes(string);
+        if is_cut {
+            let cut = known.or_else(|| self.cuts.find(string, interned));
+            if cut.is_some_and(|cut| self.write_words(number, cut, out)) {
+                return;
+            }
         }
+        varint::write(out, RAW);
+        varint::write(out, to_u64(string.len()));
+        out.extend_from_slice(string);
     }
 
-    /// Appends a string as words; `false`, and nothing, if there would be too many of them.
-    #[inline(always)]
-    fn write_words(&mut self, number: u32, string: u32) -> bool {
-        if self.is_long && self.has_too_many_words(string) {
+    /// Appends a string as words. Returns `false`, and appends nothing, if the chunk would number
+    /// too many words.
+    fn write_words(&mut self, number: u32, cut: Cut, out: &mut Vec<u8>) -> bool {
+        let cuts = &mut self.cuts;
+        let steps = cuts.steps.get(cut.from..cut.to).unwrap_or_default();
+        let (mut shared_words, mut shared_bytes, mut distance) = (0, 0, 0);
+        for (words, step) in (1..).zip(steps) {
+            if let Some(beginning) = cuts.beginnings.get_mut(step.beginning) {
+                if beginning.chunk == self.chunk {
+                    (shared_words, shared_bytes) = (words, beginning.bytes);
+                    distance = number - beginning.string;
+                }
+                (beginning.chunk, beginning.string) = (self.chunk, number);
+            }
+        }
+        let steps = steps.get(shared_words..).unwrap_or_default();
+        if to_usize(self.numbered.into()) + steps.len() > MAX_NUMBERED {
             return false;
         }
-        let found = self.known.share(string, number);
-        if self.is_coarse
-            && let Some(found) = found
-            && self.text.run(found, self.known.spelled())
-        {
-            self.words_left -= u32::from(found.behind.words);
-            return true;
+        varint::write(out, WORDS + to_u64(shared_bytes));
+        if shared_words > 0 {
+            varint::write(out, distance.into());
         }
-        self.write_new(found, string)
-    }
-
-    #[cold]
-    fn has_too_many_words(&self, string: u32) -> bool {
-        let words = self.known.words(string);
-        words.is_none_or(|words| words > self.words_left)
-    }
-
-    /// Appends the words of a string that an earlier one does not share.
-    #[inline(never)]
-    fn write_new(&mut self, found: Option<Found>, string: u32) -> bool {
-        let shared = self.known.shared(found);
-        let skipped = shared.map_or(0, |shared| shared.words);
-        let Parts {
-            steps,
-            spelled,
-            words,
-            written,
-        } = self.known.parts(string, skipped);
-        self.text
-            .make((steps.len() + 1) * WORD_ROOM + 3 * varint::MAX_BYTES + SPELLED_BLOCK);
-        self.text.head(shared, steps.len());
-        let chunk = self.chunk;
-        let mut room = self.text.left();
-        let mut filled = 0;
-        let mut numbered = short(MAX_NUMBERED) - self.words_left;
-        let mut left = steps.iter();
-        while let Some(step) = left.next() {
-            let bytes = if self.is_coarse && step.short > 0 {
-                let more = to_usize(step.short.into()) - 1;
-                left = left.as_slice().get(more..).unwrap_or_default().iter();
-                let (from, to) = (step.spelled, step.short_to);
-                let (from, to) = (to_usize(from.into()), to_usize(to.into()));
-                copy(spelled.get(from..).unwrap_or_default(), to - from, room);
-                numbered += step.short;
-                to - from
-            } else {
-                let word = to_usize(step.word.into());
-                let to = room.first_chunk_mut::<WORD_ROOM>();
-                let Some((written, to)) = written.get_mut(word).zip(to) else {
-                    break;
-                };
-                if written.chunk == chunk {
-                    let [code @ .., bytes] = written.again.to_le_bytes();
-                    if let Some(to) = to.first_chunk_mut() {
-                        *to = code;
-                    }
-                    usize::from(bytes)
-                } else {
-                    let Some(word) = words.get(word) else {
-                        break;
-                    };
-                    *to = word.new;
-                    *written = Written {
-                        chunk,
-                        again: again(numbered),
-                    };
-                    numbered += 1;
-                    to_usize(word.new_bytes.into())
-                }
+        varint::write(out, to_u64(steps.len()));
+        for step in steps {
+            let Some(word) = cuts.words.get_mut(step.word) else {
+                continue;
             };
-            filled += bytes;
-            room = room.get_mut(bytes..).unwrap_or_default();
+            if word.chunk == self.chunk {
+                varint::write(out, OF_CHUNK + u64::from(word.number));
+            } else {
+                out.extend_from_slice(&word.spelled);
+                (word.chunk, word.number) = (self.chunk, self.numbered);
+                self.numbered += 1;
+            }
         }
-        self.words_left = short(MAX_NUMBERED).saturating_sub(numbered);
-        self.text.filled += filled;
         true
     }
 }
 
-/// Copies so many bytes, or a few more: by blocks, of which there is seldom more than one.
-#[inline]
-fn copy(mut from: &[u8], bytes: usize, mut to: &mut [u8]) {
-    let mut copied = 0;
-    while copied < bytes {
-        let Some((block, from_rest)) = from.split_first_chunk::<SPELLED_BLOCK>() else {
-            break;
+/// Appends a string of hexadecimal digits. Returns `false`, and appends nothing, if it is none.
+fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
+    // The first byte of most strings is no digit.
+    if !string.first().is_some_and(|byte| hex::is_digit(*byte)) {
+        return false;
+    }
+    let start = out.len();
+    varint::write(out, HEX);
+    varint::write(out, to_u64(string.len() / 2));
+    let from = out.len();
+    out.resize(from + string.len() / 2, 0);
+    let is_hex = hex::pack(string, out.get_mut(from..).unwrap_or_default());
+    if !is_hex {
+        out.truncate(start);
+    }
+    is_hex
+}
+
+/// Strings that were cut into words.
+#[derive(Debug, Default)]
+struct Cuts {
+    /// By the number of an interned string.
+    interned: Vec<Option<Cut>>,
+    strings: HashMap<Box<[u8]>, Cut>,
+    steps: Vec<Step>,
+    words: Vec<Word>,
+    word_numbers: HashMap<Box<[u8]>, usize>,
+    beginnings: Vec<Beginning>,
+    /// The beginning that is another one with one more word.
+    longer: HashMap<(Option<usize>, usize), usize>,
+}
+
+/// Where the steps of a string begin and end.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    from: usize,
+    to: usize,
+}
+
+/// One word further in a string.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    word: usize,
+    /// The string up to the end of the word.
+    beginning: usize,
+}
+
+#[derive(Debug)]
+struct Word {
+    /// How it is written for the first time.
+    spelled: Box<[u8]>,
+    /// The chunk that had it last, and its number there.
+    chunk: u32,
+    number: u32,
+}
+
+/// Words that strings begin with.
+#[derive(Debug)]
+struct Beginning {
+    bytes: usize,
+    /// The chunk that had it last, and the last string there that begins so.
+    chunk: u32,
+    string: u32,
+}
+
+impl Cuts {
+    fn interned(&self, interned: u32) -> Option<Cut> {
+        *self.interned.get(to_usize(interned.into()))?
+    }
+
+    /// The words of a string, which is cut if it is new. `None` where it is too long.
+    fn find(&mut self, string: &[u8], interned: Option<u32>) -> Option<Cut> {
+        let cut = match self.strings.get(string) {
+            Some(cut) => *cut,
+            None => self.add(string)?,
         };
-        let Some((place, to_rest)) = to.split_first_chunk_mut() else {
-            break;
+        if let Some(interned) = interned {
+            let at = to_usize(interned.into());
+            if self.interned.len() <= at {
+                // As many as the process has interned, at most.
+                self.interned.resize(at + 1, None);
+            }
+            if let Some(place) = self.interned.get_mut(at) {
+                *place = Some(cut);
+            }
+        }
+        Some(cut)
+    }
+
+    fn add(&mut self, string: &[u8]) -> Option<Cut> {
+        let mut words = Vec::new();
+        if string.len() <= MAX_BYTES {
+            split::words(string, |word| words.push(word));
+        }
+        if words.is_empty() || words.len() > MAX_WORDS {
+            return None;
+        }
+        let from = self.steps.len();
+        let (mut before, mut bytes) = (None, 0);
+        for word in words {
+            bytes += word.len();
+            let word = self.word(word);
+            let new = self.beginnings.len();
+            let beginning = *self.longer.entry((before, word)).or_insert(new);
+            if beginning == new {
+                self.beginnings.push(Beginning {
+                    bytes,
+                    chunk: 0,
+                    string: 0,
+                });
+            }
+            self.steps.push(Step { word, beginning });
+            before = Some(beginning);
+        }
+        let to = self.steps.len();
+        let cut = Cut { from, to };
+        self.strings.insert(string.into(), cut);
+        Some(cut)
+    }
+
+    /// The position of a word, which is added if it is new.
+    fn word(&mut self, text: &[u8]) -> usize {
+        if let Some(at) = self.word_numbers.get(text) {
+            return *at;
+        }
+        let token = TOKENS.iter().position(|token| token.as_bytes() == text);
+        let token = token.and_then(|token| u8::try_from(token).ok());
+        let (head, bytes) = match &token {
+            Some(token) => (TOKEN, std::slice::from_ref(token)),
+            // A word has one byte more than its head says.
+            None => (to_u64(text.len()).wrapping_sub(1), text),
         };
-        *place = *block;
-        (from, to) = (from_rest, to_rest);
-        copied += SPELLED_BLOCK;
+        let mut spelled = Vec::with_capacity(1 + bytes.len());
+        varint::write(&mut spelled, head);
+        spelled.extend_from_slice(bytes);
+        let at = self.words.len();
+        self.words.push(Word {
+            spelled: spelled.into(),
+            chunk: 0,
+            number: 0,
+        });
+        self.word_numbers.insert(text.into(), at);
+        at
     }
 }
 
-/// How a word is written for a second time that so many were new before: a number of up to three
-/// bytes and, in the fourth, how many they are.
-fn again(before: u32) -> u32 {
-    let number = OF_CHUNK + u64::from(before);
-    let [low, middle, high] = [0, 7, 14].map(|shift| number >> shift & 0x7f);
-    let code = match number {
-        0..0x80 => low | 1 << 24,
-        0x80..0x4000 => low | 0x80 | middle << 8 | 2 << 24,
-        _ => low | 0x80 | (middle | 0x80) << 8 | high << 16 | 3 << 24,
-    };
-    // No number is so large that it could fill the fourth byte.
-    u32::try_from(code).unwrap_or(0)
+/// Positions in the texts of chunks have 32 bits: both are bounded.
+pub(super) fn short(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
 }

@@ -9,7 +9,6 @@ use super::super::{
 };
 use super::*;
 use crate::container::limits::Budget;
-use crate::container::serializer::Effort;
 use crate::record::Column;
 
 fn number() -> impl Strategy<Value = u64> {
@@ -25,27 +24,8 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-#[test]
-fn there_is_no_divisor_below_two() {
-    assert!([0, 1].into_iter().all(|it| Divisor::new(it).is_none()));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-    #[test]
-    fn a_divisor_divides_its_multiples_and_nothing_else(
-        number in number().prop_filter("a divisor", |it| *it >= 2),
-        quotient in number(),
-        other in number(),
-    ) {
-        let divisor = Divisor::new(number).unwrap();
-        let quotient = quotient % (u64::MAX / number + 1);
-        let multiple = quotient * number;
-        prop_assert!(divisor.divides(multiple));
-        prop_assert_eq!(divisor.product(multiple) >> divisor.shift, quotient);
-        prop_assert_eq!(divisor.divides(other), other.is_multiple_of(number));
-    }
 
     #[test]
     fn the_common_divisor_is_the_largest(a in number(), b in number(), c in number()) {
@@ -60,23 +40,11 @@ proptest! {
     }
 }
 
-/// A column of numbers that may have a step.
-fn encode_numbers(lanes: &[u64], sign: Sign, effort: Effort) -> Vec<u8> {
+/// A column that is written as if it had no step.
+fn encode_plain(lanes: &[u64], sign: Sign) -> Vec<u8> {
     let mut column = Vec::new();
-    let mut encoder = IntEncoder::default();
-    encoder.set_effort(effort);
-    encoder.write_numbers(lanes, |lane| lane, sign, &mut column);
+    IntEncoder::default().write_plain(lanes, sign, &mut column);
     column
-}
-
-/// A column of times, and one of spans, that may have a step.
-fn encode_signed(lanes: &[u64]) -> [Vec<u8>; 2] {
-    let lanes: Vec<i64> = lanes.iter().map(|lane| lane.cast_signed()).collect();
-    let (mut times, mut spans) = (Vec::new(), Vec::new());
-    let mut encoder = IntEncoder::default();
-    encoder.write_times(&lanes, &mut times);
-    encoder.write_spans(&lanes, &mut spans);
-    [times, spans]
 }
 
 #[test]
@@ -88,22 +56,20 @@ fn the_step_of_a_clock_is_divided_out() {
             Some(*ticks)
         })
         .collect();
-    let fine = encode_numbers(&ticks, Sign::Signed, Effort::Full).len();
+    let fine = encode(&ticks, Sign::Signed).len();
     for step in [2, 10, 25, 100, 1_000, 15_625, 1_000_000, 15_625_000] {
         for rest in [0, 1, 7, 999] {
             let times: Vec<u64> = ticks.iter().map(|it| start + rest + it * step).collect();
-            let plain = encode(&times, Sign::Signed);
-            let [rising, _] = encode_signed(&times);
-            for column in [encode_numbers(&times, Sign::Signed, Effort::Full), rising] {
-                let scope = Scope::plain(Sign::Signed);
-                let (found, used) = decode(&column, times.len(), scope, 1 << 20).unwrap();
-                assert_eq!(found, times);
-                assert_eq!(used, ["stepped", "delta packed"], "{step}");
-                // Each number takes what it takes with a clock that has no step.
-                assert!(column.len() <= fine + 24, "{} {fine}", column.len());
-                let bits = usize::try_from(step.ilog2()).unwrap();
-                assert!(column.len() + times.len() * bits / 8 < plain.len() + 24);
-            }
+            let plain = encode_plain(&times, Sign::Signed);
+            let column = encode(&times, Sign::Signed);
+            let scope = Scope::plain(Sign::Signed);
+            let (found, used) = decode(&column, times.len(), scope, 1 << 20).unwrap();
+            assert_eq!(found, times);
+            assert_eq!(used, ["stepped", "delta packed"], "{step}");
+            // Each number takes what it takes with a clock that has no step.
+            assert!(column.len() <= fine + 24, "{} {fine}", column.len());
+            let bits = usize::try_from(step.ilog2()).unwrap();
+            assert!(column.len() + times.len() * bits / 8 < plain.len() + 24);
         }
     }
 }
@@ -113,22 +79,14 @@ fn spans_that_are_mostly_0_have_a_step() {
     let spans: Vec<u64> = noise(1_024)
         .map(|n| if n % 11 == 0 { n % 4 * 1_000_000 } else { 0 })
         .collect();
-    let [_, column] = encode_signed(&spans);
+    let column = encode(&spans, Sign::Signed);
     let scope = Scope::plain(Sign::Signed);
     let (found, used) = decode(&column, spans.len(), scope, 1 << 20).unwrap();
-    assert_eq!((found, used), (spans, vec!["stepped", "packed"]));
+    assert_eq!((found, used[0]), (spans, "stepped"));
 }
 
 #[test]
-fn no_step_is_looked_for_with_little_effort() {
-    let times: Vec<u64> = noise(100).map(|n| n % 1_000 * 1_000).collect();
-    let column = encode_numbers(&times, Sign::Signed, Effort::Fast);
-    let (found, used) = decode(&column, 100, Scope::plain(Sign::Signed), 1 << 20).unwrap();
-    assert_eq!((found, used), (times, vec!["packed"]));
-}
-
-#[test]
-fn a_step_that_saves_nothing_is_not_told() {
+fn a_step_that_saves_nothing_is_left_out() {
     // Equal differences take no bit as they are.
     let steady: Vec<u64> = (0..1_000).map(|n| n * 1_000).collect();
     // Few numbers of few bits.
@@ -137,8 +95,8 @@ fn a_step_that_saves_nothing_is_not_told() {
     let mut odd: Vec<u64> = noise(1_000).map(|n| n % 5_000 * 1_000).collect();
     odd[777] += 1;
     for lanes in [&steady[..], &few, &odd] {
-        let column = encode_numbers(lanes, Sign::Unsigned, Effort::Full);
-        assert_eq!(column, encode(lanes, Sign::Unsigned));
+        let column = encode(lanes, Sign::Unsigned);
+        assert_eq!(column, encode_plain(lanes, Sign::Unsigned));
     }
 }
 
@@ -197,22 +155,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
-    fn numbers_with_a_step_are_read_and_hardly_ever_longer(lanes in stepped()) {
+    fn numbers_with_a_step_are_read_and_never_longer(lanes in stepped()) {
         for sign in [Sign::Signed, Sign::Unsigned] {
-            let column = encode_numbers(&lanes, sign, Effort::Full);
+            let column = encode(&lanes, sign);
             let (found, _) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
             prop_assert_eq!(&found, &lanes);
-            prop_assert!(column.len() <= encode(&lanes, sign).len() + 8);
-        }
-        let [times, spans] = encode_signed(&lanes);
-        let mut rising = Vec::new();
-        let numbers: Vec<i64> = lanes.iter().map(|lane| lane.cast_signed()).collect();
-        IntEncoder::default().write_rising(&numbers, &mut rising);
-        prop_assert!(times.len() <= rising.len() + 24, "{} {}", times.len(), rising.len());
-        for column in [times, spans] {
-            let scope = Scope::plain(Sign::Signed);
-            let (found, _) = decode(&column, lanes.len(), scope, 1 << 20).unwrap();
-            prop_assert_eq!(&found, &lanes);
+            prop_assert!(column.len() <= encode_plain(&lanes, sign).len());
         }
     }
 }
@@ -297,7 +245,7 @@ fn columns_of_a_few_outliers_are_not_spoilt_by_a_step() {
         let mut lanes = vec![0_u64; 65];
         lanes[63] = one;
         lanes[64] = other;
-        let [times, _] = encode_signed(&lanes);
+        let times = encode(&lanes, Sign::Signed);
         assert!(times.len() < 40, "{one} {other}: {}", times.len());
     }
 }
