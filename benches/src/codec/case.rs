@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn every_codec_has_a_row_for_every_chunk_and_compression() {
         let all = Case::all(&Args::parse_from(["codec"]));
-        assert_eq!(all.len(), 6 * 4 * 10);
+        assert_eq!(all.len(), 6 * 4 * 9);
         let some = Args::parse_from(["codec", "--only=arrow", "--chunk-records=32"]);
         assert_eq!(Case::all(&some).len(), 4 * 2);
         let auto = Args::parse_from(["codec", "--chunk-records=32", "--compression=auto"]);
-        assert_eq!(Case::all(&auto).len(), 2);
+        assert_eq!(Case::all(&auto).len(), 1);
     }
 }
