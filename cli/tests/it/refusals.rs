@@ -234,15 +234,15 @@ fn what_cannot_be_opened_is_unavailable() {
         &[
             "inspect",
             "amqp://127.0.0.1:1/?queue=q",
-            "--idle-timeout",
-            "200ms",
+            "--give-up",
+            "1s",
         ],
         #[cfg(feature = "kafka")]
         &[
             "inspect",
             "kafka://127.0.0.1:1/topic",
-            "--idle-timeout",
-            "200ms",
+            "--give-up",
+            "1s",
         ],
     ] {
         baler(args)
