@@ -122,8 +122,9 @@ impl TcpConfig {
     }
 
     /// Sets how many bytes a reader holds for all its senders, settled chunks excluded. When they
-    /// are reached it stops reading. One chunk is always taken. Chunks that have arrived in part
-    /// may take a quarter more, and one of them the rest of its length.
+    /// are reached it stops reading. A sender may hold as much as it leaves free; one chunk of it is
+    /// always taken. Chunks that have arrived in part may take a quarter more, and one of them the
+    /// rest of its length.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: NonZeroUsize) -> Self {
         self.memory_bytes = bytes;

@@ -285,11 +285,11 @@ impl Receiving<'_> {
                         let chunks = self.window_chunks;
                         return Err(self.broken(ProtocolErrorKind::Window { chunks }));
                     }
-                    let memory = match self.shared.try_reserve(bytes.len()) {
+                    let memory = match self.shared.try_reserve(self.connection, bytes.len()) {
                         None => {
                             // The owner needs what is there to make room.
                             self.shared.push(&mut self.batch);
-                            self.shared.reserve(bytes.len()).await
+                            self.shared.reserve(self.connection, bytes.len()).await
                         }
                         memory => memory,
                     };
