@@ -21,6 +21,9 @@ pub struct SourceReport {
     pub given_back: u64,
     /// Chunks, or bytes that should have been one, that were put aside.
     pub quarantined: u64,
+    /// Those of [`SourceReport::quarantined`] with the identity of another chunk, which was
+    /// processed before.
+    pub conflicts: u64,
     /// Deliveries that the medium marked as repeated.
     pub redelivered: u64,
     /// Copies of chunks that this reader had settled before; not processed again.
@@ -65,6 +68,7 @@ impl SourceReport {
             (&mut self.acknowledged, other.acknowledged),
             (&mut self.given_back, other.given_back),
             (&mut self.quarantined, other.quarantined),
+            (&mut self.conflicts, other.conflicts),
             (&mut self.redelivered, other.redelivered),
             (&mut self.duplicates, other.duplicates),
             (

@@ -5,6 +5,9 @@
 //! While a chunk is in work, a second copy waits for the first one's verdict.
 //! A chunk that was rejected as broken is not seen either: a whole copy of it is processed.
 //!
+//! A copy has the same identity and the same checksum. A chunk that has only the identity is another
+//! chunk, sent by mistake or by an attacker, and is never acknowledged as a copy.
+//!
 //! What one reader can claim is limited by what it saw: chunks below the first one it settled in a
 //! lane may have gone to another reader, so no gap is claimed there unless the lane began at 0 here.
 
@@ -28,6 +31,13 @@ const MAX_ALL_RANGES: usize = 1 << 20;
 
 /// What a lane may have in any case.
 const FEW_RANGES: usize = 16;
+
+/// How many checksums of settled chunks a lane keeps: those of the highest sequence numbers. More
+/// than a sender may have unacknowledged, so that what it sends again is known.
+const MAX_CHECKSUMS: usize = 4_096;
+
+/// How many checksums all lanes share, about 20 MiB. A lane that grows is cut to its share.
+const MAX_ALL_CHECKSUMS: usize = 1 << 20;
 
 /// One lane of one life of a producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,6 +63,8 @@ impl From<ChunkIdentity> for LaneKey {
 /// What to do with a chunk that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
+    /// Another chunk with this identity was settled before: put this one aside.
+    Conflict,
     /// It was settled before: acknowledge it, do not process it.
     Duplicate,
     /// Process it.
@@ -80,7 +92,7 @@ pub struct Gap {
 #[derive(Debug, Default)]
 pub struct LaneTracker {
     lanes: HashMap<LaneKey, Lane>,
-    in_work: HashMap<ChunkIdentity, Vec<Token>>,
+    in_work: HashMap<ChunkIdentity, InWork>,
     all_ranges: usize,
     arrivals: u64,
     duplicates: u64,
@@ -88,9 +100,29 @@ pub struct LaneTracker {
     forgotten_lanes: u64,
 }
 
+/// A chunk that is not settled, and the deliveries with its identity that wait for its verdict.
+#[derive(Debug)]
+struct InWork {
+    checksum: u32,
+    waiting: Vec<(Token, u32)>,
+}
+
+/// What is known of a chunk with a certain identity and checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Another chunk with this identity was settled.
+    Other,
+    /// This chunk was settled.
+    Same,
+    /// Nothing, or too little to tell.
+    Unknown,
+}
+
 #[derive(Debug, Default)]
 struct Lane {
     settled: Sequences,
+    /// Of settled chunks, by sequence number.
+    checksums: BTreeMap<u64, u32>,
     /// Put aside as broken: no gap, but not seen.
     rejected: Sequences,
     given_up: Sequences,
@@ -108,29 +140,36 @@ impl LaneTracker {
     }
 
     /// Says what to do with a chunk that was received.
-    pub fn arrived(&mut self, identity: ChunkIdentity, token: Token) -> Arrival {
-        if let Some(waiting) = self.in_work.get_mut(&identity) {
-            waiting.push(token);
+    pub fn arrived(&mut self, identity: ChunkIdentity, checksum: u32, token: Token) -> Arrival {
+        if let Some(first) = self.in_work.get_mut(&identity) {
+            first.waiting.push((token, checksum));
             return Arrival::Waiting;
         }
         let lane = self.enter(identity.into());
-        let (settled, known_from) = (lane.settled.contains(identity.sequence), lane.known_from);
-        if settled {
-            self.duplicates = self.duplicates.saturating_add(1);
-            return Arrival::Duplicate;
+        match lane.memory(identity.sequence, checksum) {
+            Memory::Other => return Arrival::Conflict,
+            Memory::Same => {
+                self.duplicates = self.duplicates.saturating_add(1);
+                return Arrival::Duplicate;
+            }
+            Memory::Unknown => {}
         }
-        if identity.sequence < known_from {
+        if identity.sequence < lane.known_from || lane.settled.contains(identity.sequence) {
             // Processing it twice is the lesser evil: losing it would be silent.
             self.unverifiable = self.unverifiable.saturating_add(1);
         }
-        self.in_work.insert(identity, Vec::new());
+        let waiting = Vec::new();
+        self.in_work.insert(identity, InWork { checksum, waiting });
         Arrival::New
     }
 
-    /// Whether this chunk was settled as processed, as far as is remembered.
-    pub fn is_settled(&self, identity: ChunkIdentity) -> bool {
+    /// Whether this chunk, or another one with its identity, was settled as processed, as far as is
+    /// remembered.
+    pub(crate) fn memory(&self, identity: ChunkIdentity, checksum: u32) -> Memory {
         let lane = self.lanes.get(&identity.into());
-        lane.is_some_and(|lane| lane.settled.contains(identity.sequence))
+        lane.map_or(Memory::Unknown, |lane| {
+            lane.memory(identity.sequence, checksum)
+        })
     }
 
     /// Notes that a lane is alive, as [`LaneTracker::arrived`] does, for an owner who hands nothing
@@ -157,14 +196,32 @@ impl LaneTracker {
         }
     }
 
-    /// Notes the verdict on a chunk; returns the copies that waited for it, and theirs.
+    /// Notes the verdict on a chunk in work; returns the deliveries that waited for it, and their
+    /// verdicts. Another chunk with the same identity comes again, and is then a conflict.
     pub fn settled(&mut self, identity: ChunkIdentity, verdict: Verdict) -> Vec<(Token, Verdict)> {
-        let waiting = self.in_work.remove(&identity).unwrap_or_default();
+        let Some(InWork { checksum, waiting }) = self.in_work.remove(&identity) else {
+            return Vec::new();
+        };
+        self.note(identity, checksum, verdict);
+        waiting
+            .into_iter()
+            .map(|(token, theirs)| {
+                if verdict == Verdict::Ack && theirs == checksum {
+                    self.duplicates = self.duplicates.saturating_add(1);
+                    (token, Verdict::Ack)
+                } else {
+                    (token, Verdict::Retry)
+                }
+            })
+            .collect()
+    }
+
+    /// Notes the verdict on a chunk, in work here or elsewhere.
+    pub(crate) fn note(&mut self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) {
+        let lanes = self.lanes.len().max(1);
         let lane = self.lanes.entry(identity.into()).or_default();
-        let theirs = match verdict {
+        match verdict {
             Verdict::Ack => {
-                let copies = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
-                self.duplicates = self.duplicates.saturating_add(copies);
                 let before = lane.settled.ranges();
                 lane.settled.insert(identity.sequence, identity.sequence);
                 let others = self.all_ranges.saturating_sub(before);
@@ -176,17 +233,20 @@ impl LaneTracker {
                     lane.known_from = known_from;
                 }
                 self.all_ranges = others.saturating_add(lane.settled.ranges());
-                Verdict::Ack
+                // The first one stays: a later one with the same identity is not to replace it.
+                lane.checksums.entry(identity.sequence).or_insert(checksum);
+                let most = MAX_CHECKSUMS.min(MAX_ALL_CHECKSUMS / lanes);
+                while lane.checksums.len() > most {
+                    lane.checksums.pop_first();
+                }
             }
             Verdict::Reject => {
                 if lane.rejected.ranges() < MAX_RANGES {
                     lane.rejected.insert(identity.sequence, identity.sequence);
                 }
-                Verdict::Retry
             }
-            Verdict::Retry => Verdict::Retry,
-        };
-        waiting.into_iter().map(|token| (token, theirs)).collect()
+            Verdict::Retry => {}
+        }
     }
 
     /// Copies of chunks that this reader had settled before; they were not processed again.
@@ -282,6 +342,14 @@ impl LaneTracker {
 }
 
 impl Lane {
+    fn memory(&self, sequence: u64, checksum: u32) -> Memory {
+        match self.checksums.get(&sequence) {
+            Some(settled) if *settled == checksum => Memory::Same,
+            Some(_) => Memory::Other,
+            None => Memory::Unknown,
+        }
+    }
+
     fn gaps(&self, key: LaneKey) -> Vec<Gap> {
         let Some(lowest) = self.settled.lowest() else {
             return Vec::new();

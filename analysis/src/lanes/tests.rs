@@ -18,7 +18,7 @@ fn identity(lane: u32, sequence: u64) -> ChunkIdentity {
 
 fn settle(tracker: &mut LaneTracker, sequence: u64) {
     assert_eq!(
-        tracker.arrived(identity(0, sequence), Token(sequence)),
+        tracker.arrived(identity(0, sequence), 7, Token(sequence)),
         Arrival::New
     );
     assert!(
@@ -31,12 +31,12 @@ fn settle(tracker: &mut LaneTracker, sequence: u64) {
 #[test]
 fn a_chunk_that_failed_is_new_again() {
     let mut tracker = LaneTracker::new();
-    assert_eq!(tracker.arrived(identity(0, 5), Token(1)), Arrival::New);
+    assert_eq!(tracker.arrived(identity(0, 5), 7, Token(1)), Arrival::New);
     tracker.settled(identity(0, 5), Verdict::Retry);
-    assert_eq!(tracker.arrived(identity(0, 5), Token(2)), Arrival::New);
+    assert_eq!(tracker.arrived(identity(0, 5), 7, Token(2)), Arrival::New);
     tracker.settled(identity(0, 5), Verdict::Ack);
     assert_eq!(
-        tracker.arrived(identity(0, 5), Token(3)),
+        tracker.arrived(identity(0, 5), 7, Token(3)),
         Arrival::Duplicate
     );
     assert_eq!(tracker.duplicates(), 1);
@@ -49,8 +49,11 @@ fn a_copy_waits_for_the_verdict_on_the_first() {
         (Verdict::Retry, Verdict::Retry, 0),
     ] {
         let mut tracker = LaneTracker::new();
-        assert_eq!(tracker.arrived(identity(0, 0), Token(1)), Arrival::New);
-        assert_eq!(tracker.arrived(identity(0, 0), Token(2)), Arrival::Waiting);
+        assert_eq!(tracker.arrived(identity(0, 0), 7, Token(1)), Arrival::New);
+        assert_eq!(
+            tracker.arrived(identity(0, 0), 7, Token(2)),
+            Arrival::Waiting
+        );
         assert_eq!(
             tracker.settled(identity(0, 0), verdict),
             vec![(Token(2), theirs)]
@@ -63,15 +66,18 @@ fn a_copy_waits_for_the_verdict_on_the_first() {
 fn a_whole_copy_of_a_broken_chunk_is_new_and_leaves_no_gap() {
     let mut tracker = LaneTracker::new();
     settle(&mut tracker, 0);
-    assert_eq!(tracker.arrived(identity(0, 1), Token(1)), Arrival::New);
-    assert_eq!(tracker.arrived(identity(0, 1), Token(2)), Arrival::Waiting);
+    assert_eq!(tracker.arrived(identity(0, 1), 7, Token(1)), Arrival::New);
+    assert_eq!(
+        tracker.arrived(identity(0, 1), 7, Token(2)),
+        Arrival::Waiting
+    );
     let theirs = tracker.settled(identity(0, 1), Verdict::Reject);
     assert_eq!(theirs, vec![(Token(2), Verdict::Retry)]);
     settle(&mut tracker, 2);
     assert!(tracker.gaps().is_empty());
     settle(&mut tracker, 1);
     assert_eq!(
-        tracker.arrived(identity(0, 1), Token(3)),
+        tracker.arrived(identity(0, 1), 7, Token(3)),
         Arrival::Duplicate
     );
 }
@@ -122,10 +128,10 @@ fn memory_is_bounded_and_late_chunks_are_still_processed() {
     let holes = u64::try_from(MAX_RANGES).unwrap() + 10;
     (0..holes).for_each(|index| settle(&mut tracker, index * 2));
     // The lowest ranges are forgotten: their holes, and they themselves, count as new.
-    assert_eq!(tracker.arrived(identity(0, 1), Token(0)), Arrival::New);
+    assert_eq!(tracker.arrived(identity(0, 1), 7, Token(0)), Arrival::New);
     assert_eq!(tracker.unverifiable(), 1);
     assert_eq!(
-        tracker.arrived(identity(0, holes), Token(0)),
+        tracker.arrived(identity(0, holes), 7, Token(0)),
         Arrival::Duplicate
     );
 }
@@ -137,7 +143,7 @@ fn all_lanes_together_are_bounded_too() {
     let holes = u64::try_from(MAX_RANGES).unwrap();
     for lane in 0..lanes {
         for index in 0..holes {
-            tracker.settled(identity(lane, index * 2), Verdict::Ack);
+            tracker.note(identity(lane, index * 2), 7, Verdict::Ack);
         }
     }
     let ranges: usize = tracker
@@ -154,14 +160,47 @@ fn silent_lanes_are_forgotten_first() {
     let mut tracker = LaneTracker::new();
     let lanes = u32::try_from(MAX_LANES).unwrap() + 1;
     for lane in 0..lanes {
-        assert_eq!(tracker.arrived(identity(lane, 0), Token(0)), Arrival::New);
+        assert_eq!(
+            tracker.arrived(identity(lane, 0), 7, Token(0)),
+            Arrival::New
+        );
         tracker.settled(identity(lane, 0), Verdict::Ack);
     }
     assert!(tracker.lanes() <= MAX_LANES);
     assert!(tracker.forgotten_lanes() > 0);
     assert_eq!(
-        tracker.arrived(identity(lanes - 1, 0), Token(0)),
+        tracker.arrived(identity(lanes - 1, 0), 7, Token(0)),
         Arrival::Duplicate
     );
-    assert_eq!(tracker.arrived(identity(0, 0), Token(0)), Arrival::New);
+    assert_eq!(tracker.arrived(identity(0, 0), 7, Token(0)), Arrival::New);
+}
+
+#[test]
+fn a_chunk_with_the_identity_of_another_is_no_copy() {
+    let arrive = |tracker: &mut LaneTracker, checksum, token| {
+        tracker.arrived(identity(0, 0), checksum, Token(token))
+    };
+    let mut tracker = LaneTracker::new();
+    assert_eq!(arrive(&mut tracker, 7, 1), Arrival::New);
+    // Whether it is a copy shows when the first one is settled.
+    assert_eq!(arrive(&mut tracker, 7, 2), Arrival::Waiting);
+    assert_eq!(arrive(&mut tracker, 8, 3), Arrival::Waiting);
+    let waited = tracker.settled(identity(0, 0), Verdict::Ack);
+    assert_eq!(
+        waited,
+        [(Token(2), Verdict::Ack), (Token(3), Verdict::Retry)]
+    );
+    assert_eq!(arrive(&mut tracker, 8, 4), Arrival::Conflict);
+    assert_eq!(arrive(&mut tracker, 7, 5), Arrival::Duplicate);
+    assert_eq!(tracker.duplicates(), 2);
+}
+
+#[test]
+fn a_chunk_whose_checksum_was_forgotten_is_processed_again() {
+    let mut tracker = LaneTracker::new();
+    let settled = u64::try_from(MAX_CHECKSUMS).unwrap() + 1;
+    (0..settled).for_each(|sequence| settle(&mut tracker, sequence));
+    let arrivals = [0, 1].map(|sequence| tracker.arrived(identity(0, sequence), 7, Token(0)));
+    assert_eq!(arrivals, [Arrival::New, Arrival::Duplicate]);
+    assert_eq!(tracker.unverifiable(), 1);
 }

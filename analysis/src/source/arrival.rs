@@ -6,7 +6,7 @@ use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 use super::{Source, Step};
 use crate::aside::Job;
 use crate::error::AnalysisError;
-use crate::lanes::Arrival;
+use crate::lanes::{Arrival, Memory};
 use crate::parcel::Parcel;
 
 impl Source {
@@ -15,12 +15,15 @@ impl Source {
             self.report.redelivered = self.report.redelivered.saturating_add(1);
         }
         // The container's own word is checked by its checksum; the medium's may be older.
-        let summary = self.decoder.summarize(&delivery.bytes);
-        let own = summary.ok().as_ref().and_then(meta);
+        let summary = self.decoder.summarize(&delivery.bytes).ok();
+        let own = summary.as_ref().and_then(meta);
+        // Without a summary the chunk does not decode, and its checksum is never noted.
+        let checksum = summary.map_or(0, |summary| summary.checksum);
         let meta = own.or(delivery.meta);
         let identity = meta.map(|meta| meta.identity);
         if let Some(identity) = identity {
-            match self.lanes.arrived(identity, delivery.token) {
+            match self.lanes.arrived(identity, checksum, delivery.token) {
+                Arrival::Conflict => return Ok(self.conflicting(delivery, meta)),
                 Arrival::New => {}
                 Arrival::Waiting => return Ok(Step::Idle),
                 Arrival::Duplicate => {
@@ -28,19 +31,24 @@ impl Source {
                     return Ok(Step::Idle);
                 }
             }
-            if self
-                .member
-                .as_ref()
-                .is_some_and(|it| it.is_settled(identity))
-            {
-                self.lanes.settled(identity, Verdict::Ack);
-                let copies = &mut self.report.duplicates_across_readers;
-                *copies = copies.saturating_add(1);
-                self.settle(delivery.token, Verdict::Ack)?;
-                return Ok(Step::Idle);
+            let member = self.member.as_ref();
+            match member.map(|it| it.memory(identity, checksum)) {
+                Some(Memory::Other) => {
+                    self.lanes.settled(identity, Verdict::Retry);
+                    return Ok(self.conflicting(delivery, meta));
+                }
+                Some(Memory::Same) => {
+                    self.lanes.settled(identity, Verdict::Ack);
+                    let copies = &mut self.report.duplicates_across_readers;
+                    *copies = copies.saturating_add(1);
+                    self.settle(delivery.token, Verdict::Ack)?;
+                    return Ok(Step::Idle);
+                }
+                Some(Memory::Unknown) | None => {}
             }
         }
-        self.in_work.insert(delivery.token, identity);
+        let known = identity.map(|identity| (identity, checksum));
+        self.in_work.insert(delivery.token, known);
         let decoded = match self.decoder.decode(&delivery.bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
@@ -64,6 +72,17 @@ impl Source {
         Ok(Step::Chunk(Parcel::delivered(
             decoded, identity, origin, token, done,
         )))
+    }
+
+    /// Puts aside a chunk that has the identity of another one that was settled.
+    fn conflicting(&mut self, delivery: Delivery, meta: Option<ChunkMeta>) -> Step {
+        self.report.conflicts = self.report.conflicts.saturating_add(1);
+        // Without its identity: the verdict on this chunk concerns no other.
+        self.in_work.insert(delivery.token, None);
+        let reason = "another chunk with this identity was processed before, and its checksum \
+                      differs; compare the sender of this chunk with the producer's";
+        self.poisoned(delivery, meta, reason);
+        Step::Idle
     }
 
     /// Puts aside what was delivered; it is settled when the quarantine has it.

@@ -49,8 +49,8 @@ pub struct Source {
     decoder: ChunkDecoder,
     aside: Aside,
     lanes: LaneTracker,
-    /// What is in work, by token. Bounded by the demand.
-    in_work: std::collections::HashMap<Token, Option<ChunkIdentity>>,
+    /// What is in work, by token: identity and checksum. Bounded by the demand.
+    in_work: std::collections::HashMap<Token, Option<(ChunkIdentity, u32)>>,
     // Bounded by the demand too: each delivery sends one message at most.
     done: Sender<(Token, Verdict)>,
     verdicts: Receiver<(Token, Verdict)>,

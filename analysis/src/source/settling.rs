@@ -45,13 +45,13 @@ impl Source {
 
     /// Settles a delivery that was in work, and the copies that waited for it.
     pub(super) fn conclude(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
-        let identity = self.in_work.remove(&token).flatten();
-        let copies = match identity {
-            Some(identity) => self.lanes.settled(identity, verdict),
+        let known = self.in_work.remove(&token).flatten();
+        let copies = match known {
+            Some((identity, _)) => self.lanes.settled(identity, verdict),
             None => Vec::new(),
         };
-        if let (Some(member), Some(identity)) = (&self.member, identity)
-            && member.settled(identity, verdict)
+        if let (Some(member), Some((identity, checksum))) = (&self.member, known)
+            && member.settled(identity, checksum, verdict)
         {
             let report = &mut self.report;
             report.duplicates_across_readers = report.duplicates_across_readers.saturating_add(1);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkHeader;
 use baler_common::transport::{ChunkIdentity, Verdict, Waiting};
 
-use crate::lanes::LaneTracker;
+use crate::lanes::{LaneTracker, Memory};
 use crate::report::SourceReport;
 use crate::watch::SourceWatch;
 
@@ -173,19 +173,19 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Whether a reader of the group has settled this chunk as processed.
-    pub(crate) fn is_settled(&self, identity: ChunkIdentity) -> bool {
-        self.union().is_settled(identity)
+    /// Whether a reader of the group has settled this chunk, or another one with its identity, as
+    /// processed.
+    pub(crate) fn memory(&self, identity: ChunkIdentity, checksum: u32) -> Memory {
+        self.union().memory(identity, checksum)
     }
 
     /// Notes the verdict on a chunk that was in work; says whether a reader of the group had settled
     /// it before.
-    pub(crate) fn settled(&self, identity: ChunkIdentity, verdict: Verdict) -> bool {
+    pub(crate) fn settled(&self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) -> bool {
         let mut union = self.union();
-        let before = verdict == Verdict::Ack && union.is_settled(identity);
+        let before = verdict == Verdict::Ack && union.memory(identity, checksum) == Memory::Same;
         union.touch(identity.into());
-        // The union hands out nothing, so no copies wait there.
-        union.settled(identity, verdict);
+        union.note(identity, checksum, verdict);
         before
     }
 

@@ -464,3 +464,29 @@ fn a_watch_shows_the_figures_to_other_threads() {
     assert_eq!(watch.report().acknowledged, report.acknowledged);
     assert_eq!(report.reader.total_lag(), Some(0));
 }
+
+#[test]
+fn a_chunk_with_the_identity_of_another_is_put_aside() {
+    let forged = |sequence| {
+        let header = ChunkHeader::new(identity(sequence));
+        Play::Chunk(encode(&header, &[numbered(100)]))
+    };
+    // The forged chunks come first, together with the true ones, and last.
+    for demand in [1, 64] {
+        let mut script = vec![forged(0), forged(1)];
+        script.extend(play([0, 1, 2, 3, 3]));
+        script.extend([forged(2), forged(3)]);
+        let (reader, verdicts) = Scripted::new(script);
+        let mut source = Source::new(reader).with_demand(demand);
+        let (mut stage, numbers) = keep_all();
+        source.run(&mut stage, Stop::default(), |_| true).unwrap();
+        let report = source.close(soon()).unwrap();
+        assert_eq!(*numbers.lock().unwrap(), [100, 100, 2, 3], "{demand}");
+        assert_eq!(report.duplicates, 1);
+        assert_eq!((report.quarantined, report.conflicts), (4, 4));
+        let verdicts = verdicts.lock().unwrap();
+        let of = |wanted| verdicts.iter().filter(|(_, it)| *it == wanted).count();
+        assert_eq!(of(Verdict::Reject), 4);
+        assert_eq!(of(Verdict::Ack), 5);
+    }
+}

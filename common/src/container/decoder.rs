@@ -95,6 +95,9 @@ pub struct ChunkSummary {
     pub compression: Compression,
     /// The chunk's length in bytes.
     pub bytes: usize,
+    /// The CRC-32C of the chunk: the one at the end of a native chunk, that of all bytes of
+    /// Kieker's, which has none.
+    pub checksum: u32,
     /// How many records it holds; Kieker's container does not say.
     pub records: Option<usize>,
     /// The smallest and the largest timestamp, if the chunk says so and has any.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::transport::WindowLimits;
@@ -9,6 +10,7 @@ use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::SCHEME;
 use crate::hello::{ConnectionLimits, Hello, Role, VERSIONS};
+use crate::security::TokenFile;
 
 /// The settings of both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +22,7 @@ pub struct TcpConfig {
     pub(crate) connect_timeout: Duration,
     pub(crate) memory_bytes: NonZeroUsize,
     pub(crate) max_connections: NonZeroUsize,
+    pub(crate) token_file: Option<TokenFile>,
 }
 
 /// How many heartbeats of a peer may be missing before it counts as gone.
@@ -44,6 +47,7 @@ impl TcpConfig {
             connect_timeout: Duration::from_secs(10),
             memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
             max_connections: NonZeroUsize::MIN.saturating_add(4095),
+            token_file: None,
         }
     }
 
@@ -73,6 +77,9 @@ impl TcpConfig {
             &mut config.max_connections,
             uri.take_number("max_connections")?,
         );
+        config.token_file = uri
+            .take_text("token_file")
+            .map(|path| TokenFile(PathBuf::from(path.as_ref())));
         uri.finish()?;
         Ok(config)
     }
@@ -115,8 +122,9 @@ impl TcpConfig {
     }
 
     /// Sets how many bytes a reader holds for all its senders, settled chunks excluded. When they
-    /// are reached it stops reading. One chunk is always taken. Chunks that have arrived in part
-    /// may take a quarter more, and one of them the rest of its length.
+    /// are reached it stops reading. A sender may hold as much as it leaves free; one chunk of it is
+    /// always taken. Chunks that have arrived in part may take a quarter more, and one of them the
+    /// rest of its length.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: NonZeroUsize) -> Self {
         self.memory_bytes = bytes;
@@ -127,6 +135,14 @@ impl TcpConfig {
     #[must_use]
     pub fn max_connections(mut self, connections: NonZeroUsize) -> Self {
         self.max_connections = connections;
+        self
+    }
+
+    /// Sets the file of the token that a sender proves to have and a receiver demands. It is read at
+    /// every connection.
+    #[must_use]
+    pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.token_file = Some(TokenFile(path.into()));
         self
     }
 
@@ -145,6 +161,7 @@ impl TcpConfig {
         Hello {
             versions: VERSIONS,
             role,
+            features: self.token_file.as_ref().map_or(0, |_| Hello::TOKEN),
             limits: ConnectionLimits {
                 max_chunk_bytes: self.max_chunk_bytes.get(),
                 window_chunks: self.window.chunks.get(),
@@ -179,7 +196,7 @@ mod tests {
     fn settings_come_from_the_uri() {
         let config = config(
             "tcp://[::1]:9400?max_chunk=1MiB&window_chunks=8&window=2MiB&heartbeat=200ms\
-             &connect_timeout=3s&memory=32MiB&max_connections=10",
+             &connect_timeout=3s&memory=32MiB&max_connections=10&token_file=/run/token",
         )
         .unwrap();
         let expected = TcpConfig::new("::1", 9400)
@@ -189,7 +206,8 @@ mod tests {
             .heartbeat(Duration::from_millis(200))
             .connect_timeout(Duration::from_secs(3))
             .memory_bytes(NonZeroUsize::new(32 << 20).unwrap())
-            .max_connections(NonZeroUsize::new(10).unwrap());
+            .max_connections(NonZeroUsize::new(10).unwrap())
+            .token_file("/run/token");
         assert_eq!(config, expected);
         assert_eq!(config.to_string(), "tcp://[::1]:9400");
     }

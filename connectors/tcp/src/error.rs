@@ -94,6 +94,12 @@ pub enum ProtocolErrorKind {
         /// How long, in milliseconds.
         milliseconds: u128,
     },
+    /// The sender's proof is wrong: it has another token, or none and guesses.
+    #[error("the sender has another token; give both sides the same token_file")]
+    Token,
+    /// The receiver demands a token and the sender has none.
+    #[error("the receiver demands a token and the sender has none; set token_file at the sender")]
+    TokenMissing,
     /// The two sides have no version of the protocol in common.
     #[error("the peer speaks {theirs} of the protocol, this side {ours}")]
     Version {
@@ -114,9 +120,12 @@ impl ProtocolErrorKind {
     /// Whether connecting again can help.
     pub(crate) fn class(&self) -> RetryClass {
         match self {
-            Self::Kieker | Self::Magic | Self::Role { .. } | Self::Version { .. } => {
-                RetryClass::Final
-            }
+            Self::Kieker
+            | Self::Magic
+            | Self::Role { .. }
+            | Self::Token
+            | Self::TokenMissing
+            | Self::Version { .. } => RetryClass::Final,
             _ => RetryClass::Retry,
         }
     }

@@ -214,6 +214,7 @@ mod tests {
         let hello = Hello {
             versions: VERSIONS,
             role: Role::Sender,
+            features: 0,
             limits,
             heartbeat_ms: 5000,
         };

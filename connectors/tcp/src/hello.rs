@@ -85,6 +85,8 @@ impl ConnectionLimits {
 pub(crate) struct Hello {
     pub(crate) versions: VersionRange,
     pub(crate) role: Role,
+    /// Bits such as [`Hello::TOKEN`]; unknown ones are ignored.
+    pub(crate) features: u16,
     pub(crate) limits: ConnectionLimits,
     /// How often at least the side will be heard of, in milliseconds.
     pub(crate) heartbeat_ms: u32,
@@ -94,6 +96,9 @@ impl Hello {
     /// How many bytes a hello has, in every version.
     pub(crate) const BYTES: usize = 40;
 
+    /// A sender has a token; a receiver demands one.
+    pub(crate) const TOKEN: u16 = 0x0001;
+
     /// The longest time between two signs of life that a side may announce: ten minutes.
     const MAX_HEARTBEAT_MS: u32 = 600_000;
 
@@ -102,13 +107,19 @@ impl Hello {
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&self.versions.low.to_le_bytes());
         bytes.extend_from_slice(&self.versions.high.to_le_bytes());
-        bytes.extend_from_slice(&[self.role.code(), 0, 0, 0]);
+        bytes.extend_from_slice(&[self.role.code(), 0]);
+        bytes.extend_from_slice(&self.features.to_le_bytes());
         bytes.extend_from_slice(&self.limits.max_chunk_bytes.to_le_bytes());
         bytes.extend_from_slice(&self.limits.window_chunks.to_le_bytes());
         bytes.extend_from_slice(&self.limits.window_bytes.to_le_bytes());
         bytes.extend_from_slice(&self.heartbeat_ms.to_le_bytes());
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         bytes
+    }
+
+    /// Whether this side has, or demands, a token.
+    pub(crate) fn has_token(self) -> bool {
+        self.features & Self::TOKEN != 0
     }
 
     /// Whether these bytes may be the start of a hello.
@@ -129,7 +140,8 @@ impl Hello {
             let magic = take::<8>(&mut rest)?;
             let low = u16::from_le_bytes(take(&mut rest)?);
             let high = u16::from_le_bytes(take(&mut rest)?);
-            let [role, _reserved, _features @ ..] = take::<4>(&mut rest)?;
+            let [role, _reserved, features @ ..] = take::<4>(&mut rest)?;
+            let features = u16::from_le_bytes(features);
             let limits = ConnectionLimits {
                 max_chunk_bytes: u32::from_le_bytes(take(&mut rest)?),
                 window_chunks: u32::from_le_bytes(take(&mut rest)?),
@@ -141,12 +153,13 @@ impl Hello {
                 magic,
                 VersionRange { low, high },
                 role,
+                features,
                 limits,
                 heartbeat_ms,
                 checksum,
             ))
         };
-        let (magic, versions, role, limits, heartbeat_ms, found) =
+        let (magic, versions, role, features, limits, heartbeat_ms, found) =
             fields().ok_or(ProtocolErrorKind::Ended)?;
         if magic != MAGIC {
             return Err(ProtocolErrorKind::Magic);
@@ -182,6 +195,7 @@ impl Hello {
         Ok(Self {
             versions,
             role: found,
+            features,
             limits,
             heartbeat_ms,
         })
@@ -196,6 +210,7 @@ mod tests {
         Hello {
             versions: VERSIONS,
             role: Role::Sender,
+            features: 0,
             limits: ConnectionLimits {
                 max_chunk_bytes: 1 << 20,
                 window_chunks: 64,

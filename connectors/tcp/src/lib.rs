@@ -10,6 +10,7 @@ mod incoming;
 mod kieker;
 mod outgoing;
 mod reader;
+mod security;
 mod writer;
 
 pub use config::TcpConfig;

@@ -55,6 +55,7 @@ fn summary(chunk: &[u8]) -> ChunkSummary {
         format: "dflt",
         compression: Compression::None,
         bytes: chunk.len(),
+        checksum: crc32c::crc32c(chunk),
         records: None,
         time_span: None,
         header: None,

@@ -84,6 +84,7 @@ impl<'a> Opened<'a> {
             format: columnar::NAME,
             compression: blocks.compression()?,
             bytes: chunk.len(),
+            checksum: chunk.last_chunk().copied().map_or(0, u32::from_le_bytes),
             records: Some(head.records),
             time_span: head.time_span,
             header: Some(head.header.clone()),

@@ -23,6 +23,7 @@ use crate::frame::{FrameHeader, FrameKind};
 use crate::hello::{Hello, Role};
 use crate::incoming::{Incoming, Step};
 use crate::kieker::{self, Guess};
+use crate::security::{self, ACCEPTED, PROOF_BYTES, REFUSED};
 
 /// How much is read at a time, at least: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
@@ -72,7 +73,7 @@ pub(super) async fn serve(
     let endpoint: Box<str> = format!("{SCHEME}://{peer}").into();
     let connection = Arc::new(Connection::new(endpoint));
     let end = tokio::select! {
-        greeted = greet(&mut stream, &config) => match greeted {
+        greeted = greet(&mut stream, &config, &shared) => match greeted {
             Ok((hello, rest)) => {
                 add(&shared.counts.connections, 1);
                 converse(&mut stream, &config, &shared, &connection, &hello, rest, stop).await
@@ -101,7 +102,11 @@ pub(super) async fn serve(
 }
 
 /// Hears the sender's hello and answers it, within the configured time.
-async fn greet(stream: &mut TcpStream, config: &TcpConfig) -> Result<(Hello, BytesMut), End> {
+async fn greet(
+    stream: &mut TcpStream,
+    config: &TcpConfig,
+    shared: &Shared,
+) -> Result<(Hello, BytesMut), End> {
     stream.set_nodelay(true)?;
     let broken = |kind, bytes: BytesMut| {
         let error = ProtocolError {
@@ -150,10 +155,57 @@ async fn greet(stream: &mut TcpStream, config: &TcpConfig) -> Result<(Hello, Byt
     }
     match hello {
         Ok(hello) => {
-            let rest = bytes.split_off(Hello::BYTES);
-            Ok((hello, rest))
+            let mut rest = bytes.split_off(Hello::BYTES);
+            let admitted = admit(stream, config, shared, hello, &mut rest);
+            match time::timeout(config.connect_timeout, admitted).await? {
+                Ok(()) => Ok((hello, rest)),
+                Err(None) => Err(End::Lost),
+                Err(Some(kind)) => {
+                    add(&shared.counts.connections_refused, 1);
+                    Err(broken(kind, bytes))
+                }
+            }
         }
         Err(kind) => Err(broken(kind, bytes)),
+    }
+}
+
+/// Lets the sender prove that it has the token, if one is demanded. `rest` is what it has sent after
+/// its hello; the proof is taken off.
+async fn admit(
+    stream: &mut TcpStream,
+    config: &TcpConfig,
+    shared: &Shared,
+    hello: Hello,
+    rest: &mut BytesMut,
+) -> Result<(), Option<ProtocolErrorKind>> {
+    let Some(file) = &config.token_file else {
+        return Ok(());
+    };
+    if !hello.has_token() {
+        return Err(Some(ProtocolErrorKind::TokenMissing));
+    }
+    let read = file
+        .read()
+        .and_then(|token| Ok((token, security::challenge()?)));
+    let (token, challenge) = read.map_err(|failure| {
+        shared.push_failure(failure);
+        None
+    })?;
+    stream.write_all(&challenge).await.map_err(|_| None)?;
+    while rest.len() < PROOF_BYTES {
+        if stream.read_buf(rest).await.map_err(|_| None)? == 0 {
+            return Err(None);
+        }
+    }
+    let proof = rest.split_to(PROOF_BYTES);
+    let proved = token.is_proved(hello, config.hello(Role::Receiver), &challenge, &proof);
+    let answer = if proved { ACCEPTED } else { REFUSED };
+    stream.write_all(&[answer]).await.map_err(|_| None)?;
+    if proved {
+        Ok(())
+    } else {
+        Err(Some(ProtocolErrorKind::Token))
     }
 }
 
@@ -169,12 +221,14 @@ async fn converse(
 ) -> End {
     let silence = silence(hello);
     let limits = config.hello(Role::Receiver).limits.min(hello.limits);
+    let proof = config.token_file.as_ref().map_or(0, |_| PROOF_BYTES);
+    let offset = u64::try_from(Hello::BYTES + proof).unwrap_or_default();
     let (read, write) = stream.split();
     let receiving = Receiving {
         read,
         shared,
         connection,
-        incoming: Incoming::new(limits, u64::try_from(Hello::BYTES).unwrap_or_default()),
+        incoming: Incoming::new(limits, offset),
         window_chunks: u64::from(limits.window_chunks),
         silence,
         patience: config.patience(),
@@ -231,11 +285,11 @@ impl Receiving<'_> {
                         let chunks = self.window_chunks;
                         return Err(self.broken(ProtocolErrorKind::Window { chunks }));
                     }
-                    let memory = match self.shared.try_reserve(bytes.len()) {
+                    let memory = match self.shared.try_reserve(self.connection, bytes.len()) {
                         None => {
                             // The owner needs what is there to make room.
                             self.shared.push(&mut self.batch);
-                            self.shared.reserve(bytes.len()).await
+                            self.shared.reserve(self.connection, bytes.len()).await
                         }
                         memory => memory,
                     };

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct TcpReaderCounts {
     pub(super) connections: AtomicU64,
     pub(super) connections_lost: AtomicU64,
+    pub(super) connections_refused: AtomicU64,
     pub(super) connections_turned_away: AtomicU64,
     pub(super) chunks: AtomicU64,
     pub(super) bytes: AtomicU64,
@@ -23,6 +24,11 @@ impl TcpReaderCounts {
     /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
     pub fn connections_lost(&self) -> u64 {
         self.connections_lost.load(Ordering::Relaxed)
+    }
+
+    /// Connections that did not prove to have the token; each is told as damage that names the peer.
+    pub fn connections_refused(&self) -> u64 {
+        self.connections_refused.load(Ordering::Relaxed)
     }
 
     /// Connections that were closed at once because there were too many.

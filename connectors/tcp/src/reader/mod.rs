@@ -47,9 +47,14 @@ impl TcpReader {
     ///
     /// # Errors
     ///
-    /// The address is taken, or not one of this machine; trying again may help.
+    /// The address is taken, or not one of this machine: trying again may help. Or the token's file
+    /// cannot be read.
     pub fn bind(config: TcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
+        if let Some(file) = &config.token_file {
+            // A wrong file is found at the start, not at the first sender.
+            file.read().map_err(|failure| failure.at(&endpoint))?;
+        }
         let fail = |error: std::io::Error| failed("listen at", &error).at(&endpoint);
         let listener =
             TcpListener::bind((config.host.name.as_ref(), config.port())).map_err(fail)?;

@@ -1,7 +1,7 @@
 //! Which chunks of a connection are settled.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use baler_common::transport::Settled;
@@ -16,6 +16,10 @@ pub(super) struct Connection {
     progress: Mutex<Progress>,
     /// The watermark moved.
     pub(super) moved: Notify,
+    /// How many steps of the memory its unsettled chunks take.
+    held: AtomicU32,
+    /// A chunk gave its memory back.
+    pub(super) released: Notify,
 }
 
 /// Which chunks of a connection are settled.
@@ -34,12 +38,30 @@ impl Connection {
             open: AtomicBool::new(true),
             progress: Mutex::default(),
             moved: Notify::new(),
+            held: AtomicU32::new(0),
+            released: Notify::new(),
         }
     }
 
     /// How many chunks from the first on are settled.
     pub(super) fn watermark(&self) -> u64 {
         self.lock().watermark
+    }
+
+    /// How many steps of the memory its unsettled chunks take.
+    pub(super) fn held(&self) -> u32 {
+        self.held.load(Ordering::Acquire)
+    }
+
+    /// Its chunks take so many steps more.
+    pub(super) fn charge(&self, steps: u32) {
+        self.held.fetch_add(steps, Ordering::AcqRel);
+    }
+
+    /// A chunk gave so many steps back.
+    pub(super) fn release(&self, steps: u32) {
+        self.held.fetch_sub(steps, Ordering::AcqRel);
+        self.released.notify_one();
     }
 
     /// Nothing can be acknowledged any more.

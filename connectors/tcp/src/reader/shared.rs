@@ -64,7 +64,23 @@ pub(super) struct Pending {
     meta: ChunkMeta,
     redelivered: bool,
     /// Its part of the memory.
-    _memory: OwnedSemaphorePermit,
+    _memory: ChunkMemory,
+}
+
+/// The part of the memory that a complete chunk takes, until it is settled.
+#[derive(Debug)]
+pub(super) struct ChunkMemory {
+    connection: Arc<Connection>,
+    steps: u32,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for ChunkMemory {
+    fn drop(&mut self) {
+        // Before the connection is told, so that it finds the room.
+        self.permit.take();
+        self.connection.release(self.steps);
+    }
 }
 
 /// The memory of a chunk that has arrived in part.
@@ -80,7 +96,7 @@ impl Pending {
     pub(super) fn new(
         connection: &Arc<Connection>,
         (sequence, meta, bytes): (u64, ChunkMeta, Bytes),
-        memory: OwnedSemaphorePermit,
+        memory: ChunkMemory,
     ) -> Self {
         Self {
             // Known when it is ready.
@@ -137,15 +153,42 @@ impl Shared {
     }
 
     /// Memory for a chunk, if there is.
-    pub(super) fn try_reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let budget = Arc::clone(&self.budget);
-        budget.try_acquire_many_owned(self.steps(bytes)).ok()
+    ///
+    /// A sender may hold as much as it leaves free: one alone has half of the memory, and two have a
+    /// third each. So there is room for the next sender, however many chunks the others have sent
+    /// (dynamic thresholds; Choudhury and Hahne, 1998). One chunk of a sender is always taken.
+    pub(super) fn try_reserve(
+        &self,
+        connection: &Arc<Connection>,
+        bytes: usize,
+    ) -> Option<ChunkMemory> {
+        let steps = self.steps(bytes);
+        self.has_share(connection, steps)
+            .then(|| Arc::clone(&self.budget).try_acquire_many_owned(steps).ok())
+            .flatten()
+            .map(|permit| charge(connection, steps, permit))
     }
 
     /// Memory for a chunk, as soon as there is; first come, first served.
-    pub(super) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let budget = Arc::clone(&self.budget);
-        budget.acquire_many_owned(self.steps(bytes)).await.ok()
+    pub(super) async fn reserve(
+        &self,
+        connection: &Arc<Connection>,
+        bytes: usize,
+    ) -> Option<ChunkMemory> {
+        let steps = self.steps(bytes);
+        while !self.has_share(connection, steps) {
+            connection.released.notified().await;
+        }
+        let permit = Arc::clone(&self.budget).acquire_many_owned(steps).await;
+        Some(charge(connection, steps, permit.ok()?))
+    }
+
+    /// Whether a sender holds no more than it leaves free, with so many steps more.
+    fn has_share(&self, connection: &Connection, steps: u32) -> bool {
+        let held = connection.held();
+        let after = held.saturating_add(steps);
+        let free = u32::try_from(self.budget.available_permits()).unwrap_or(u32::MAX);
+        held == 0 || after <= free.saturating_sub(steps)
     }
 
     /// Memory for the next bytes of a chunk that has arrived in part.
@@ -261,6 +304,16 @@ impl Shared {
     /// How many chunks are handed out and not settled.
     pub(super) fn unsettled(&self) -> usize {
         self.lock().handed_out.len()
+    }
+}
+
+/// Charges memory to a connection.
+fn charge(connection: &Arc<Connection>, steps: u32, permit: OwnedSemaphorePermit) -> ChunkMemory {
+    connection.charge(steps);
+    ChunkMemory {
+        connection: Arc::clone(connection),
+        steps,
+        permit: Some(permit),
     }
 }
 

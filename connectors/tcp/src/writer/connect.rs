@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use baler_common::transport::Failure;
 
 use crate::config::{TcpConfig, silence};
-use crate::error::{ProtocolError, failed};
+use crate::error::{ProtocolError, ProtocolErrorKind, failed};
 use crate::hello::{ConnectionLimits, Hello, Role};
+use crate::security::{ACCEPTED, CHALLENGE_BYTES};
 
 /// A connection on which both sides have said hello.
 #[derive(Debug)]
@@ -71,12 +72,51 @@ fn greet(mut stream: TcpStream, config: &TcpConfig, by: Instant) -> Result<Conne
         .and_then(|()| stream.write_all(&hello.to_bytes()));
     said.map_err(|error| failed("say hello to", &error))?;
 
-    let mut bytes = [0; Hello::BYTES];
+    let bytes = read_exact::<{ Hello::BYTES }>(&mut stream, by)?;
+    let broken = |kind| {
+        Failure::from(&ProtocolError {
+            offset: 0,
+            reading: "the receiver's hello",
+            kind,
+        })
+    };
+    let theirs = Hello::read(&bytes, Role::Receiver).map_err(broken)?;
+    if theirs.has_token() {
+        let file = config.token_file.as_ref();
+        let token = file
+            .ok_or_else(|| broken(ProtocolErrorKind::TokenMissing))?
+            .read()?;
+        let challenge = read_exact::<CHALLENGE_BYTES>(&mut stream, by)?;
+        let proof = token.prove(hello, theirs, &challenge);
+        stream
+            .set_write_timeout(left())
+            .and_then(|()| stream.write_all(proof.as_ref()))
+            .map_err(|error| failed("say hello to", &error))?;
+        if read_exact(&mut stream, by)? != [ACCEPTED] {
+            return Err(broken(ProtocolErrorKind::Token));
+        }
+    }
+    let silence = silence(&theirs);
+    stream
+        .set_write_timeout(None)
+        .and_then(|()| stream.set_read_timeout(Some(silence)))
+        .map_err(|error| failed("set up", &error))?;
+    Ok(Connected {
+        stream,
+        limits: hello.limits.min(theirs.limits),
+        silence,
+    })
+}
+
+/// Reads so many bytes before `by`.
+fn read_exact<const N: usize>(stream: &mut TcpStream, by: Instant) -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
     let mut known = 0;
     while let Some(rest @ [_, ..]) = bytes.get_mut(known..) {
         // Set before each read: the deadline is for all of them.
+        let left = by.saturating_duration_since(Instant::now()).max(LEAST);
         let read = stream
-            .set_read_timeout(left())
+            .set_read_timeout(Some(left))
             .and_then(|()| stream.read(rest));
         match read {
             Ok(0) => {
@@ -90,25 +130,9 @@ fn greet(mut stream: TcpStream, config: &TcpConfig, by: Instant) -> Result<Conne
             }
             Err(error) => return Err(failed("say hello to", &error)),
         }
-        if Instant::now() >= by && known < Hello::BYTES {
+        if Instant::now() >= by && known < N {
             return Err(Failure::retry("say hello to", "no answer in time"));
         }
     }
-    let theirs = Hello::read(&bytes, Role::Receiver).map_err(|kind| {
-        Failure::from(&ProtocolError {
-            offset: 0,
-            reading: "the receiver's hello",
-            kind,
-        })
-    })?;
-    let silence = silence(&theirs);
-    stream
-        .set_write_timeout(None)
-        .and_then(|()| stream.set_read_timeout(Some(silence)))
-        .map_err(|error| failed("set up", &error))?;
-    Ok(Connected {
-        stream,
-        limits: hello.limits.min(theirs.limits),
-        silence,
-    })
+    Ok(bytes)
 }

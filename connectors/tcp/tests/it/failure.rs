@@ -130,7 +130,7 @@ fn slow_consumer_slows_the_sender_down() {
     let mut pump = Pump::open(Box::new(tcp.writer_with(set)));
     let mut source = ChunkSource::new(1);
     pump.push((0..900).map(|_| source.next(0, 10_000)));
-    // Four chunks fit; time passes without more, and heartbeats keep the connection.
+    // Four chunks fit, and one sender may have two of them; time passes without more, and heartbeats keep the connection.
     let start = Instant::now();
     within_patience("several heartbeats pass", || {
         pump.step();
@@ -138,7 +138,11 @@ fn slow_consumer_slows_the_sender_down() {
         (start.elapsed() > Duration::from_millis(1000)).then_some(())
     });
     assert_eq!((pump.confirmed(), pump.breaks()), (0, 0));
-    assert_eq!(counts.chunks(), 4, "no more than the memory holds is read");
+    assert_eq!(
+        counts.chunks(),
+        2,
+        "no more than the sender's share is read"
+    );
     tap.acknowledge();
     tap.set_demand(100);
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Damaged, Received};
@@ -386,6 +386,44 @@ fn senders_that_stall_in_large_chunks_stop_nobody_else() {
         );
         assert_eq!((pump.breaks(), counts.connections_lost()), (0, 0));
         drop(stalled);
+    }
+}
+
+#[test]
+fn unsettled_chunks_of_one_sender_leave_room_for_others() {
+    let window = NonZeroU32::new(1 << 20).unwrap();
+    // Memory for nine of these chunks.
+    let mut reader = receiver(config(0).window_bytes(window));
+    let port = reader.local_addr().port();
+    let flood = |producer| {
+        let writer = TcpWriter::new(config(port).window_bytes(window));
+        let mut pump = Pump::open(Box::new(writer));
+        let mut source = ChunkSource::new(producer);
+        pump.push((0..20).map(|_| source.next(0, 10_000)));
+        pump
+    };
+    let mut pumps = Vec::new();
+    // Nothing is settled: each of them comes through while the others hold what they may.
+    for producer in 1..4 {
+        pumps.push(flood(producer));
+        let mut chunks = 0;
+        within_patience("the sender comes through, and then waits", || {
+            pumps.iter_mut().for_each(Pump::step);
+            match reader
+                .receive(Instant::now() + Duration::from_millis(200))
+                .unwrap()
+            {
+                Received::Chunk(_) => chunks += 1,
+                Received::Idle if chunks > 0 => return Some(()),
+                Received::Idle => {}
+                other => panic!("a chunk was expected, not {other:?}"),
+            }
+            None
+        });
+        assert!(
+            chunks <= 5,
+            "{chunks} chunks are more than half of the memory"
+        );
     }
 }
 

@@ -8,5 +8,6 @@ mod failure;
 mod hostile_receiver;
 mod hostile_sender;
 mod load;
+mod security;
 mod support;
 mod wire;

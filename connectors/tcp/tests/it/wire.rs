@@ -9,6 +9,7 @@ use std::time::Duration;
 pub(crate) struct Hello {
     pub(crate) versions: (u16, u16),
     pub(crate) role: u8,
+    pub(crate) features: u16,
     pub(crate) max_chunk_bytes: u32,
     pub(crate) window_chunks: u32,
     pub(crate) heartbeat_ms: u32,
@@ -18,6 +19,7 @@ pub(crate) struct Hello {
 pub(crate) const SENDER: Hello = Hello {
     versions: (1, 1),
     role: 1,
+    features: 0,
     max_chunk_bytes: 20_000,
     window_chunks: 8,
     heartbeat_ms: 5000,
@@ -28,7 +30,8 @@ impl Hello {
         let mut bytes = b"BALERTCP".to_vec();
         bytes.extend(self.versions.0.to_le_bytes());
         bytes.extend(self.versions.1.to_le_bytes());
-        bytes.extend([self.role, 0, 0, 0]);
+        bytes.extend([self.role, 0]);
+        bytes.extend(self.features.to_le_bytes());
         bytes.extend(self.max_chunk_bytes.to_le_bytes());
         bytes.extend(self.window_chunks.to_le_bytes());
         bytes.extend(60_000_u64.to_le_bytes());

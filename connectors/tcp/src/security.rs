@@ -1,0 +1,89 @@
+//! The token of a trusted network: the receiver asks, the sender proves that it has it.
+//!
+//! The token itself is never sent. PROTOCOL.md, "Token", describes the bytes.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+
+use baler_common::transport::Failure;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::hello::Hello;
+
+/// The fewest bytes of a token: fewer can be guessed from one proof.
+const LEAST_BYTES: usize = 16;
+
+/// How many bytes a challenge has.
+pub(crate) const CHALLENGE_BYTES: usize = 32;
+
+/// How many bytes a proof has: HMAC-SHA256.
+pub(crate) const PROOF_BYTES: usize = 32;
+
+/// What the receiver says to a right proof.
+pub(crate) const ACCEPTED: u8 = 0x01;
+
+/// What the receiver says to a wrong proof.
+pub(crate) const REFUSED: u8 = 0x00;
+
+/// The file of a token. It is read at every connection, so that a renewed token is taken up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TokenFile(pub(crate) PathBuf);
+
+impl TokenFile {
+    /// The token; the file's line end is no part of it.
+    pub(crate) fn read(&self) -> Result<Token, Failure> {
+        let fail = |message: &dyn fmt::Display| {
+            let message = format!("token_file {}: {message}", self.0.display());
+            Failure::last("open", message)
+        };
+        let text = fs::read_to_string(&self.0).map_err(|error| fail(&error))?;
+        let token = text.trim_end_matches(['\r', '\n']);
+        if token.len() < LEAST_BYTES {
+            return Err(fail(&format_args!(
+                "the token has {} bytes, write at least {LEAST_BYTES}",
+                token.len()
+            )));
+        }
+        Ok(Token(hmac::Key::new(hmac::HMAC_SHA256, token.as_bytes())))
+    }
+}
+
+/// A token, as the key of proofs. It has no `Debug`, so that it cannot be shown.
+pub(crate) struct Token(hmac::Key);
+
+impl Token {
+    /// Proves that this side has the token.
+    pub(crate) fn prove(&self, sender: Hello, receiver: Hello, challenge: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.0, &message(sender, receiver, challenge))
+    }
+
+    /// Whether the peer has the token, in constant time.
+    pub(crate) fn is_proved(
+        &self,
+        sender: Hello,
+        receiver: Hello,
+        challenge: &[u8],
+        proof: &[u8],
+    ) -> bool {
+        hmac::verify(&self.0, &message(sender, receiver, challenge), proof).is_ok()
+    }
+}
+
+/// What is signed: both hellos too, so that nobody between the two can change their limits.
+fn message(sender: Hello, receiver: Hello, challenge: &[u8]) -> Vec<u8> {
+    let mut message = b"BALERTCP token 1".to_vec();
+    message.extend(sender.to_bytes());
+    message.extend(receiver.to_bytes());
+    message.extend_from_slice(challenge);
+    message
+}
+
+/// Random bytes that no connection had before.
+pub(crate) fn challenge() -> Result<[u8; CHALLENGE_BYTES], Failure> {
+    let mut bytes = [0; CHALLENGE_BYTES];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| Failure::retry("accept at", "the system has no random bytes"))?;
+    Ok(bytes)
+}
