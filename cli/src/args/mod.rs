@@ -1,7 +1,7 @@
 //! What was typed: flags and their environment twins, not yet what they mean.
 
+mod decoding;
 mod demo;
-mod dictionaries;
 mod generate;
 mod give_up;
 mod global;
@@ -32,8 +32,8 @@ use baler_rig::sweep::SweepArgs;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use decoding::DecodingArgs;
 pub(crate) use demo::DemoArgs;
-pub(crate) use dictionaries::DictionariesArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use give_up::GiveUpArgs;
 pub(crate) use global::{DocumentFormat, GlobalArgs};

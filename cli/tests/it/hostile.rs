@@ -1,0 +1,144 @@
+//! Attacks on the program by those who write its input, and what must come of them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
+use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, Schema, Value};
+use baler_common::transport::uri::Uri;
+use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
+use baler_connector_file::{FileWriter, FileWriterConfig};
+use bytes::Bytes;
+
+use crate::poison::send;
+use crate::support::{Background, baler, file_uri, wait_for};
+
+/// How many records the bomb has. A decoder accepts four times as many.
+const BOMB_RECORDS: u32 = 1 << 20;
+
+const MIB: u64 = 1 << 20;
+
+/// A chunk of about a thousand bytes that stands for 1 GiB of text: many records, each with the same
+/// string of 1,000 bytes.
+fn bomb() -> Bytes {
+    let schema =
+        Arc::new(Schema::new("bomb", vec![Field::new("text", FieldType::String)]).unwrap());
+    let text = vec![Value::String("x".repeat(1_000).into())];
+    let record = DynamicRecord::new(schema, Some(1), text).unwrap();
+    let mut batch = BatchBuilder::new();
+    for _ in 0..BOMB_RECORDS {
+        batch.push_dynamic(&record).unwrap();
+    }
+    let compression = Compression::None;
+    let mut bytes = Vec::new();
+    NativeSerializer::new(compression)
+        .unwrap()
+        .serialize(&batch.take(), &ChunkHeader::new(identity()), &mut bytes)
+        .unwrap();
+    assert!(bytes.len() < 2_000, "{} bytes", bytes.len());
+    Bytes::from(bytes)
+}
+
+fn identity() -> ChunkIdentity {
+    ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 1,
+            random: 1,
+        },
+        lane: 0,
+        sequence: 0,
+    }
+}
+
+/// Writes chunks into a folder; its URI.
+fn store(folder: &Path, chunks: Vec<Bytes>) -> String {
+    let uri = file_uri(folder);
+    let config = FileWriterConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
+    let chunks = chunks.into_iter().zip(0..).map(|(bytes, ticket)| Chunk {
+        ticket,
+        meta: ChunkMeta {
+            container: ContainerKind::Native,
+            records: BOMB_RECORDS,
+            identity: identity(),
+        },
+        bytes,
+    });
+    send(Box::new(FileWriter::new(config)), chunks.collect());
+    uri
+}
+
+/// The peak of a process's memory, in bytes.
+fn peak_memory(process: &Background) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
+    let peak = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    let kib: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib << 10
+}
+
+/// How many bytes are in the files below a folder, or in a file. Files of Parquet that are not whole
+/// yet have hidden names, and do not count.
+fn size(path: &Path) -> u64 {
+    let Ok(metadata) = fs::metadata(path) else {
+        return 0;
+    };
+    if metadata.is_file() {
+        let name = path.file_name().unwrap().as_encoded_bytes();
+        return if name.starts_with(b".") {
+            0
+        } else {
+            metadata.len()
+        };
+    }
+    let entries = fs::read_dir(path).unwrap();
+    entries.map(|entry| size(&entry.unwrap().path())).sum()
+}
+
+/// A chunk that expands to 1 GiB of output is written in slices: records come out, and memory stays
+/// near what the decoded columns take.
+#[test]
+fn a_chunk_that_expands_is_written_within_bounded_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = store(&folder.path().join("chunks"), vec![bomb()]);
+    // So much output shows that the sink is in the middle of the chunk. Parquet keeps one copy of
+    // the text, so its file is small and the whole chunk is written.
+    for (format, enough) in [
+        ("json", 32 * MIB),
+        ("csv", 32 * MIB),
+        ("table", 32 * MIB),
+        #[cfg(feature = "parquet")]
+        ("parquet", 1),
+    ] {
+        let output = folder.path().join(format);
+        let path = output.to_str().unwrap();
+        let args = ["receive", "--from", &from, "--follow", "--format", format];
+        let mut receiver = Background::start(&[&args[..], &["--output", path]].concat());
+        wait_for("output", || {
+            assert!(receiver.is_running(), "{format}: the receiver has ended");
+            (size(&output) >= enough).then_some(())
+        });
+        let peak = peak_memory(&receiver);
+        assert!(peak < 256 * MIB, "{format}: {} MiB", peak / MIB);
+    }
+}
+
+/// `--decoded-limit` is what all workers share: what takes more goes to the quarantine.
+#[test]
+fn a_chunk_above_the_decoded_limit_goes_to_the_quarantine() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = store(&folder.path().join("chunks"), vec![bomb()]);
+    for (limit, workers, code) in [("1GiB", "1", 0), ("8MiB", "1", 65), ("64MiB", "8", 65)] {
+        let quarantine = folder.path().join(format!("quarantine-{limit}"));
+        let args = ["receive", "--from", &from, "--format", "none"];
+        let limits = ["--decoded-limit", limit, "--workers", workers];
+        let aside = ["--quarantine", quarantine.to_str().unwrap()];
+        let run = baler(&[&args[..], &limits, &aside].concat()).code(code);
+        let kept = fs::read_dir(&quarantine).map_or(0, Iterator::count);
+        let expected = if code == 0 { 0 } else { 2 };
+        assert_eq!(kept, expected, "{limit}: {:?}", run.get_output());
+    }
+}
