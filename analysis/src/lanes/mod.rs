@@ -22,8 +22,8 @@ const MAX_RANGES: usize = 4_096;
 /// How many lanes are remembered; beyond it the ones that were silent longest are forgotten.
 const MAX_LANES: usize = 65_536;
 
-/// How many ranges all lanes may have together, about 64 MiB; beyond it each lane that grows is cut
-/// to [`FEW_RANGES`].
+/// How many ranges all lanes may have together, about 64 MiB: settled, rejected and given up. Beyond
+/// it each lane that grows is cut to [`FEW_RANGES`].
 const MAX_ALL_RANGES: usize = 1 << 20;
 
 /// What a lane may have in any case.
@@ -142,14 +142,16 @@ impl LaneTracker {
     /// Notes what a decoded chunk's header tells of its lane.
     pub fn told(&mut self, header: &ChunkHeader) {
         let lane = self.lanes.entry(header.identity.into()).or_default();
+        let others = self.all_ranges.saturating_sub(lane.ranges());
         for lost in &header.lost_chunks {
             let last = lost
                 .first_sequence
                 .saturating_add(lost.chunks.saturating_sub(1));
-            if lane.given_up.ranges() < MAX_RANGES {
+            if lane.given_up.ranges() < most_ranges(others, lane.ranges()) {
                 lane.given_up.insert(lost.first_sequence, last);
             }
         }
+        self.all_ranges = others.saturating_add(lane.ranges());
         lane.complete |= header.last_of_epoch;
         // The counts only grow: of two headers the one with more is the later one.
         if header.losses.total() >= lane.losses.total() {
@@ -161,31 +163,29 @@ impl LaneTracker {
     pub fn settled(&mut self, identity: ChunkIdentity, verdict: Verdict) -> Vec<(Token, Verdict)> {
         let waiting = self.in_work.remove(&identity).unwrap_or_default();
         let lane = self.lanes.entry(identity.into()).or_default();
+        let others = self.all_ranges.saturating_sub(lane.ranges());
         let theirs = match verdict {
             Verdict::Ack => {
                 let copies = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
                 self.duplicates = self.duplicates.saturating_add(copies);
-                let before = lane.settled.ranges();
                 lane.settled.insert(identity.sequence, identity.sequence);
-                let others = self.all_ranges.saturating_sub(before);
-                let crowded = others.saturating_add(lane.settled.ranges()) > MAX_ALL_RANGES;
-                let most = if crowded { FEW_RANGES } else { MAX_RANGES };
+                let most = most_ranges(others, lane.ranges());
                 while lane.settled.ranges() > most
                     && let Some(known_from) = lane.settled.forget_lowest()
                 {
                     lane.known_from = known_from;
                 }
-                self.all_ranges = others.saturating_add(lane.settled.ranges());
                 Verdict::Ack
             }
             Verdict::Reject => {
-                if lane.rejected.ranges() < MAX_RANGES {
+                if lane.rejected.ranges() < most_ranges(others, lane.ranges()) {
                     lane.rejected.insert(identity.sequence, identity.sequence);
                 }
                 Verdict::Retry
             }
             Verdict::Retry => Verdict::Retry,
         };
+        self.all_ranges = others.saturating_add(lane.ranges());
         waiting.into_iter().map(|token| (token, theirs)).collect()
     }
 
@@ -273,7 +273,7 @@ impl LaneTracker {
         let before = self.lanes.len();
         self.lanes
             .retain(|_, lane| lane.last_arrival >= oldest_kept);
-        self.all_ranges = self.lanes.values().map(|lane| lane.settled.ranges()).sum();
+        self.all_ranges = self.lanes.values().map(Lane::ranges).sum();
         let forgotten = before.saturating_sub(self.lanes.len());
         self.forgotten_lanes = self
             .forgotten_lanes
@@ -281,7 +281,19 @@ impl LaneTracker {
     }
 }
 
+/// How many ranges of a kind a lane may have, when it has `own` ranges and all others `others`.
+fn most_ranges(others: usize, own: usize) -> usize {
+    let is_crowded = others.saturating_add(own) > MAX_ALL_RANGES;
+    if is_crowded { FEW_RANGES } else { MAX_RANGES }
+}
+
 impl Lane {
+    /// How many ranges it takes, of all kinds.
+    fn ranges(&self) -> usize {
+        let kinds = [&self.settled, &self.rejected, &self.given_up];
+        kinds.into_iter().map(Sequences::ranges).sum()
+    }
+
     fn gaps(&self, key: LaneKey) -> Vec<Gap> {
         let Some(lowest) = self.settled.lowest() else {
             return Vec::new();
