@@ -1,8 +1,11 @@
 //! Attacks on the program by those who write its input, and what must come of them.
 
 use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, lchown, symlink};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
+use std::thread;
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, Schema, Value};
@@ -141,4 +144,103 @@ fn a_chunk_above_the_decoded_limit_goes_to_the_quarantine() {
         let expected = if code == 0 { 0 } else { 2 };
         assert_eq!(kept, expected, "{limit}: {:?}", run.get_output());
     }
+}
+
+/// What stands where a file is to be written.
+#[derive(Debug, Clone, Copy)]
+enum Planted {
+    /// A pipe with a name, as an example of what is no regular file.
+    Pipe,
+    /// A symlink to a file, made by this user.
+    OwnLink,
+    /// The name under which the file used to be written first, as a symlink to a file.
+    PartLink,
+}
+
+/// Files of figures replace only what may be replaced.
+#[test]
+fn files_of_figures_replace_nothing_that_is_not_theirs() {
+    for (planted, victim_is_written) in [
+        (Planted::Pipe, true),
+        (Planted::OwnLink, true),
+        (Planted::PartLink, false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("figures");
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let mut reader = None;
+        match planted {
+            Planted::Pipe => {
+                let made = Command::new("mkfifo").arg(&path).status().unwrap();
+                assert!(made.success());
+                let (pipe, copy) = (path.clone(), victim.clone());
+                let copied = move || fs::write(copy, fs::read(pipe).unwrap()).unwrap();
+                reader = Some(thread::spawn(copied));
+            }
+            Planted::OwnLink => symlink(&victim, &path).unwrap(),
+            Planted::PartLink => symlink(&victim, folder.path().join("figures.part")).unwrap(),
+        }
+        let before = fs::symlink_metadata(&path).map(|it| it.file_type()).ok();
+        let file = path.to_str().unwrap();
+        let run = [
+            "receive",
+            "--from",
+            "null:",
+            "--format",
+            "none",
+            "--summary",
+        ];
+        baler(&[&run[..], &[file]].concat()).success();
+        reader.into_iter().for_each(|it| it.join().unwrap());
+        let after = fs::symlink_metadata(&path).map(|it| it.file_type()).ok();
+        assert!(before.is_none() || before == after, "{planted:?}");
+        let text = fs::read_to_string(&victim).unwrap();
+        assert_eq!(text.contains("ended_by"), victim_is_written, "{planted:?}");
+        assert_eq!(text == "precious", !victim_is_written, "{planted:?}");
+    }
+}
+
+/// A full device stays one, and ends the command with the code of an output that cannot be written.
+#[test]
+fn a_full_device_stays_a_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("full");
+    let mut mknod = Command::new("mknod");
+    let made = mknod.arg(&path).args(["c", "1", "7"]).status();
+    if !made.is_ok_and(|it| it.success()) || fs::write(&path, "x").is_ok() {
+        eprintln!("skipped: only root can make a device, and not in every container");
+        return;
+    }
+    let file = path.to_str().unwrap();
+    let run = ["receive", "--from", "null:", "--format", "none"];
+    baler(&[&run[..], &["--metrics-file", file]].concat()).code(74);
+    let kind = fs::symlink_metadata(&path).unwrap().file_type();
+    assert!(kind.is_char_device(), "the device was replaced");
+}
+
+/// As root, a symlink that another user planted is not followed.
+#[test]
+fn a_symlink_of_another_user_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, victim) = (folder.path().join("figures"), folder.path().join("victim"));
+    fs::write(&victim, "precious").unwrap();
+    symlink(&victim, &path).unwrap();
+    if lchown(&path, Some(65_534), None).is_err() {
+        eprintln!("skipped: only root can give a symlink to another user");
+        return;
+    }
+    let file = path.to_str().unwrap();
+    let run = [
+        "receive",
+        "--from",
+        "null:",
+        "--format",
+        "none",
+        "--summary",
+    ];
+    let run = baler(&[&run[..], &[file]].concat()).code(74);
+    let stderr = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(stderr.contains("symlink of another user"), "{stderr}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
