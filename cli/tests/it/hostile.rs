@@ -244,3 +244,25 @@ fn a_symlink_of_another_user_is_refused() {
     assert!(stderr.contains("symlink of another user"), "{stderr}");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
+
+/// A password in the wrong place, or in a misspelt setting, does not come out in an error message.
+#[test]
+fn no_error_message_holds_a_password() {
+    for (args, code) in [
+        ("receive amqp://u:hush@h/q", 2),
+        ("amqp://u:hush@h/q", 2),
+        ("receive --from null: --workers amqp://u:hush@h/q", 2),
+        ("receive --from null: --workers=amqp:/u:hush@h/q", 2),
+        ("receive --from null: --format amqp://u:hush@h/q", 2),
+        ("receive --from amqp:/u:hush@h?queue=q", 78),
+        ("receive --from tcp://h:1?pasword=hush", 78),
+        ("receive --from tcp://h:1?tokne=hush", 78),
+        ("receive --from ampq:u:hush@h", 78),
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let run = baler(&args).code(code);
+        let stderr = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(!stderr.contains("hush"), "{args:?}: {stderr}");
+        assert!(stderr.starts_with("error: "), "{args:?}: {stderr}");
+    }
+}
