@@ -3,7 +3,7 @@
 mod args;
 mod commands;
 mod config;
-mod dictionaries;
+mod decoding;
 mod endpoint;
 mod exit;
 mod observe;

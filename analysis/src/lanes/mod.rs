@@ -25,8 +25,8 @@ const MAX_RANGES: usize = 4_096;
 /// How many lanes are remembered; beyond it the ones that were silent longest are forgotten.
 const MAX_LANES: usize = 65_536;
 
-/// How many ranges all lanes may have together, about 64 MiB; beyond it each lane that grows is cut
-/// to [`FEW_RANGES`].
+/// How many ranges all lanes may have together, about 64 MiB: settled, rejected and given up. Beyond
+/// it each lane that grows is cut to [`FEW_RANGES`].
 const MAX_ALL_RANGES: usize = 1 << 20;
 
 /// What a lane may have in any case.
@@ -181,14 +181,16 @@ impl LaneTracker {
     /// Notes what a decoded chunk's header tells of its lane.
     pub fn told(&mut self, header: &ChunkHeader) {
         let lane = self.lanes.entry(header.identity.into()).or_default();
+        let others = self.all_ranges.saturating_sub(lane.ranges());
         for lost in &header.lost_chunks {
             let last = lost
                 .first_sequence
                 .saturating_add(lost.chunks.saturating_sub(1));
-            if lane.given_up.ranges() < MAX_RANGES {
+            if lane.given_up.ranges() < most_ranges(others, lane.ranges()) {
                 lane.given_up.insert(lost.first_sequence, last);
             }
         }
+        self.all_ranges = others.saturating_add(lane.ranges());
         lane.complete |= header.last_of_epoch;
         // The counts only grow: of two headers the one with more is the later one.
         if header.losses.total() >= lane.losses.total() {
@@ -220,19 +222,16 @@ impl LaneTracker {
     pub(crate) fn note(&mut self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) {
         let lanes = self.lanes.len().max(1);
         let lane = self.lanes.entry(identity.into()).or_default();
+        let others = self.all_ranges.saturating_sub(lane.ranges());
         match verdict {
             Verdict::Ack => {
-                let before = lane.settled.ranges();
                 lane.settled.insert(identity.sequence, identity.sequence);
-                let others = self.all_ranges.saturating_sub(before);
-                let crowded = others.saturating_add(lane.settled.ranges()) > MAX_ALL_RANGES;
-                let most = if crowded { FEW_RANGES } else { MAX_RANGES };
+                let most = most_ranges(others, lane.ranges());
                 while lane.settled.ranges() > most
                     && let Some(known_from) = lane.settled.forget_lowest()
                 {
                     lane.known_from = known_from;
                 }
-                self.all_ranges = others.saturating_add(lane.settled.ranges());
                 // The first one stays: a later one with the same identity is not to replace it.
                 lane.checksums.entry(identity.sequence).or_insert(checksum);
                 let most = MAX_CHECKSUMS.min(MAX_ALL_CHECKSUMS / lanes);
@@ -241,12 +240,13 @@ impl LaneTracker {
                 }
             }
             Verdict::Reject => {
-                if lane.rejected.ranges() < MAX_RANGES {
+                if lane.rejected.ranges() < most_ranges(others, lane.ranges()) {
                     lane.rejected.insert(identity.sequence, identity.sequence);
                 }
             }
             Verdict::Retry => {}
         }
+        self.all_ranges = others.saturating_add(lane.ranges());
     }
 
     /// Copies of chunks that this reader had settled before; they were not processed again.
@@ -333,12 +333,18 @@ impl LaneTracker {
         let before = self.lanes.len();
         self.lanes
             .retain(|_, lane| lane.last_arrival >= oldest_kept);
-        self.all_ranges = self.lanes.values().map(|lane| lane.settled.ranges()).sum();
+        self.all_ranges = self.lanes.values().map(Lane::ranges).sum();
         let forgotten = before.saturating_sub(self.lanes.len());
         self.forgotten_lanes = self
             .forgotten_lanes
             .saturating_add(u64::try_from(forgotten).unwrap_or(u64::MAX));
     }
+}
+
+/// How many ranges of a kind a lane may have, when it has `own` ranges and all others `others`.
+fn most_ranges(others: usize, own: usize) -> usize {
+    let is_crowded = others.saturating_add(own) > MAX_ALL_RANGES;
+    if is_crowded { FEW_RANGES } else { MAX_RANGES }
 }
 
 impl Lane {
@@ -348,6 +354,12 @@ impl Lane {
             Some(_) => Memory::Other,
             None => Memory::Unknown,
         }
+    }
+
+    /// How many ranges it takes, of all kinds.
+    fn ranges(&self) -> usize {
+        let kinds = [&self.settled, &self.rejected, &self.given_up];
+        kinds.into_iter().map(Sequences::ranges).sum()
     }
 
     fn gaps(&self, key: LaneKey) -> Vec<Gap> {

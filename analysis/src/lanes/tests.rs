@@ -136,23 +136,49 @@ fn memory_is_bounded_and_late_chunks_are_still_processed() {
     );
 }
 
+/// What a sender can make a tracker remember, each as single numbers with holes between them.
+#[derive(Debug, Clone, Copy)]
+enum Remembered {
+    GivenUp,
+    Rejected,
+    Settled,
+}
+
 #[test]
 fn all_lanes_together_are_bounded_too() {
-    let mut tracker = LaneTracker::new();
-    let lanes = u32::try_from(MAX_ALL_RANGES / MAX_RANGES).unwrap() + 20;
     let holes = u64::try_from(MAX_RANGES).unwrap();
-    for lane in 0..lanes {
-        for index in 0..holes {
-            tracker.note(identity(lane, index * 2), 7, Verdict::Ack);
+    let lanes = u32::try_from(MAX_ALL_RANGES / MAX_RANGES).unwrap() + 20;
+    for kind in [
+        Remembered::GivenUp,
+        Remembered::Rejected,
+        Remembered::Settled,
+    ] {
+        let mut tracker = LaneTracker::new();
+        for lane in 0..lanes {
+            let numbers = (0..holes).map(|index| index * 2);
+            match kind {
+                Remembered::GivenUp => {
+                    let mut header = ChunkHeader::new(identity(lane, 0));
+                    let lost = |first_sequence| LostChunks {
+                        first_sequence,
+                        chunks: 1,
+                    };
+                    header.lost_chunks = numbers.map(lost).collect();
+                    tracker.told(&header);
+                }
+                Remembered::Rejected => numbers.for_each(|number| {
+                    tracker.note(identity(lane, number), 7, Verdict::Reject);
+                }),
+                Remembered::Settled => numbers.for_each(|number| {
+                    tracker.note(identity(lane, number), 7, Verdict::Ack);
+                }),
+            }
         }
+        let ranges: usize = tracker.lanes.values().map(Lane::ranges).sum();
+        assert_eq!(ranges, tracker.all_ranges, "{kind:?}");
+        let most = MAX_ALL_RANGES + 21 * FEW_RANGES;
+        assert!(ranges <= most, "{kind:?}: {ranges}");
     }
-    let ranges: usize = tracker
-        .lanes
-        .values()
-        .map(|lane| lane.settled.ranges())
-        .sum();
-    assert_eq!(ranges, tracker.all_ranges);
-    assert!(ranges <= MAX_ALL_RANGES + 20 * FEW_RANGES, "{ranges}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DictionariesArgs, DocumentFormat, GiveUpArgs, values};
+use super::{DecodingArgs, DocumentFormat, GiveUpArgs, values};
 
 /// Flags of `baler inspect`.
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
-    pub(crate) dictionaries: DictionariesArgs,
+    pub(crate) decoding: DecodingArgs,
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

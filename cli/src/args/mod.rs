@@ -1,7 +1,7 @@
 //! What was typed: flags and their environment twins, not yet what they mean.
 
+mod decoding;
 mod demo;
-mod dictionaries;
 mod generate;
 mod give_up;
 mod global;
@@ -15,6 +15,7 @@ mod quarantine;
 mod receive;
 mod relay;
 mod replay;
+mod secrets;
 mod send;
 mod shipping;
 mod spool;
@@ -32,8 +33,8 @@ use baler_rig::sweep::SweepArgs;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use decoding::DecodingArgs;
 pub(crate) use demo::DemoArgs;
-pub(crate) use dictionaries::DictionariesArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use give_up::GiveUpArgs;
 pub(crate) use global::{DocumentFormat, GlobalArgs};
@@ -152,7 +153,7 @@ pub(crate) enum Command {
 
 impl Cli {
     /// Reads the command line and the environment; ends the program as clap does when they are
-    /// wrong.
+    /// wrong and hold no secret.
     ///
     /// # Errors
     ///
@@ -172,11 +173,12 @@ impl Cli {
             Some(file) => config::apply(Self::command(), &typed, file)?,
             None => Self::command(),
         };
-        let matches = command.clone().get_matches();
+        let matches = command.clone().try_get_matches();
+        let matches = matches.map_err(|error| secrets::told(&error))?;
         twice::refuse(&command, &matches)?;
         needs::check(&command, &matches)?;
         config::refuse_contradictions(&command, &matches, file.as_ref())?;
-        Self::from_arg_matches(&matches).map_err(|error| error.exit())
+        Self::from_arg_matches(&matches).map_err(|error| secrets::told(&error))
     }
 
     /// The command line's definition, complete.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DictionariesArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, media, values};
+use super::{DecodingArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, media, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ pub(crate) struct ReceiveArgs {
     #[arg(long)]
     pub(crate) overwrite: bool,
     #[command(flatten)]
-    pub(crate) dictionaries: DictionariesArgs,
+    pub(crate) decoding: DecodingArgs,
     /// Write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) summary: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DictionariesArgs, DocumentFormat, GiveUpArgs, SpoolArgs, media, values};
+use super::{DecodingArgs, DocumentFormat, GiveUpArgs, SpoolArgs, media, values};
 
 /// Flags of `baler replay`.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
-    pub(crate) dictionaries: DictionariesArgs,
+    pub(crate) decoding: DecodingArgs,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

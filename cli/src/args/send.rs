@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    DictionariesArgs, DocumentFormat, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs, media,
+    DecodingArgs, DocumentFormat, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs, media,
     values,
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]
-    pub(crate) dictionaries: DictionariesArgs,
+    pub(crate) decoding: DecodingArgs,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
     /// How the summary is shown

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DictionariesArgs, DocumentFormat, GiveUpArgs, media, values};
+use super::{DecodingArgs, DocumentFormat, GiveUpArgs, media, values};
 
 /// Flags of `baler tap`.
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(crate) struct TapArgs {
     #[command(flatten)]
     pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]
-    pub(crate) dictionaries: DictionariesArgs,
+    pub(crate) decoding: DecodingArgs,
     /// How records are shown: one line each, or one JSON object each
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

@@ -6,6 +6,7 @@ mod progress;
 mod stderr;
 mod tables;
 mod terminal;
+mod whole_file;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -21,6 +22,7 @@ pub(crate) use tables::{
     bytes, counted, cut, decimal, number, per_second, rate, table, two_columns,
 };
 pub(crate) use terminal::{RecordOutput, width};
+pub(crate) use whole_file::whole_file;
 
 use crate::exit::Failure;
 
@@ -58,19 +60,6 @@ pub(crate) fn json_file(path: &Path, document: &impl Serialize) -> Result<(), Fa
     let mut text = pretty(document)?;
     text.push('\n');
     whole_file(path, &text)
-}
-
-/// Writes a file under another name and renames it: whoever sees it sees it complete.
-///
-/// # Errors
-///
-/// The file cannot be written.
-pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    std::fs::write(&part, text)
-        .and_then(|()| std::fs::rename(&part, path))
-        .map_err(|error| Failure::output(path.display(), &error))
 }
 
 /// Says one line or more on standard error, above the line of progress.

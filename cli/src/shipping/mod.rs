@@ -26,7 +26,7 @@ pub(crate) use report::tests::report as example_report;
 pub(crate) use spool::SpoolFigures;
 
 use crate::args::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
-use crate::dictionaries;
+use crate::decoding;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -278,7 +278,7 @@ fn native(args: &ShippingArgs) -> Result<NativeSerializer, Failure> {
     let serializer = match (&args.dictionary, args.compression) {
         (None, compression) => NativeSerializer::new(compression),
         (Some(path), Compression::Zstd { level }) => {
-            NativeSerializer::with_dictionary(level, &dictionaries::read(path)?)
+            NativeSerializer::with_dictionary(level, &decoding::read(path)?)
         }
         (Some(_), other) => {
             return Err(Failure::configuration(format!(

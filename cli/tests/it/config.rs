@@ -99,7 +99,10 @@ fn the_size_of_chunks_can_be_left_to_the_collector() {
     let report = json(&["generate", "--config", path]);
     // All at once, at the end: an hour is long.
     assert_eq!(report["delivered"], 3_000);
-    assert_eq!(report["closed_by"]["flush"], report["chunks_made"], "{report}");
+    assert_eq!(
+        report["closed_by"]["flush"], report["chunks_made"],
+        "{report}"
+    );
     assert_eq!(report["closed_by"]["records"], 0, "{report}");
     let fixed = ["generate", "--config", path, "--chunk-records", "100"];
     let run = baler(&fixed).failure().code(78);
@@ -148,7 +151,7 @@ fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
         // A process that `verify` starts is no command of the user's.
         (
             "[verify-producer]\nto = \"null:\"",
-            ":2: [verify-producer] is no section; there are demo, ",
+            ":2: [verify-producer] is no section; there are decoding, demo, ",
         ),
         (
             "[verify_consumer]\nfrom = \"null:\"",

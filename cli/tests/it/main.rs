@@ -11,6 +11,7 @@ mod dictionaries;
 mod documents;
 mod edges;
 mod habits;
+mod hostile;
 mod image;
 #[cfg(feature = "kafka")]
 mod kafka;

@@ -147,7 +147,8 @@ impl Load {
     }
 }
 
-fn send(writer: Box<dyn ChunkWriter>, chunks: Vec<Chunk>) {
+/// Sends the chunks, and waits until each is confirmed.
+pub(crate) fn send(writer: Box<dyn ChunkWriter>, chunks: Vec<Chunk>) {
     let patience = PATIENCE * 4 + Duration::from_millis(chunks.len() as u64);
     let mut pump = Pump::open(writer);
     pump.push(chunks);

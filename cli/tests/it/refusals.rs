@@ -231,19 +231,9 @@ fn what_cannot_be_opened_is_unavailable() {
         &["send", "--from", "kieker-log:/no/such/log", "--to", "null:"],
         &["receive", "--from", "tcp://203.0.113.1:1"],
         #[cfg(feature = "amqp")]
-        &[
-            "inspect",
-            "amqp://127.0.0.1:1/?queue=q",
-            "--give-up",
-            "1s",
-        ],
+        &["inspect", "amqp://127.0.0.1:1/?queue=q", "--give-up", "1s"],
         #[cfg(feature = "kafka")]
-        &[
-            "inspect",
-            "kafka://127.0.0.1:1/topic",
-            "--give-up",
-            "1s",
-        ],
+        &["inspect", "kafka://127.0.0.1:1/topic", "--give-up", "1s"],
     ] {
         baler(args)
             .code(69)

@@ -9,6 +9,7 @@ mod text;
 
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use chunk::{ChunkFigures, Shown};
 use serde::Serialize;
 
 use crate::args::{DocumentFormat, InspectArgs};
-use crate::dictionaries;
+use crate::decoding;
 use crate::endpoint::{self, OpenReader, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -166,7 +167,7 @@ fn look(
         records: args.records,
         strings: args.strings,
     };
-    let mut decoder = dictionaries::decoder(&args.dictionaries)?;
+    let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let ends = reader.capability().ends;
     // One more than is shown, to tell whether there are more.
     reader.set_demand(args.count.saturating_add(1));

@@ -15,7 +15,7 @@ use stages::Stages;
 use summary::{EndedBy, Summary};
 
 use crate::args::ReceiveArgs;
-use crate::dictionaries;
+use crate::decoding;
 use crate::endpoint::{self, OpenReaders};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -32,7 +32,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed().add(Box::new(stages.progress()));
     let aside = quarantine::shared(&settings.quarantine, shutdown.timeout())?;
-    let decoder = dictionaries::decoder(&settings.dictionaries)?;
+    let decoder = decoding::decoder(&settings.decoding, settings.workers)?;
     let OpenReaders {
         readers,
         listens_on,

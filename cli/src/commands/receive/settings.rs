@@ -8,7 +8,7 @@ use std::time::Duration;
 use baler_analysis::filters::TypePattern;
 use baler_analysis::sinks::Existing;
 
-use crate::args::{DictionariesArgs, GiveUpArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
+use crate::args::{DecodingArgs, GiveUpArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
 
 /// What to receive, how, and where to.
@@ -27,7 +27,7 @@ pub(super) struct Settings {
     pub(super) identity: bool,
     pub(super) target: Target,
     pub(super) existing: Existing,
-    pub(super) dictionaries: DictionariesArgs,
+    pub(super) decoding: DecodingArgs,
     pub(super) summary: Option<PathBuf>,
     pub(super) quarantine: QuarantineArgs,
     pub(super) operations: bool,
@@ -134,7 +134,7 @@ impl Settings {
             } else {
                 Existing::Append
             },
-            dictionaries: args.dictionaries,
+            decoding: args.decoding,
             summary: args.summary,
             quarantine: args.quarantine,
             operations: args.operations,

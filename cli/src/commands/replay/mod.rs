@@ -5,6 +5,7 @@
 mod checked;
 mod folder;
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use serde::Serialize;
 
 use super::relay::{EndedBy, Summary, failure};
 use crate::args::{DocumentFormat, ReplayArgs};
-use crate::dictionaries;
+use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -41,7 +42,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
         Some(to) => Some(endpoint::wrap(endpoint::writer(to)?, &args.spool)),
         None => None,
     };
-    let decoder = dictionaries::decoder(&args.dictionaries)?;
+    let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let (from, reader) = open(args)?;
     let reader = Checked::new(reader, decoder, args.undecodable);
     let looked = reader.looked();

@@ -5,6 +5,7 @@
 mod forward;
 mod summary;
 
+use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use baler_analysis::kieker_log::{BadLines, LogError, LogReader};
@@ -14,7 +15,7 @@ use forward::Forward;
 use summary::{Document, SourceFigures};
 
 use crate::args::{DocumentFormat, SendArgs};
-use crate::dictionaries;
+use crate::decoding;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -29,7 +30,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
     let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
-    let decoder = dictionaries::decoder(&args.dictionaries)?;
+    let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.

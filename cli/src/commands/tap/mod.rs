@@ -6,6 +6,8 @@ mod condition;
 mod process;
 mod show;
 
+use std::num::NonZeroUsize;
+
 use baler_analysis::filters::{ByType, First, TypePattern};
 use baler_analysis::sinks::{JsonLines, TextTable};
 use baler_analysis::{Source, Stage, Stop};
@@ -14,7 +16,7 @@ use process::ProcessTap;
 use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
-use crate::dictionaries;
+use crate::decoding;
 use crate::endpoint::{self, OpenReader, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -29,7 +31,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         ));
     }
     let condition = args.condition.as_deref().map(Condition::new).transpose()?;
-    let decoder = dictionaries::decoder(&args.dictionaries)?;
+    let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let mut skipped = None;
     let OpenReader {
         reader, endpoint, ..

@@ -1,5 +1,6 @@
 //! Settings against each other, and against this machine.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -182,7 +183,9 @@ pub(super) fn check_spool(args: &SpoolArgs, findings: &mut Findings) {
         return;
     }
     let probe = nearest.join(format!(".baler-validate-{}", std::process::id()));
-    let wrote = std::fs::write(&probe, b"probe").and_then(|()| std::fs::remove_file(&probe));
+    let wrote = std::fs::File::create_new(&probe)
+        .and_then(|mut file| file.write_all(b"probe"))
+        .and_then(|()| std::fs::remove_file(&probe));
     if let Err(error) = wrote {
         findings.failed(
             "spool",

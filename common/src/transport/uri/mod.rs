@@ -301,7 +301,13 @@ impl fmt::Display for Uri {
             let comma = if at == 0 { "" } else { "," };
             write!(f, "{comma}{host}")?;
         }
-        write!(f, "{}{}", self.path_as_typed, self.settings)
+        // With a slash too few, credentials are taken for a part of the path.
+        match self.path_as_typed.rsplit_once('@') {
+            Some((before, after)) if !self.authority && before.contains(':') => {
+                write!(f, "***@{after}{}", self.settings)
+            }
+            _ => write!(f, "{}{}", self.path_as_typed, self.settings),
+        }
     }
 }
 

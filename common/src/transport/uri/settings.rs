@@ -4,6 +4,18 @@ use std::fmt;
 
 use super::{UriError, UriErrorKind};
 
+/// Words in the names of settings whose values are secrets.
+const SECRETS: [&str; 8] = [
+    "credential",
+    "jaas",
+    "passphrase",
+    "passwd",
+    "password",
+    "private",
+    "secret",
+    "token",
+];
+
 /// Puts what was taken from a URI in its place, and leaves the default there otherwise.
 pub fn set<T>(place: &mut T, taken: Option<T>) {
     if let Some(value) = taken {
@@ -114,21 +126,27 @@ impl Settings {
 }
 
 impl Setting {
-    /// The value, or stars if the name speaks of a secret.
+    /// The value, or stars if the name speaks of a secret, be it misspelt.
     fn shown(&self) -> &str {
-        let name = self.name.to_ascii_lowercase();
-        let secret = [
-            "password",
-            "passwd",
-            "secret",
-            "token",
-            "credential",
-            "private",
-        ]
-        .into_iter()
-        .any(|word| name.contains(word));
-        if secret { "***" } else { &self.value }
+        if is_secret(&self.name) {
+            "***"
+        } else {
+            &self.value
+        }
     }
+}
+
+/// Whether the name of a setting holds, or nearly holds, a word for a secret.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let resembles = |part: &str, word: &str| {
+        let distance = strsim::damerau_levenshtein(part, word);
+        distance <= word.len() / 3
+    };
+    SECRETS.iter().any(|word| {
+        let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric());
+        name.contains(word) || parts.any(|part| resembles(part, word))
+    })
 }
 
 /// The settings that are left, from the question mark on.

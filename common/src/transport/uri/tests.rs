@@ -222,3 +222,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn secrets_are_not_shown_however_they_are_misspelt() {
+    for text in [
+        "amqp://h/?password=hush",
+        "amqp://h/?pasword=hush",
+        "kafka://h/t?sasl.pasword=hush",
+        "kafka://h/t?sasl.jaas.config=hush",
+        "kafka://h/t?oauth_tokne=hush",
+        "kafka://h/t?ssl.key.pass-word=hush",
+        "amqp:/guest:hush@h?queue=q",
+        "amqp:guest:hush@h?queue=q",
+        "amqp://guest:hush@h?queue=q",
+    ] {
+        let shown = Uri::parse(text).unwrap().to_string();
+        assert!(shown.contains("***") && !shown.contains("hush"), "{shown}");
+    }
+    for text in [
+        "file:///a:b@c",
+        "kafka://h/topic?partitions=3&key=producer&prefetch=4",
+        "amqp://h/?queue=q&routing_key=k&position_file=p",
+    ] {
+        assert_eq!(Uri::parse(text).unwrap().to_string(), text);
+    }
+}

@@ -28,7 +28,13 @@ impl PositionFile {
     /// Opens the file, which need not be there yet, for a stream.
     pub(super) fn open(path: &Path, stream: &str) -> Result<Self, Failure> {
         let failed = |error: io::Error| told(path, &error);
-        let lock = File::create(beside(path, ".lock")).map_err(failed)?;
+        // The lock file is never emptied: its name may lead to a file of somebody else.
+        let lock = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(beside(path, ".lock"))
+            .map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -1,11 +1,12 @@
-//! Files of zstd dictionaries: the one that a sender compresses with, those that a reader has.
+//! How chunks are decoded: with which dictionaries, and with how much memory.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use baler_common::container::{ChunkDecoder, Dictionaries, Dictionary};
+use baler_common::container::{ChunkDecoder, Dictionaries, Dictionary, Limits};
 
-use crate::args::DictionariesArgs;
+use crate::args::DecodingArgs;
 use crate::exit::Failure;
 
 /// The dictionary in a file.
@@ -21,12 +22,13 @@ pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
     Dictionary::new(bytes).map_err(|error| told(&error))
 }
 
-/// A decoder with the dictionaries in these files, and in the files `*.zdict` of these folders.
+/// The decoder of each of so many workers, which share the limit of memory in equal parts. It has
+/// the dictionaries in these files, and in the files `*.zdict` of these folders.
 ///
 /// # Errors
 ///
 /// One of them cannot be read or is none, or two have the same id.
-pub(crate) fn decoder(args: &DictionariesArgs) -> Result<ChunkDecoder, Failure> {
+pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<ChunkDecoder, Failure> {
     let mut dictionaries = Dictionaries::default();
     for path in &args.dictionaries {
         for file in files(path)? {
@@ -35,7 +37,14 @@ pub(crate) fn decoder(args: &DictionariesArgs) -> Result<ChunkDecoder, Failure> 
             })?;
         }
     }
-    Ok(ChunkDecoder::default().with_dictionaries(dictionaries))
+    let mut limits = Limits::default();
+    let all_workers = args
+        .decoded_limit
+        .map_or(limits.decoded_bytes, NonZeroUsize::get);
+    limits.decoded_bytes = all_workers / workers;
+    // What a body expands to is memory, too.
+    limits.body_bytes = limits.body_bytes.min(limits.decoded_bytes);
+    Ok(ChunkDecoder::new(limits).with_dictionaries(dictionaries))
 }
 
 /// The file, or those of the folder.
