@@ -13,8 +13,8 @@ use super::values;
 pub(crate) struct GlobalArgs {
     /// Log more on standard error: -v what happens, -vv details, -vvv everything
     ///
-    /// BALER_LOG takes directives of tracing instead, for instance `baler_monitoring=debug`. NO_COLOR
-    /// switches colours off.
+    /// BALER_LOG takes directives of tracing instead, for instance `baler_monitoring=debug`; with -v
+    /// they are added to it. NO_COLOR switches colours off.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Print nothing but errors on standard error

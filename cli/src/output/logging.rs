@@ -13,29 +13,33 @@ const VARIABLE: &str = "BALER_LOG";
 ///
 /// # Errors
 ///
-/// `BALER_LOG` is no list of directives, or is given together with `-v`.
+/// `BALER_LOG` is no list of directives.
 pub(crate) fn start(args: &GlobalArgs) -> Result<(), Failure> {
+    // What the brokers' client libraries log, the connectors tell as errors of their own where it
+    // matters.
+    let level = match (args.quiet, args.verbose) {
+        (true, _) => "error,lapin=off,librdkafka=off,rdkafka=off",
+        (false, 0) => "warn,lapin=off,librdkafka=off,rdkafka=off",
+        (false, 1) => "info,lapin=off,librdkafka=off,rdkafka=off",
+        (false, 2) => "debug",
+        (false, _) => "trace",
+    };
     let filter = match std::env::var(VARIABLE) {
-        Ok(_) if args.verbose > 0 => {
-            return Err(Failure::configuration(format!(
-                "the log level is given twice: as -v and as {VARIABLE} in the environment; remove one"
-            )));
+        Ok(directives) => {
+            let alone = EnvFilter::try_new(&directives).map_err(|error| {
+                Failure::configuration(format!(
+                    "{VARIABLE}={directives}: {error}; write a level (error, warn, info, debug, \
+                     trace) or directives such as baler_monitoring=debug"
+                ))
+            })?;
+            if args.verbose > 0 {
+                // Of two directives for the same target the later one counts.
+                EnvFilter::new(format!("{level},{directives}"))
+            } else {
+                alone
+            }
         }
-        Ok(directives) => EnvFilter::try_new(&directives).map_err(|error| {
-            Failure::configuration(format!(
-                "{VARIABLE}={directives}: {error}; write a level (error, warn, info, debug, trace) \
-                 or directives such as baler_monitoring=debug"
-            ))
-        })?,
-        // What the brokers' client libraries log, the connectors tell as errors of their own where it
-        // matters.
-        Err(_) => EnvFilter::new(match (args.quiet, args.verbose) {
-            (true, _) => "error,lapin=off,librdkafka=off,rdkafka=off",
-            (false, 0) => "warn,lapin=off,librdkafka=off,rdkafka=off",
-            (false, 1) => "info,lapin=off,librdkafka=off,rdkafka=off",
-            (false, 2) => "debug",
-            (false, _) => "trace",
-        }),
+        Err(_) => EnvFilter::new(level),
     };
     let has_colours = terminal::has_colours();
     tracing_subscriber::fmt()

@@ -314,3 +314,19 @@ fn a_flag_and_the_setting_of_the_file_that_it_needs_go_together() {
             .stderr(contains(format!(" needs {needed}, as a flag, in the ")));
     }
 }
+
+#[test]
+fn log_directives_of_the_environment_are_added_to_verbose() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "[generate]\nto = \"null:\"\nrecords = 10\n");
+    for (directives, is_told) in [("lapin=debug", true), ("error", false)] {
+        let run = assert_cmd::Command::from_std(command())
+            .args(["--config", path.to_str().unwrap(), "-v", "generate"])
+            .env("BALER_LOG", directives)
+            .timeout(DEADLINE)
+            .assert()
+            .success();
+        let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+        assert_eq!(told.contains("connected"), is_told, "{directives}: {told}");
+    }
+}

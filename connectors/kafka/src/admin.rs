@@ -1,4 +1,4 @@
-//! What the cluster is asked and told beside chunks: the topic's limit, and that there be a topic.
+//! What the cluster is asked and told beside chunks: the topic's settings, and that there be a topic.
 
 use std::future::Future;
 use std::pin::pin;
@@ -20,8 +20,15 @@ use crate::topic::NewTopicShape;
 /// How long the cluster may take to say what its limits are; without them the settings count.
 const QUESTION: Duration = Duration::from_secs(2);
 
-/// The limit of a topic.
-const LIMIT: &str = "max.message.bytes";
+/// What the cluster says of a topic's settings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TopicSettings {
+    /// `max.message.bytes`, which is the broker's `message.max.bytes` unless it was set for the
+    /// topic.
+    pub(crate) max_message_bytes: Option<u32>,
+    /// `cleanup.policy`.
+    pub(crate) cleanup_policy: Option<String>,
+}
 
 /// A client that administers.
 pub(crate) struct Admin {
@@ -37,15 +44,18 @@ impl Admin {
         Ok(Self { client })
     }
 
-    /// The topic's `max.message.bytes`, which is the broker's `message.max.bytes` unless it was set
-    /// for the topic; nothing if the cluster does not say so: it is old, is busy, or does not
-    /// allow the question.
-    pub(crate) fn limit(&self, topic: &str, by: Instant) -> Option<u32> {
+    /// The topic's settings; nothing if the cluster does not say them: it is old, is busy, or does
+    /// not allow the question.
+    pub(crate) fn settings(&self, topic: &str, by: Instant) -> Option<TopicSettings> {
         let options = options(by.min(Instant::now() + QUESTION));
         let resource = [ResourceSpecifier::Topic(topic)];
         let described = wait(self.client.describe_configs(&resource, &options), by)?;
         let resource = described.ok()?.into_iter().next()?.ok()?;
-        resource.get(LIMIT)?.value.as_ref()?.parse().ok()
+        let value = |name| resource.get(name)?.value.clone();
+        Some(TopicSettings {
+            max_message_bytes: value("max.message.bytes").and_then(|bytes| bytes.parse().ok()),
+            cleanup_policy: value("cleanup.policy"),
+        })
     }
 
     /// Creates a topic. One that exists is left as it is.

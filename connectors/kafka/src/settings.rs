@@ -33,8 +33,9 @@ const PRODUCER: &[(&str, &str)] = &[
     ("enable.idempotence", "true"),
     // Larger chunks are sent from where they are; the client's default is 65,535.
     ("message.copy.max.bytes", "4096"),
-    // Afterwards the writer is broken and its owner decides; the client's default is 300 s.
-    ("message.timeout.ms", "30000"),
+    // Afterwards the writer is broken and its owner decides; the client's default is 300 s. This is
+    // `delivery.timeout.ms` of Java's client: a node that was killed is away for about 40 s.
+    ("message.timeout.ms", "120000"),
     // The partition that Kafka's Java client would choose for the key.
     ("partitioner", "murmur2_random"),
     // For how long brokers hold the writer back is in the client's statistics.

@@ -45,6 +45,17 @@ fn credentials_of_the_uri_are_those_of_sasl_and_stay_hidden() {
 }
 
 #[test]
+fn writer_waits_longer_than_a_killed_node_is_away() {
+    let timeout = |text| {
+        let producer = config(text).unwrap().producer(false).unwrap();
+        producer.get("message.timeout.ms").map(str::to_owned)
+    };
+    assert_eq!(timeout("kafka://h/t").as_deref(), Some("120000"));
+    let given = timeout("kafka://h/t?message.timeout.ms=5000");
+    assert_eq!(given.as_deref(), Some("5000"));
+}
+
+#[test]
 fn reader_waits_a_minute_for_its_group_or_as_long_as_its_session_lasts() {
     let interval = |text| {
         let consumer = config(text).unwrap().consumer().unwrap();

@@ -42,9 +42,19 @@ impl Limits {
         // The embedded cluster has no limits.
         let answers = config.embedded.is_none() && config.can_administer();
         if answers && (!self.asked || too_large.is_some()) {
-            self.topic = Admin::start(config)?
-                .limit(&config.topic, by)
-                .or(self.topic);
+            let settings = Admin::start(config)?.settings(&config.topic, by);
+            let settings = settings.unwrap_or_default();
+            self.topic = settings.max_message_bytes.or(self.topic);
+            let policy = settings.cleanup_policy.unwrap_or_default();
+            if policy.split(',').any(|policy| policy.trim() == "compact") {
+                let topic = &config.topic;
+                let message = format!(
+                    "topic {topic} has cleanup.policy={policy}, which keeps only the last chunk of \
+                     each key and deletes the others; set cleanup.policy=delete for it, or choose \
+                     another topic"
+                );
+                return Err(Failure::last("open", message));
+            }
         }
         let first = !std::mem::replace(&mut self.asked, true);
         let most = config.max_message_bytes.get();

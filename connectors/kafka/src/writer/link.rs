@@ -12,10 +12,11 @@ use baler_common::transport::{
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::DeliveryResult;
+use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 use rdkafka::statistics::Statistics;
 
+use super::offsets::Offsets;
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{Concern, code_of, concern, is_alert, is_refusal};
 use crate::stats;
@@ -31,6 +32,7 @@ pub(super) struct Link {
     changed: Condvar,
     notify: Arc<NotifyCell>,
     throttled: Arc<Throttled>,
+    offsets: Arc<Offsets>,
 }
 
 /// For how long brokers held the writer back, in milliseconds.
@@ -69,6 +71,8 @@ impl fmt::Debug for State {
 #[derive(Debug)]
 pub(super) struct Lent {
     pub(super) ticket: u64,
+    /// Its number among all that were offered.
+    number: u64,
     /// The message's payload, which librdkafka reads until then.
     pub(super) bytes: Bytes,
 }
@@ -119,7 +123,11 @@ impl ProducerContext for Callbacks {
 
     fn delivery(&self, result: &DeliveryResult<'_>, lent: Self::DeliveryOpaque) {
         match result {
-            Ok(_) => self.link.settle(lent.ticket, Outcome::Confirmed),
+            Ok(message) => {
+                self.link.settle(lent.ticket, Outcome::Confirmed);
+                self.link
+                    .check_offset(lent.number, message.partition(), message.offset());
+            }
             Err((error, _)) => self.link.failed(lent.ticket, error),
         }
     }
@@ -135,6 +143,7 @@ impl Link {
             changed: Condvar::new(),
             notify: Arc::default(),
             throttled: Arc::default(),
+            offsets: Arc::default(),
         });
         link.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
         link
@@ -149,7 +158,30 @@ impl Link {
             changed: Condvar::new(),
             notify: Arc::clone(&self.notify),
             throttled: Arc::clone(&self.throttled),
+            offsets: Arc::clone(&self.offsets),
         })
+    }
+
+    /// What travels with the message of a chunk.
+    pub(super) fn lend(&self, chunk: &Chunk) -> Lent {
+        Lent {
+            ticket: chunk.ticket,
+            number: self.offsets.offer(),
+            bytes: chunk.bytes.clone(),
+        }
+    }
+
+    /// Breaks the producer if the partition of a confirmed chunk lost earlier ones, so that the
+    /// owner is told.
+    fn check_offset(&self, number: u64, partition: i32, offset: i64) {
+        if let Some(lost) = self.offsets.confirm(number, partition, offset) {
+            let message = format!(
+                "partition {partition} went back by {lost} messages to offset {offset}: the topic \
+                 was deleted and created again, or a replica without them became its leader; \
+                 confirmed chunks that nobody has read are lost"
+            );
+            self.fail(Failure::retry("write to", message));
+        }
     }
 
     /// For how long brokers held the writer back.

@@ -2,6 +2,7 @@
 
 mod limits;
 mod link;
+mod offsets;
 mod produce;
 mod producer;
 
@@ -21,7 +22,7 @@ use crate::config::{Headers, KafkaConfig, PartitionBy, chunk_of};
 use crate::error::{Concern, concern};
 use crate::{SCHEME, headers};
 use limits::{Limits, TooLarge};
-use link::{Lent, Link};
+use link::Link;
 use produce::{Envelope, produce};
 use producer::{Producer, Topic};
 
@@ -138,11 +139,8 @@ impl KafkaWriter {
             key: key.as_deref(),
             headers: headers.unwrap_or_default(),
         };
-        let lent = Lent {
-            ticket: chunk.ticket,
-            bytes: chunk.bytes.clone(),
-        };
-        let Err(code) = produce(client, &envelope, Box::new(lent)) else {
+        let lent = Box::new(self.link.lend(chunk));
+        let Err(code) = produce(client, &envelope, lent) else {
             self.turn = self.turn.checked_add(1).unwrap_or(0);
             return Ok(());
         };

@@ -1,26 +1,37 @@
 //! The same against a cluster named by `KAFKA_BOOTSTRAP`, in plain text. Each case has a topic and
 //! a group of its own, which it leaves behind.
 
+use std::future::Future;
 use std::num::NonZeroU16;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass};
+use baler_common::transport::{ChunkReader, ChunkWriter, RejectReason, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
 use baler_connector_testkit::{
     ChunkSource, Medium, Pump, Support, Tap, drive_pair, within_patience,
 };
 use baler_faults::KafkaProxy;
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::error::KafkaResult;
 
 use crate::support::{limited, soon};
 
-fn bootstrap() -> String {
+pub(crate) fn bootstrap() -> String {
     std::env::var("KAFKA_BOOTSTRAP").expect("KAFKA_BOOTSTRAP is host:port")
 }
 
-/// A topic and group of their own.
-fn config_at(bootstrap: &str) -> KafkaConfig {
+/// The name of a topic and group of their own.
+pub(crate) fn name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let name = format!("baler-test-{}", now.as_nanos());
+    format!("baler-test-{}", now.as_nanos())
+}
+
+fn config_at(bootstrap: &str) -> KafkaConfig {
+    let name = name();
     KafkaConfig::new(bootstrap, name.as_str())
         .client_settings(&[("group.id", &name), ("session.timeout.ms", "6000")])
         .unwrap()
@@ -32,6 +43,34 @@ fn config_at(bootstrap: &str) -> KafkaConfig {
 
 fn config() -> KafkaConfig {
     config_at(&bootstrap())
+}
+
+/// A client that administers the cluster.
+fn administrator() -> AdminClient<DefaultClientContext> {
+    let mut settings = ClientConfig::new();
+    settings.set("bootstrap.servers", bootstrap());
+    settings.create().unwrap()
+}
+
+/// Waits for the answer to a question to the cluster.
+fn answer<T>(answer: impl Future<Output = KafkaResult<T>>) -> T {
+    let mut answer = pin!(answer);
+    let mut context = Context::from_waker(Waker::noop());
+    within_patience("the cluster answers", || {
+        match answer.as_mut().poll(&mut context) {
+            Poll::Ready(result) => Some(result.unwrap()),
+            Poll::Pending => None,
+        }
+    })
+}
+
+/// Creates a topic.
+fn create(topic: &NewTopic<'_>) {
+    let administrator = administrator();
+    let created = administrator.create_topics([topic], &AdminOptions::new());
+    for topic in answer(created) {
+        topic.unwrap();
+    }
 }
 
 /// A topic of the cluster, behind a proxy.
@@ -103,6 +142,63 @@ fn topic_is_created_once_and_tells_its_limit() {
         text.contains("message.max.bytes=") && text.contains("max.message.bytes="),
         "{text}"
     );
+}
+
+#[test]
+#[ignore = "needs KAFKA_BOOTSTRAP"]
+fn compacted_topic_is_refused() {
+    for policy in ["compact", "compact,delete"] {
+        let name = name();
+        let topic = NewTopic::new(&name, 1, TopicReplication::Fixed(1));
+        create(&topic.set("cleanup.policy", policy));
+        let error = KafkaWriter::new(KafkaConfig::new(&bootstrap(), name.as_str()))
+            .reopen(soon())
+            .unwrap_err();
+        assert_eq!(error.class, RetryClass::Final);
+        let text = error.to_string();
+        assert!(text.contains(&format!("cleanup.policy={policy}")), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "needs KAFKA_BOOTSTRAP, with auto.create.topics.enable"]
+fn topic_that_comes_back_empty_is_told_as_a_loss() {
+    let name = name();
+    create(&NewTopic::new(&name, 1, TopicReplication::Fixed(1)));
+    let mut writer: Box<dyn ChunkWriter> = Box::new(KafkaWriter::new(KafkaConfig::new(
+        &bootstrap(),
+        name.as_str(),
+    )));
+    writer.reopen(soon()).unwrap();
+    let mut source = ChunkSource::new(1);
+    for chunk in source.take(200) {
+        writer.offer(chunk).unwrap();
+    }
+    let mut known = Vec::new();
+    within_patience("they are confirmed", || {
+        writer.confirmations(&mut known).unwrap();
+        (known.len() == 200).then_some(())
+    });
+    let administrator = administrator();
+    for deleted in answer(administrator.delete_topics(&[&name], &AdminOptions::new())) {
+        deleted.unwrap();
+    }
+    let told = within_patience("the loss is told", || {
+        for chunk in source.take(1) {
+            let offered = writer.offer(chunk).map_err(|rejected| rejected.reason);
+            if let Err(RejectReason::Broken(error)) = offered {
+                return Some(error.to_string());
+            }
+        }
+        writer
+            .confirmations(&mut known)
+            .err()
+            .map(|error| error.to_string())
+    });
+    assert!(told.contains("partition 0 went back by"), "{told}");
+    writer.reopen(soon()).unwrap();
+    writer.offer(source.take(1).remove(0)).unwrap();
+    assert_eq!(writer.close(soon()).confirmations.len(), 1);
 }
 
 #[test]
