@@ -211,6 +211,7 @@ pub(crate) fn check(given: &[(Box<str>, Box<str>)], user: User) -> Result<(), Ka
         }
     }
     check_token(value)?;
+    check_tls(value)?;
     if user == User::WithPassword && value("sasl.password.file").is_some() {
         return Err(KafkaConfigError::conflict(
             "the password of the URI",
@@ -245,6 +246,28 @@ pub(crate) enum User {
     None,
     WithoutPassword,
     WithPassword,
+}
+
+/// Checks that this build has what TLS and SASL need: librdkafka leaves both to OpenSSL.
+fn check_tls<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<(), KafkaConfigError> {
+    if cfg!(feature = "tls") {
+        return Ok(());
+    }
+    let needs = |name: &'static str, is_met: fn(&str) -> bool| {
+        let value = value(name).filter(|value| !is_met(&value.to_ascii_lowercase()))?;
+        Some(format!("{name}={value}"))
+    };
+    let setting = needs("security.protocol", |protocol| !protocol.ends_with("ssl"))
+        .or_else(|| needs("sasl.mechanism", |mechanism| mechanism == "plain"))
+        .or_else(|| needs("sasl.mechanisms", |mechanism| mechanism == "plain"));
+    setting.map_or(Ok(()), |setting| {
+        Err(KafkaConfigError::Setting {
+            name: setting.into(),
+            message: "this build has no TLS for Kafka; build the program with \
+                      --features kafka-tls, or the crate baler-connector-kafka with the feature tls"
+                .into(),
+        })
+    })
 }
 
 /// Checks where tokens of OAUTHBEARER come from.
