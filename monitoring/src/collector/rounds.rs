@@ -71,7 +71,13 @@ impl Collector {
         let Some(row) = self.queues.next_row() else {
             return 0;
         };
-        #[cfg_attr(not(feature = "enable"), expect(irrefutable_let_patterns))]
+        #[cfg_attr(
+            not(feature = "enable"),
+            expect(
+                irrefutable_let_patterns,
+                reason = "without `enable` there is one kind of rows"
+            )
+        )]
         let QueueRow::Record {
             schema,
             timestamp,
