@@ -15,8 +15,8 @@ use crate::stage::Stage;
 /// How often whoever waits for the pipe looks whether the deadline has come.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A pipe with so many records is full, however few parcels they are in: decoded, a chunk of a
-/// hundred bytes can have millions.
+/// A pipe with this number of records is full, whatever the number of parcels. A chunk of a hundred
+/// bytes can have millions of records.
 const MAX_RECORDS: usize = 64 << 10;
 
 /// Moves the stages behind it to a thread of their own; holds at most `capacity` parcels, and no
@@ -188,7 +188,7 @@ impl Pipe {
         self
     }
 
-    /// Hands a message of so many parcels and records to the thread.
+    /// Passes a message with this number of parcels and records to the thread.
     fn send(&self, message: Message, parcels: usize, records: usize) -> Result<(), AnalysisError> {
         let mut load = self.shared.check()?;
         let sender = self.sender.as_ref().filter(|_| !load.is_over);

@@ -43,8 +43,8 @@ pub fn time(unix_ns: i64) -> String {
     )
 }
 
-/// A day since 1970 as year, month and day; Howard Hinnant's `civil_from_days`.
-fn date(day: i64) -> (i64, i64, i64) {
+/// A day, counted from 1970, as year, month and day (Howard Hinnant's `civil_from_days`).
+pub fn date(day: i64) -> (i64, i64, i64) {
     let day = day.saturating_add(719_468);
     let day_of_era = day.rem_euclid(146_097);
     let year_of_era =

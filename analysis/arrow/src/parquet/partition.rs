@@ -99,19 +99,9 @@ fn folder_name(name: &str) -> String {
     folder
 }
 
-/// A day since 1970 as `year-month-day`; Howard Hinnant's `civil_from_days`.
+/// A day, counted from 1970, as `year-month-day`.
 fn day(days: i64) -> String {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = shifted_month % 12 + if shifted_month < 10 { 3 } else { -9 };
-    let month = if month > 12 { month - 12 } else { month };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = baler_analysis::text::date(days);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
