@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
     Dictionary::new(bytes).map_err(|error| told(&error))
 }
 
-/// The decoder of each of so many workers, which share the limit of memory in equal parts. It has
+/// The decoder of each worker. All workers share the limit of memory in equal parts. It has
 /// the dictionaries in these files, and in the files `*.zdict` of these folders.
 ///
 /// # Errors

@@ -18,7 +18,7 @@ use crate::stage::Stage;
 /// How many files may be open; a stream with more types is refused.
 const MAX_FILES: usize = 512;
 
-/// After the records of so many chunks the files get what is buffered.
+/// After this number of chunks the buffers go to the files.
 const FLUSH_CHUNKS: usize = 32;
 
 /// Writes one CSV file a record type into a folder: `<type>.csv`, with a header line, the timestamp

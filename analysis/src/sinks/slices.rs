@@ -5,7 +5,7 @@ use std::io::{self, Write};
 /// The largest slice that an output gets at once, whatever a record expands to.
 pub(super) const SLICE_BYTES: usize = 1 << 20;
 
-/// After so many bytes the buffer goes to the output, and the chunks are settled.
+/// At this size the buffer goes to the output, and its chunks are settled.
 const FLUSH_BYTES: usize = 256 << 10;
 
 /// Collects lines and hands them to an output in slices of at most [`SLICE_BYTES`].

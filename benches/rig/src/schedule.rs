@@ -15,8 +15,8 @@ pub struct Found<S> {
 /// Measures every case so often, in the order of [`interleaved`]; a case that failed is not measured
 /// again, and the others go on.
 ///
-/// `go_on` is told how many repetitions of how many are over, and says whether to go on; a measurement
-/// that takes long asks it meanwhile. `found` has a value for each case.
+/// `go_on` gets the number of finished repetitions and the number of all, and returns whether to go
+/// on. A long measurement calls it in between. `found` has a value for each case.
 ///
 /// # Errors
 ///

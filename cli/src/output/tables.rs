@@ -88,7 +88,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// A line cut to the terminal's width, indented by so many spaces.
+/// Cuts a line to the terminal's width less `indent` columns.
 pub(crate) fn cut(text: &str, indent: usize) -> String {
     let room = width().map_or(usize::MAX, |width| width.saturating_sub(indent));
     if text.chars().count() <= room {

@@ -43,7 +43,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     written
         .and_then(|()| fs::rename(&part, path))
         .inspect_err(|_| {
-            // The first error is told. What cannot be removed is replaced by the next run.
+            // Only the first error is returned. The next run replaces a file that stays.
             fs::remove_file(&part).ok();
         })
 }

@@ -45,7 +45,7 @@ impl Way {
 pub struct Case {
     /// How records get to the broker.
     pub way: Way,
-    /// A chunk closes at so many records; nothing where there are no chunks, or the collector chooses.
+    /// The records that fill a chunk. `None`: there are no chunks, or the collector chooses.
     pub chunk_records: Option<u32>,
     /// Records a second; nothing: as fast as they are taken.
     pub rate: Option<f64>,

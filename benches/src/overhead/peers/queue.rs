@@ -50,7 +50,7 @@ monitored! {
     }
 }
 
-/// Empties the queue now and then until it is told to stop, and once more.
+/// Empties the queue at intervals until `stop` is set, and then once more.
 fn empty(queue: &Receiver<Record>, stop: &AtomicBool) {
     loop {
         let last = stop.load(Ordering::Acquire);
