@@ -35,7 +35,7 @@ pub struct Pipe {
     sender: Option<Sender<Message>>,
     /// Yields nothing; disconnected when the thread has ended.
     ended: Receiver<()>,
-    shared: Arc<Shared>,
+    shared: Arc<PipeState>,
     /// What was last asked of the stages, if nothing was sent since.
     asked: Option<Asked>,
     deadline: Box<dyn Fn() -> Option<Instant> + Send>,
@@ -54,7 +54,7 @@ enum Message {
 
 /// What the pipe and its thread both see.
 #[derive(Debug, Default)]
-struct Shared {
+struct PipeState {
     load: Mutex<Load>,
     /// A message is done.
     done: Condvar,
@@ -155,9 +155,9 @@ impl Pipe {
     ) -> std::io::Result<Self> {
         let (sender, receiver) = unbounded();
         let (ending, ended) = bounded(0);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PipeState {
             progress,
-            ..Shared::default()
+            ..PipeState::default()
         });
         let name = stage.name();
         let seen = Arc::clone(&shared);
@@ -309,7 +309,7 @@ impl Load {
     }
 }
 
-impl Shared {
+impl PipeState {
     fn lock(&self) -> MutexGuard<'_, Load> {
         self.load.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -322,7 +322,7 @@ impl Shared {
 }
 
 /// The life of the thread.
-fn work(mut stage: impl Stage, messages: &Receiver<Message>, shared: &Shared) {
+fn work(mut stage: impl Stage, messages: &Receiver<Message>, shared: &PipeState) {
     let name = stage.name();
     let mut result = Ok(());
     for message in messages {
@@ -357,7 +357,7 @@ fn work(mut stage: impl Stage, messages: &Receiver<Message>, shared: &Shared) {
     shared.done.notify_all();
 }
 
-fn obey(stage: &mut impl Stage, message: Message, shared: &Shared) -> Result<(), AnalysisError> {
+fn obey(stage: &mut impl Stage, message: Message, shared: &PipeState) -> Result<(), AnalysisError> {
     match message {
         Message::Ask(Asked::Flush) => stage.flush(),
         Message::Ask(Asked::Idle) => {

@@ -15,13 +15,13 @@ const WRITE_BYTES: usize = 64 << 10;
 /// Each clone has the output to itself from the beginning of a line to its end, however many calls
 /// of [`Write::write_all`] that takes. After the first error every write fails.
 pub struct SharedOutput {
-    shared: Arc<Shared>,
+    shared: Arc<OutputState>,
     number: u64,
     /// Whether it has written a part of a line.
     is_owner: bool,
 }
 
-struct Shared {
+struct OutputState {
     state: Mutex<State>,
     line_ended: Condvar,
     clones: AtomicU64,
@@ -49,7 +49,7 @@ impl SharedOutput {
             failed: None,
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(OutputState {
                 state: Mutex::new(state),
                 line_ended: Condvar::new(),
                 clones: AtomicU64::new(1),
