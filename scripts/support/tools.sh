@@ -82,14 +82,14 @@ need_nightly() {
     rustup toolchain install nightly --profile minimal >&2 || die "rustup could not install nightly"
 }
 
+as_root() { if [[ $(id -u) == 0 ]]; then "$@"; else sudo -n "$@"; fi; }
+
 # install_packages PACKAGE...: installs packages of Debian that the tests need.
 install_packages() {
     command -v apt-get >/dev/null || die "$1 is missing: the tests need it"
     say "$1 is missing: installing it"
-    local as_root=()
-    [[ $(id -u) == 0 ]] || as_root=(sudo -n)
-    { "${as_root[@]}" apt-get update &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    { as_root apt-get update &&
+        as_root env DEBIAN_FRONTEND=noninteractive \
             apt-get install -y --no-install-recommends "$@"; } >&2 || die "$1 could not be installed"
 }
 
@@ -119,6 +119,18 @@ need_valgrind() {
 # need_chromium: a test opens a report in it.
 need_chromium() {
     command -v chromium >/dev/null || install_packages chromium fonts-dejavu-core
+}
+
+# need_promtool: it judges the metrics and the alert rules. The package itself would start a server.
+need_promtool() {
+    command -v promtool >/dev/null && return 0
+    local folder=$tools_dir/prometheus
+    say "promtool is missing: unpacking Debian's package prometheus into $folder"
+    mkdir -p "$folder" "$tools_dir/bin"
+    (cd "$folder" && { apt-get download prometheus || { as_root apt-get update && apt-get download prometheus; }; } >&2 &&
+        dpkg-deb -x prometheus_*.deb . && mv usr/bin/promtool "$tools_dir/bin/promtool") ||
+        say "promtool could not be installed"
+    rm -rf "$folder"
 }
 
 # need_iproute: the test of the READMEs' commands brings up the loopback of its own network with it.
