@@ -15,6 +15,8 @@ pub(crate) enum FrameKind {
     Heartbeat,
     /// From both: nothing follows.
     Bye,
+    /// From the receiver: a chunk is refused, since another connection sends chunks of its producer.
+    Refusal,
 }
 
 impl FrameKind {
@@ -24,6 +26,7 @@ impl FrameKind {
             Self::Acknowledgement => 0x02,
             Self::Heartbeat => 0x03,
             Self::Bye => 0x04,
+            Self::Refusal => 0x05,
         }
     }
 
@@ -33,6 +36,7 @@ impl FrameKind {
             Self::Acknowledgement,
             Self::Heartbeat,
             Self::Bye,
+            Self::Refusal,
         ]
         .into_iter()
         .find(|kind| kind.code() == code)

@@ -75,7 +75,7 @@ impl Incoming {
             }
             FrameKind::Heartbeat => Step::Heartbeat,
             FrameKind::Bye => Step::Bye,
-            FrameKind::Acknowledgement => {
+            FrameKind::Acknowledgement | FrameKind::Refusal => {
                 let found = u64::from(bytes.first().copied().unwrap_or_default());
                 return Err(self.error("a sender's frame", ProtocolErrorKind::Invalid { found }));
             }

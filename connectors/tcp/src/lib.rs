@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod client;
 mod config;
 mod error;
 mod frame;
@@ -11,6 +12,8 @@ mod kieker;
 mod outgoing;
 mod reader;
 mod security;
+#[cfg(feature = "tls")]
+mod tls;
 mod writer;
 
 pub use config::TcpConfig;
@@ -21,3 +24,6 @@ pub use writer::TcpWriter;
 
 /// The scheme of this medium's URIs.
 pub const SCHEME: &str = "tcp";
+
+/// The scheme of this medium's URIs with TLS, which needs the feature `tls`.
+pub const SCHEME_TLS: &str = "tcp+tls";

@@ -7,23 +7,24 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{Damaged, Origin};
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::time;
+#[cfg(feature = "tls")]
+use tokio_rustls::TlsAcceptor;
 
 use super::counts::add;
 use super::progress::Connection;
 use super::shared::{Arriving, Pending, Shared};
-use crate::SCHEME;
 use crate::config::{TcpConfig, silence};
 use crate::error::{ProtocolError, ProtocolErrorKind};
 use crate::frame::{FrameHeader, FrameKind};
 use crate::hello::{Hello, Role};
 use crate::incoming::{Incoming, Step};
 use crate::kieker::{self, Guess};
-use crate::security::{self, ACCEPTED, PROOF_BYTES, REFUSED};
+use crate::security::{self, ACCEPTED, PROOF_BYTES, Proof, REFUSED};
+use crate::{SCHEME, SCHEME_TLS};
 
 /// How much is read at a time, at least: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
@@ -36,6 +37,9 @@ const LEAST_BYTES_PER_SECOND: u32 = 16 << 10;
 
 /// How many bytes of a damaged connection are kept, unless they are one chunk.
 const DAMAGED_BYTES: usize = 64 << 10;
+
+/// How long a refused sender may take to read why.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How a connection ended.
 #[derive(Debug)]
@@ -62,36 +66,69 @@ impl From<time::error::Elapsed> for End {
     }
 }
 
+/// What a reader takes connections by.
+pub(super) struct Settings {
+    pub(super) config: TcpConfig,
+    #[cfg(feature = "tls")]
+    pub(super) acceptor: Option<TlsAcceptor>,
+}
+
+/// A connection with TLS or without it.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// Serves one sender until either side ends.
 pub(super) async fn serve(
-    mut stream: TcpStream,
+    socket: TcpStream,
     peer: SocketAddr,
-    config: Arc<TcpConfig>,
+    settings: Arc<Settings>,
     shared: Arc<Shared>,
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
-    let endpoint: Box<str> = format!("{SCHEME}://{peer}").into();
-    let connection = Arc::new(Connection::new(endpoint));
+    let config = &settings.config;
+    let scheme = if config.tls.is_some() {
+        SCHEME_TLS
+    } else {
+        SCHEME
+    };
+    let endpoint: Box<str> = format!("{scheme}://{peer}").into();
+    let greeted = async {
+        let (mut stream, proof) = secure(socket, &settings).await?;
+        let (hello, rest) = greet(&mut *stream, config, &shared).await?;
+        Ok((stream, proof, hello, rest))
+    };
     let end = tokio::select! {
-        greeted = greet(&mut stream, &config, &shared) => match greeted {
-            Ok((hello, rest)) => {
+        greeted = greeted => match greeted {
+            Ok((stream, proof, hello, rest)) => {
                 add(&shared.counts.connections, 1);
-                converse(&mut stream, &config, &shared, &connection, &hello, rest, stop).await
+                let proof = match proof {
+                    Proof::None if config.token.is_some() => Proof::Token,
+                    proof => proof,
+                };
+                let alive = silence(&hello).min(config.patience()) * 2 / 3;
+                let connection = Arc::new(Connection::new(endpoint.clone(), proof, alive));
+                let end = converse(stream, config, &shared, &connection, &hello, rest, stop).await;
+                connection.set_gone();
+                shared.claims.release(&connection);
+                end
             }
             Err(end) => end,
         },
         _ = stop.changed() => End::Stopped,
     };
-    connection.set_gone();
     match end {
         End::Bye | End::Stopped => {}
         End::Lost => add(&shared.counts.connections_lost, 1),
         End::Broken(error, bytes) => {
             add(&shared.counts.connections_lost, 1);
+            if error.kind.is_refusal() {
+                add(&shared.counts.connections_refused, 1);
+            }
             shared.push_damaged(Damaged {
                 bytes,
                 origin: Origin {
-                    endpoint: connection.endpoint.clone(),
+                    endpoint,
                     lane: peer.to_string().into(),
                     position: error.offset,
                 },
@@ -101,13 +138,52 @@ pub(super) async fn serve(
     }
 }
 
+/// Agrees with the sender on TLS, if the settings want it.
+#[cfg(feature = "tls")]
+async fn secure(socket: TcpStream, settings: &Settings) -> Result<(Box<dyn Stream>, Proof), End> {
+    socket.set_nodelay(true)?;
+    let Some(acceptor) = &settings.acceptor else {
+        return Ok((Box::new(socket), Proof::None));
+    };
+    let timeout = settings.config.connect_timeout;
+    match time::timeout(timeout, acceptor.accept(socket)).await? {
+        Ok(stream) => {
+            let (_, session) = stream.get_ref();
+            let certificates = session.peer_certificates();
+            let proof = certificates
+                .and_then(<[_]>::first)
+                .map_or(Proof::None, |it| Proof::Certificate(it.as_ref().into()));
+            Ok((Box::new(stream), proof))
+        }
+        // Of rustls: no other source of this kind is read here.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let error = ProtocolError {
+                offset: 0,
+                reading: "the TLS handshake",
+                kind: ProtocolErrorKind::Handshake {
+                    reason: error.to_string().into(),
+                },
+            };
+            Err(End::Broken(error, Bytes::new()))
+        }
+        Err(_) => Err(End::Lost),
+    }
+}
+
+/// Connections without TLS are all that this build has.
+#[cfg(not(feature = "tls"))]
+#[expect(clippy::unused_async, reason = "with TLS it waits")]
+async fn secure(socket: TcpStream, _: &Settings) -> Result<(Box<dyn Stream>, Proof), End> {
+    socket.set_nodelay(true)?;
+    Ok((Box::new(socket), Proof::None))
+}
+
 /// Hears the sender's hello and answers it, within the configured time.
 async fn greet(
-    stream: &mut TcpStream,
+    stream: &mut dyn Stream,
     config: &TcpConfig,
     shared: &Shared,
 ) -> Result<(Hello, BytesMut), End> {
-    stream.set_nodelay(true)?;
     let broken = |kind, bytes: BytesMut| {
         let error = ProtocolError {
             offset: 0,
@@ -160,10 +236,7 @@ async fn greet(
             match time::timeout(config.connect_timeout, admitted).await? {
                 Ok(()) => Ok((hello, rest)),
                 Err(None) => Err(End::Lost),
-                Err(Some(kind)) => {
-                    add(&shared.counts.connections_refused, 1);
-                    Err(broken(kind, bytes))
-                }
+                Err(Some(kind)) => Err(broken(kind, bytes)),
             }
         }
         Err(kind) => Err(broken(kind, bytes)),
@@ -173,19 +246,19 @@ async fn greet(
 /// Lets the sender prove that it has the token, if one is demanded. `rest` is what it has sent after
 /// its hello; the proof is taken off.
 async fn admit(
-    stream: &mut TcpStream,
+    stream: &mut dyn Stream,
     config: &TcpConfig,
     shared: &Shared,
     hello: Hello,
     rest: &mut BytesMut,
 ) -> Result<(), Option<ProtocolErrorKind>> {
-    let Some(file) = &config.token_file else {
+    let Some(source) = &config.token else {
         return Ok(());
     };
     if !hello.has_token() {
         return Err(Some(ProtocolErrorKind::TokenMissing));
     }
-    let read = file
+    let read = source
         .read()
         .and_then(|token| Ok((token, security::challenge()?)));
     let (token, challenge) = read.map_err(|failure| {
@@ -211,7 +284,7 @@ async fn admit(
 
 /// Reads and acknowledges at the same time until one of the two ends.
 async fn converse(
-    stream: &mut TcpStream,
+    stream: Box<dyn Stream>,
     config: &TcpConfig,
     shared: &Shared,
     connection: &Arc<Connection>,
@@ -221,11 +294,11 @@ async fn converse(
 ) -> End {
     let silence = silence(hello);
     let limits = config.hello(Role::Receiver).limits.min(hello.limits);
-    let proof = config.token_file.as_ref().map_or(0, |_| PROOF_BYTES);
+    let proof = config.token.as_ref().map_or(0, |_| PROOF_BYTES);
     let offset = u64::try_from(Hello::BYTES + proof).unwrap_or_default();
-    let (read, write) = stream.split();
+    let (mut read, mut write) = tokio::io::split(stream);
     let receiving = Receiving {
-        read,
+        read: &mut read,
         shared,
         connection,
         incoming: Incoming::new(limits, offset),
@@ -239,16 +312,29 @@ async fn converse(
     };
     let result = tokio::select! {
         result = receiving.run() => result,
-        result = acknowledge(write, connection, config.heartbeat, silence, stop) => result,
+        result = acknowledge(&mut write, connection, config.heartbeat, silence, stop) => result,
     };
-    match result {
-        Ok(end) | Err(end) => end,
+    let (Ok(end) | Err(end)) = result;
+    if let End::Broken(error, _) = &end
+        && matches!(error.kind, ProtocolErrorKind::IdentityInUse { .. })
+    {
+        let mut frame = Vec::new();
+        FrameHeader::short(FrameKind::Refusal, 0).write(&mut frame);
+        // Closing at once could take the answer back: bytes that nobody has read reset the connection.
+        let answer = async {
+            write.write_all(&frame).await?;
+            write.shutdown().await?;
+            tokio::io::copy(&mut read, &mut tokio::io::sink()).await
+        };
+        // The sender closes the connection when it has read this.
+        time::timeout(FAREWELL, answer).await.ok();
     }
+    end
 }
 
 /// The reading half of a connection.
 struct Receiving<'a> {
-    read: ReadHalf<'a>,
+    read: &'a mut ReadHalf<Box<dyn Stream>>,
     shared: &'a Shared,
     connection: &'a Arc<Connection>,
     incoming: Incoming,
@@ -285,11 +371,20 @@ impl Receiving<'_> {
                         let chunks = self.window_chunks;
                         return Err(self.broken(ProtocolErrorKind::Window { chunks }));
                     }
+                    let claim = self.shared.claims.claim(meta.identity, self.connection);
+                    if let Err(holder) = claim {
+                        let producer = meta.identity.producer;
+                        let kind = ProtocolErrorKind::IdentityInUse { producer, holder };
+                        return Err(self.broken(kind));
+                    }
                     let memory = match self.shared.try_reserve(self.connection, bytes.len()) {
                         None => {
                             // The owner needs what is there to make room.
                             self.shared.push(&mut self.batch);
-                            self.shared.reserve(self.connection, bytes.len()).await
+                            self.connection.set_heard(false);
+                            let memory = self.shared.reserve(self.connection, bytes.len()).await;
+                            self.connection.set_heard(true);
+                            memory
                         }
                         memory => memory,
                     };
@@ -322,9 +417,11 @@ impl Receiving<'_> {
         let held = self.buffer.len();
         let part = missing.min(READ_BYTES);
         if held + part > READ_BYTES + self.arriving.bytes {
+            self.connection.set_heard(false);
             self.shared
                 .reserve_part(&mut self.arriving, READ_BYTES)
                 .await;
+            self.connection.set_heard(true);
         }
         let room = self.buffer.capacity() - held;
         if room < part || room < LEAST_ROOM {
@@ -333,7 +430,7 @@ impl Receiving<'_> {
             self.buffer.reserve(missing.min(held).max(READ_BYTES));
         }
         let most = (READ_BYTES + self.arriving.bytes).saturating_sub(held);
-        let mut read = (&mut self.read).take(u64::try_from(most).unwrap_or(u64::MAX));
+        let mut read = (&mut *self.read).take(u64::try_from(most).unwrap_or(u64::MAX));
         let reading = read.read_buf(&mut self.buffer);
         let read = if held == 0 && self.incoming.is_between_frames() {
             time::timeout(self.silence, reading).await??
@@ -347,7 +444,11 @@ impl Receiving<'_> {
             read
         };
         // The sender has what was cut off: it is no damage.
-        if read > 0 { Ok(()) } else { Err(End::Lost) }
+        if read == 0 {
+            return Err(End::Lost);
+        }
+        self.connection.set_heard(true);
+        Ok(())
     }
 
     fn broken(&mut self, kind: ProtocolErrorKind) -> End {
@@ -363,7 +464,7 @@ impl Receiving<'_> {
 
 /// Tells the sender how far its chunks are settled, and that this side is there.
 async fn acknowledge(
-    mut write: WriteHalf<'_>,
+    write: &mut WriteHalf<Box<dyn Stream>>,
     connection: &Connection,
     heartbeat: Duration,
     silence: Duration,

@@ -26,7 +26,8 @@ impl TcpReaderCounts {
         self.connections_lost.load(Ordering::Relaxed)
     }
 
-    /// Connections that did not prove to have the token; each is told as damage that names the peer.
+    /// Connections that did not prove to have the token or a certificate, or that sent chunks of the
+    /// producer of another connection. Each is told as damage that names the peer.
     pub fn connections_refused(&self) -> u64 {
         self.connections_refused.load(Ordering::Relaxed)
     }

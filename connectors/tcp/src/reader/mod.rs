@@ -1,5 +1,6 @@
 //! The receiving end.
 
+mod claims;
 mod connection;
 mod counts;
 mod progress;
@@ -23,6 +24,9 @@ use tokio::sync::watch;
 use crate::SCHEME;
 use crate::config::TcpConfig;
 use crate::error::failed;
+#[cfg(feature = "tls")]
+use crate::tls;
+use connection::Settings;
 pub use counts::TcpReaderCounts;
 use shared::Shared;
 
@@ -47,14 +51,19 @@ impl TcpReader {
     ///
     /// # Errors
     ///
-    /// The address is taken, or not one of this machine: trying again may help. Or the token's file
-    /// cannot be read.
+    /// The address is taken, or not one of this machine: trying again may help. Or the file of the
+    /// token, or one that TLS needs, cannot be used.
     pub fn bind(config: TcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
-        if let Some(file) = &config.token_file {
-            // A wrong file is found at the start, not at the first sender.
-            file.read().map_err(|failure| failure.at(&endpoint))?;
+        if let Some(source) = &config.token {
+            // A wrong token is found at the start, not at the first sender.
+            source.read().map_err(|failure| failure.at(&endpoint))?;
         }
+        #[cfg(feature = "tls")]
+        let acceptor = match &config.tls {
+            Some(files) => Some(tls::acceptor(files).map_err(|failure| failure.at(&endpoint))?),
+            None => None,
+        };
         let fail = |error: std::io::Error| failed("listen at", &error).at(&endpoint);
         let listener =
             TcpListener::bind((config.host.name.as_ref(), config.port())).map_err(fail)?;
@@ -71,9 +80,14 @@ impl TcpReader {
         let shared = Arc::new(Shared::new(&config));
         let (stop, stopped) = watch::channel(None);
         let serving = Arc::clone(&shared);
+        let settings = Arc::new(Settings {
+            config,
+            #[cfg(feature = "tls")]
+            acceptor,
+        });
         let thread = thread::Builder::new()
             .name("baler-tcp-serve".into())
-            .spawn(move || runtime.block_on(serve::serve(listener, &config, &serving, stopped)))
+            .spawn(move || runtime.block_on(serve::serve(listener, &settings, &serving, stopped)))
             .map_err(fail)?;
         Ok(Self {
             endpoint,

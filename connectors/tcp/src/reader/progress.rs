@@ -3,15 +3,26 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use baler_common::transport::Settled;
+use baler_common::transport::{Epoch, ProducerId, Settled};
 use tokio::sync::Notify;
+
+use crate::security::Proof;
 
 /// A sender's connection, as far as settling concerns it.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// The sender, as an endpoint.
     pub(super) endpoint: Box<str>,
+    /// What the sender has proved.
+    proof: Proof,
+    /// How long it may be silent and still be alive.
+    silence: Duration,
+    /// When something of it was read last; nothing while it is not being read.
+    heard: Mutex<Option<Instant>>,
+    /// The lives of producers that it has claimed, in that order.
+    claimed: Mutex<VecDeque<(ProducerId, Epoch)>>,
     open: AtomicBool,
     progress: Mutex<Progress>,
     /// The watermark moved.
@@ -32,15 +43,42 @@ struct Progress {
 }
 
 impl Connection {
-    pub(super) fn new(endpoint: Box<str>) -> Self {
+    /// A connection that has just said hello.
+    pub(super) fn new(endpoint: Box<str>, proof: Proof, silence: Duration) -> Self {
         Self {
             endpoint,
+            proof,
+            silence,
+            heard: Mutex::new(Some(Instant::now())),
+            claimed: Mutex::default(),
             open: AtomicBool::new(true),
             progress: Mutex::default(),
             moved: Notify::new(),
             held: AtomicU32::new(0),
             released: Notify::new(),
         }
+    }
+
+    /// Whether the sender is known to be there.
+    pub(super) fn is_alive(&self) -> bool {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        self.open.load(Ordering::Acquire) && heard.is_some_and(|at| at.elapsed() < self.silence)
+    }
+
+    /// Something of the sender was read now; or from now on nothing is.
+    pub(super) fn set_heard(&self, is_heard: bool) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        *heard = is_heard.then(Instant::now);
+    }
+
+    /// Whether both senders have proved the same, and something.
+    pub(super) fn has_same_proof(&self, other: &Self) -> bool {
+        self.proof != Proof::None && self.proof == other.proof
+    }
+
+    /// The lives of producers that it has claimed.
+    pub(super) fn claimed(&self) -> MutexGuard<'_, VecDeque<(ProducerId, Epoch)>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many chunks from the first on are settled.

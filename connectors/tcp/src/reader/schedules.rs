@@ -2,11 +2,13 @@
 //! what it was not told of.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use baler_common::transport::Settled;
 use baler_connector_testkit::each_schedule;
 
 use super::progress::Connection;
+use crate::security::Proof;
 
 const CHUNKS: usize = 40;
 const WINDOW: usize = 8;
@@ -21,7 +23,7 @@ fn no_schedule_acknowledges_past_an_unsettled_chunk() {
         while !unconfirmed.is_empty() {
             lives += 1;
             assert!(lives < 4_000, "no end");
-            let connection = Connection::new("tcp://sender:1".into());
+            let connection = Connection::new("tcp://sender:1".into(), Proof::None, Duration::MAX);
             // Sent over this connection, by their sequence in it.
             let mut sent: Vec<usize> = Vec::new();
             let mut held: Vec<usize> = Vec::new();

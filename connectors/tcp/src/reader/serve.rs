@@ -8,10 +8,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time;
 
-use super::connection;
+use super::connection::{self, Settings};
 use super::counts::add;
 use super::shared::Shared;
-use crate::config::TcpConfig;
 use crate::error::failed;
 
 /// How long to leave an operating system alone that cannot accept, for lack of files say.
@@ -20,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Takes connections until told to stop, and serves them until then.
 pub(super) async fn serve(
     listener: TcpListener,
-    config: &TcpConfig,
+    settings: &Arc<Settings>,
     shared: &Arc<Shared>,
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
@@ -28,7 +27,7 @@ pub(super) async fn serve(
         Ok(listener) => listener,
         Err(error) => return shared.push_failure(failed("listen at", &error)),
     };
-    let config = Arc::new(config.clone());
+    let most = settings.config.max_connections.get();
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -36,11 +35,11 @@ pub(super) async fn serve(
             _ = stop.changed() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) if connections.len() < config.max_connections.get() => {
+                Ok((stream, peer)) if connections.len() < most => {
                     let serving = connection::serve(
                         stream,
                         peer,
-                        Arc::clone(&config),
+                        Arc::clone(settings),
                         Arc::clone(shared),
                         stop.clone(),
                     );

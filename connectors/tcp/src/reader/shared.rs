@@ -10,6 +10,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::claims::Claims;
 use super::counts::{TcpReaderCounts, add};
 use super::progress::Connection;
 use crate::config::TcpConfig;
@@ -28,6 +29,7 @@ const STEP_BYTES: usize = 256;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) counts: Arc<TcpReaderCounts>,
+    pub(super) claims: Claims,
     /// What is left of the memory, in steps.
     budget: Arc<Semaphore>,
     budget_steps: u32,
@@ -117,6 +119,7 @@ impl Shared {
         let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
         Self {
             counts: Arc::default(),
+            claims: Claims::default(),
             budget: Arc::new(Semaphore::new(
                 usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
             )),

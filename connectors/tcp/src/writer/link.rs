@@ -1,7 +1,6 @@
 //! What the owner of a writer and its two threads share.
 
 use std::collections::VecDeque;
-use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -10,8 +9,8 @@ use baler_common::transport::{
     Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Rejected, Window,
 };
 
-use super::connect::Connected;
 use super::{receive, send};
+use crate::client::{Connected, Socket};
 use crate::error::failed;
 
 /// What the owner of a writer and its two threads share.
@@ -27,7 +26,7 @@ pub(super) struct Link {
 
 #[derive(Debug)]
 struct State {
-    stream: Option<TcpStream>,
+    socket: Option<Socket>,
     /// Why nothing can be offered.
     failure: Option<Failure>,
     /// Whether the connection never was.
@@ -61,7 +60,7 @@ impl Default for Link {
     fn default() -> Self {
         Self {
             state: Mutex::new(State {
-                stream: None,
+                socket: None,
                 failure: Some(Failure::retry("write to", "it was not opened")),
                 unopened: true,
                 queue: VecDeque::new(),
@@ -85,12 +84,9 @@ pub(super) fn start(
     connected: &Connected,
     heartbeat: Duration,
 ) -> Result<Vec<JoinHandle<()>>, Failure> {
-    let clone = || {
-        let stream = connected.stream.try_clone();
-        stream.map_err(|error| failed("set up", &error))
-    };
-    let (reading, writing) = (clone()?, clone()?);
-    link.open(clone()?);
+    let socket = &connected.socket;
+    let (reading, writing) = (socket.clone(), socket.clone());
+    link.open(socket.clone());
     let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
         let builder = thread::Builder::new().name(name.into());
         builder
@@ -116,9 +112,9 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, stream: TcpStream) {
+    fn open(&self, socket: Socket) {
         let mut state = self.lock();
-        state.stream = Some(stream);
+        state.socket = Some(socket);
         state.failure = None;
         state.unopened = false;
         state.acknowledged = 0;
@@ -293,9 +289,8 @@ impl Link {
 impl State {
     /// Wakes both threads out of what they wait for.
     fn hang_up(&mut self) {
-        if let Some(stream) = self.stream.take() {
-            // It may be gone already.
-            stream.shutdown(Shutdown::Both).ok();
+        if let Some(socket) = self.socket.take() {
+            socket.shut_down();
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The sending end.
 
-mod connect;
 mod link;
 mod receive;
 mod send;
@@ -16,9 +15,9 @@ use baler_common::transport::{
     TransportError,
 };
 
-use crate::SCHEME;
 use crate::config::TcpConfig;
 use crate::hello::{ConnectionLimits, Role};
+use crate::{SCHEME, client};
 use link::Link;
 
 /// Sends chunks to one [`TcpReader`](crate::TcpReader).
@@ -68,7 +67,7 @@ impl TcpWriter {
 
     fn connect(&mut self, by: Instant) -> Result<(), TransportError> {
         let connected =
-            connect::connect(&self.config, by).map_err(|failure| failure.at(&self.endpoint))?;
+            client::connect(&self.config, by).map_err(|failure| failure.at(&self.endpoint))?;
         apply(&mut self.capability, connected.limits);
         let threads = link::start(&self.link, &connected, self.config.heartbeat);
         self.threads = threads.map_err(|failure| {

@@ -1,21 +1,21 @@
 //! The thread that reads acknowledgements.
 
 use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use baler_common::transport::Failure;
 
 use super::link::Link;
+use crate::client::Socket;
 use crate::error::{ProtocolError, ProtocolErrorKind, failed};
 use crate::frame::{FrameHeader, FrameKind};
 use crate::hello::Hello;
 
 /// Reads the receiver's frames until the connection ends.
-pub(super) fn run(link: &Link, mut stream: TcpStream, silence: Duration) {
+pub(super) fn run(link: &Link, mut socket: Socket, silence: Duration) {
     let mut frames = Frames::default();
     let failure = loop {
-        match stream.read(frames.space()) {
+        match socket.read(frames.space()) {
             Ok(0) => break Failure::retry("read from", "the receiver closed the connection"),
             Ok(read) => {
                 if let Err(failure) = frames.take(read, link) {
@@ -99,6 +99,7 @@ impl Frames {
             }
             FrameKind::Heartbeat => Ok(false),
             FrameKind::Bye => Err(Failure::retry("read from", "the receiver is closing")),
+            FrameKind::Refusal => Err(self.failure(ProtocolErrorKind::Refused)),
             FrameKind::Chunk => Err(self.failure(ProtocolErrorKind::Invalid { found: 1 })),
         }
     }

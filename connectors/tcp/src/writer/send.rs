@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use super::link::{Link, Work};
+use crate::client::Socket;
 use crate::error::failed;
 use crate::frame::FrameKind;
 use crate::outgoing::Outgoing;
@@ -14,7 +14,7 @@ use crate::outgoing::Outgoing;
 const MAX_SLICES: usize = 1024;
 
 /// Writes what is offered until the connection ends.
-pub(super) fn run(link: &Link, mut stream: TcpStream, heartbeat: Duration) {
+pub(super) fn run(link: &Link, mut socket: Socket, heartbeat: Duration) {
     let mut outgoing = Outgoing::default();
     let mut chunks = VecDeque::new();
     loop {
@@ -26,7 +26,7 @@ pub(super) fn run(link: &Link, mut stream: TcpStream, heartbeat: Duration) {
             Work::Stop => return,
         }
         chunks.clear();
-        if let Err(error) = write_all(&mut stream, &mut outgoing.slices()) {
+        if let Err(error) = write_all(&mut socket, &mut outgoing.slices()) {
             return link.fail(failed("write to", &error));
         }
         outgoing.clear();
