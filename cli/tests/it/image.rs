@@ -82,7 +82,7 @@ fn the_image_is_built_of_what_there_is_and_runs_what_was_built() {
     for flag in ["--from", "--metrics"] {
         let (address, settings) = after(&command, flag)
             .split_once('?')
-            .unwrap_or((after(&command, flag), ""));
+            .unwrap_or_else(|| (after(&command, flag), ""));
         let (_, port) = address.rsplit_once(':').unwrap();
         // Whoever reaches the container must not be able to send: a token is demanded.
         assert!(

@@ -10,7 +10,7 @@ use baler_common::transport::Failure;
 
 use crate::config::{TcpConfig, silence};
 use crate::error::{ProtocolError, ProtocolErrorKind, failed};
-use crate::hello::{ConnectionLimits, Hello, Role};
+use crate::headers::{ConnectionLimits, Hello, Role};
 use crate::security::{ACCEPTED, CHALLENGE_BYTES};
 #[cfg(feature = "tls")]
 use crate::tls::{self, TlsSession};

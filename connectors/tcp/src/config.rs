@@ -8,7 +8,7 @@ use std::time::Duration;
 use baler_common::transport::WindowLimits;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 
-use crate::hello::{ConnectionLimits, Hello, Role, VERSIONS};
+use crate::headers::{ConnectionLimits, Hello, Role, VERSIONS};
 use crate::security::TokenSource;
 use crate::{SCHEME, SCHEME_TLS};
 

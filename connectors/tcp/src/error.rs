@@ -4,7 +4,7 @@ use std::io;
 
 use baler_common::transport::{Failure, ProducerId, RetryClass};
 
-use crate::hello::VersionRange;
+use crate::headers::VersionRange;
 
 /// A peer broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,13 +3,11 @@
 mod client;
 mod config;
 mod error;
-mod frame;
+mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
-mod hello;
-mod incoming;
+mod headers;
 mod kieker;
-mod outgoing;
 mod reader;
 mod security;
 #[cfg(feature = "tls")]
@@ -18,7 +16,7 @@ mod writer;
 
 pub use config::TcpConfig;
 pub use error::{ProtocolError, ProtocolErrorKind};
-pub use hello::VersionRange;
+pub use headers::VersionRange;
 pub use reader::{TcpReader, TcpReaderCounts};
 pub use writer::TcpWriter;
 

@@ -10,7 +10,7 @@ use baler_common::transport::Failure;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::hello::Hello;
+use crate::headers::Hello;
 
 /// The fewest bytes of a token: fewer can be guessed from one proof.
 const LEAST_BYTES: usize = 16;

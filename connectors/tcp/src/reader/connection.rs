@@ -1,36 +1,29 @@
-//! One sender: hello, chunks in, acknowledgements out.
+//! One sender: admission, chunks in, acknowledgements out.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Damaged, Origin};
-use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time;
-#[cfg(feature = "tls")]
-use tokio_rustls::TlsAcceptor;
 
-use super::counts::add;
+use super::add;
+use super::admission::{End, LEAST_ROOM, Settings, Stream, greet, secure};
 use super::progress::Connection;
-use super::shared::{Arriving, Pending, Shared};
+use super::state::{Arriving, Pending, ReaderState};
 use crate::config::{TcpConfig, silence};
 use crate::error::{ProtocolError, ProtocolErrorKind};
-use crate::frame::{FrameHeader, FrameKind};
-use crate::hello::{Hello, Role};
-use crate::incoming::{Incoming, Step};
-use crate::kieker::{self, Guess};
-use crate::security::{self, ACCEPTED, PROOF_BYTES, Proof, REFUSED};
+use crate::framing::{Incoming, Step};
+use crate::headers::{FrameHeader, FrameKind, Hello, Role};
+use crate::security::{PROOF_BYTES, Proof};
 use crate::{SCHEME, SCHEME_TLS};
 
 /// How much is read at a time, at least: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
-
-/// Below so much room a new buffer is made instead of reading little.
-const LEAST_ROOM: usize = 4 << 10;
 
 /// How fast a frame must arrive at least, once it has begun and as long as this side reads.
 const LEAST_BYTES_PER_SECOND: u32 = 16 << 10;
@@ -41,49 +34,12 @@ const DAMAGED_BYTES: usize = 64 << 10;
 /// How long a refused sender may take to read why.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How a connection ended.
-#[derive(Debug)]
-enum End {
-    /// The sender said that nothing follows, or never began.
-    Bye,
-    /// This side is stopping.
-    Stopped,
-    /// It was cut, or silent.
-    Lost,
-    /// What the sender sent cannot be; and what of it was not read yet.
-    Broken(ProtocolError, Bytes),
-}
-
-impl From<io::Error> for End {
-    fn from(_: io::Error) -> Self {
-        Self::Lost
-    }
-}
-
-impl From<time::error::Elapsed> for End {
-    fn from(_: time::error::Elapsed) -> Self {
-        Self::Lost
-    }
-}
-
-/// What a reader takes connections by.
-pub(super) struct Settings {
-    pub(super) config: TcpConfig,
-    #[cfg(feature = "tls")]
-    pub(super) acceptor: Option<TlsAcceptor>,
-}
-
-/// A connection with TLS or without it.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
 /// Serves one sender until either side ends.
 pub(super) async fn serve(
     socket: TcpStream,
     peer: SocketAddr,
     settings: Arc<Settings>,
-    shared: Arc<Shared>,
+    state: Arc<ReaderState>,
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
     let config = &settings.config;
@@ -95,22 +51,22 @@ pub(super) async fn serve(
     let endpoint: Box<str> = format!("{scheme}://{peer}").into();
     let greeted = async {
         let (mut stream, proof) = secure(socket, &settings).await?;
-        let (hello, rest) = greet(&mut *stream, config, &shared).await?;
+        let (hello, rest) = greet(&mut *stream, config, &state).await?;
         Ok((stream, proof, hello, rest))
     };
     let end = tokio::select! {
         greeted = greeted => match greeted {
             Ok((stream, proof, hello, rest)) => {
-                add(&shared.counts.connections, 1);
+                add(&state.counts.connections, 1);
                 let proof = match proof {
                     Proof::None if config.token.is_some() => Proof::Token,
                     proof => proof,
                 };
                 let alive = silence(&hello).min(config.patience()) * 2 / 3;
                 let connection = Arc::new(Connection::new(endpoint.clone(), proof, alive));
-                let end = converse(stream, config, &shared, &connection, &hello, rest, stop).await;
+                let end = converse(stream, config, &state, &connection, &hello, rest, stop).await;
                 connection.set_gone();
-                shared.claims.release(&connection);
+                state.claims.release(&connection);
                 end
             }
             Err(end) => end,
@@ -119,13 +75,13 @@ pub(super) async fn serve(
     };
     match end {
         End::Bye | End::Stopped => {}
-        End::Lost => add(&shared.counts.connections_lost, 1),
+        End::Lost => add(&state.counts.connections_lost, 1),
         End::Broken(error, bytes) => {
-            add(&shared.counts.connections_lost, 1);
+            add(&state.counts.connections_lost, 1);
             if error.kind.is_refusal() {
-                add(&shared.counts.connections_refused, 1);
+                add(&state.counts.connections_refused, 1);
             }
-            shared.push_damaged(Damaged {
+            state.push_damaged(Damaged {
                 bytes,
                 origin: Origin {
                     endpoint,
@@ -138,155 +94,11 @@ pub(super) async fn serve(
     }
 }
 
-/// Agrees with the sender on TLS, if the settings want it.
-#[cfg(feature = "tls")]
-async fn secure(socket: TcpStream, settings: &Settings) -> Result<(Box<dyn Stream>, Proof), End> {
-    socket.set_nodelay(true)?;
-    let Some(acceptor) = &settings.acceptor else {
-        return Ok((Box::new(socket), Proof::None));
-    };
-    let timeout = settings.config.connect_timeout;
-    match time::timeout(timeout, acceptor.accept(socket)).await? {
-        Ok(stream) => {
-            let (_, session) = stream.get_ref();
-            let certificates = session.peer_certificates();
-            let proof = certificates
-                .and_then(<[_]>::first)
-                .map_or(Proof::None, |it| Proof::Certificate(it.as_ref().into()));
-            Ok((Box::new(stream), proof))
-        }
-        // Of rustls: no other source of this kind is read here.
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            let error = ProtocolError {
-                offset: 0,
-                reading: "the TLS handshake",
-                kind: ProtocolErrorKind::Handshake {
-                    reason: error.to_string().into(),
-                },
-            };
-            Err(End::Broken(error, Bytes::new()))
-        }
-        Err(_) => Err(End::Lost),
-    }
-}
-
-/// Connections without TLS are all that this build has.
-#[cfg(not(feature = "tls"))]
-#[expect(clippy::unused_async, reason = "with TLS it waits")]
-async fn secure(socket: TcpStream, _: &Settings) -> Result<(Box<dyn Stream>, Proof), End> {
-    socket.set_nodelay(true)?;
-    Ok((Box::new(socket), Proof::None))
-}
-
-/// Hears the sender's hello and answers it, within the configured time.
-async fn greet(
-    stream: &mut dyn Stream,
-    config: &TcpConfig,
-    shared: &Shared,
-) -> Result<(Hello, BytesMut), End> {
-    let broken = |kind, bytes: BytesMut| {
-        let error = ProtocolError {
-            offset: 0,
-            reading: "the sender's hello",
-            kind,
-        };
-        End::Broken(error, bytes.freeze())
-    };
-    let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
-    let heard = time::timeout(config.connect_timeout, async {
-        while (bytes.len() < Hello::BYTES && Hello::may_start(&bytes))
-            || kieker::guess(&bytes) == Guess::Perhaps
-        {
-            if stream.read_buf(&mut bytes).await? == 0 {
-                break;
-            }
-        }
-        io::Result::Ok(())
-    });
-    let heard = heard.await;
-    if bytes.is_empty() {
-        // Somebody looked whether the port is open.
-        return Err(End::Bye);
-    }
-    if kieker::guess(&bytes) == Guess::Yes {
-        return Err(broken(ProtocolErrorKind::Kieker, bytes));
-    }
-    if !Hello::may_start(&bytes) {
-        return Err(broken(ProtocolErrorKind::Magic, bytes));
-    }
-    let Some(hello) = bytes.first_chunk() else {
-        let kind = heard.map_or_else(
-            |_| ProtocolErrorKind::Silence {
-                milliseconds: config.connect_timeout.as_millis(),
-            },
-            |_| ProtocolErrorKind::Ended,
-        );
-        return Err(broken(kind, bytes));
-    };
-    let hello = Hello::read(hello, Role::Sender);
-    if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
-        // A sender of another version learns from the answer which ones are spoken here.
-        let answer = config.hello(Role::Receiver).to_bytes();
-        time::timeout(config.connect_timeout, stream.write_all(&answer)).await??;
-    }
-    match hello {
-        Ok(hello) => {
-            let mut rest = bytes.split_off(Hello::BYTES);
-            let admitted = admit(stream, config, shared, hello, &mut rest);
-            match time::timeout(config.connect_timeout, admitted).await? {
-                Ok(()) => Ok((hello, rest)),
-                Err(None) => Err(End::Lost),
-                Err(Some(kind)) => Err(broken(kind, bytes)),
-            }
-        }
-        Err(kind) => Err(broken(kind, bytes)),
-    }
-}
-
-/// Lets the sender prove that it has the token, if one is demanded. `rest` is what it has sent after
-/// its hello; the proof is taken off.
-async fn admit(
-    stream: &mut dyn Stream,
-    config: &TcpConfig,
-    shared: &Shared,
-    hello: Hello,
-    rest: &mut BytesMut,
-) -> Result<(), Option<ProtocolErrorKind>> {
-    let Some(source) = &config.token else {
-        return Ok(());
-    };
-    if !hello.has_token() {
-        return Err(Some(ProtocolErrorKind::TokenMissing));
-    }
-    let read = source
-        .read()
-        .and_then(|token| Ok((token, security::challenge()?)));
-    let (token, challenge) = read.map_err(|failure| {
-        shared.push_failure(failure);
-        None
-    })?;
-    stream.write_all(&challenge).await.map_err(|_| None)?;
-    while rest.len() < PROOF_BYTES {
-        if stream.read_buf(rest).await.map_err(|_| None)? == 0 {
-            return Err(None);
-        }
-    }
-    let proof = rest.split_to(PROOF_BYTES);
-    let proved = token.is_proved(hello, config.hello(Role::Receiver), &challenge, &proof);
-    let answer = if proved { ACCEPTED } else { REFUSED };
-    stream.write_all(&[answer]).await.map_err(|_| None)?;
-    if proved {
-        Ok(())
-    } else {
-        Err(Some(ProtocolErrorKind::Token))
-    }
-}
-
 /// Reads and acknowledges at the same time until one of the two ends.
 async fn converse(
     stream: Box<dyn Stream>,
     config: &TcpConfig,
-    shared: &Shared,
+    state: &ReaderState,
     connection: &Arc<Connection>,
     hello: &Hello,
     buffer: BytesMut,
@@ -299,7 +111,7 @@ async fn converse(
     let (mut read, mut write) = tokio::io::split(stream);
     let receiving = Receiving {
         read: &mut read,
-        shared,
+        state,
         connection,
         incoming: Incoming::new(limits, offset),
         window_chunks: u64::from(limits.window_chunks),
@@ -335,7 +147,7 @@ async fn converse(
 /// The reading half of a connection.
 struct Receiving<'a> {
     read: &'a mut ReadHalf<Box<dyn Stream>>,
-    shared: &'a Shared,
+    state: &'a ReaderState,
     connection: &'a Arc<Connection>,
     incoming: Incoming,
     window_chunks: u64,
@@ -355,7 +167,7 @@ struct Receiving<'a> {
 impl Receiving<'_> {
     async fn run(mut self) -> Result<End, End> {
         let result = self.read_frames().await;
-        self.shared.push(&mut self.batch);
+        self.state.push(&mut self.batch);
         result
     }
 
@@ -371,18 +183,18 @@ impl Receiving<'_> {
                         let chunks = self.window_chunks;
                         return Err(self.broken(ProtocolErrorKind::Window { chunks }));
                     }
-                    let claim = self.shared.claims.claim(meta.identity, self.connection);
+                    let claim = self.state.claims.claim(meta.identity, self.connection);
                     if let Err(holder) = claim {
                         let producer = meta.identity.producer;
                         let kind = ProtocolErrorKind::IdentityInUse { producer, holder };
                         return Err(self.broken(kind));
                     }
-                    let memory = match self.shared.try_reserve(self.connection, bytes.len()) {
+                    let memory = match self.state.try_reserve(self.connection, bytes.len()) {
                         None => {
                             // The owner needs what is there to make room.
-                            self.shared.push(&mut self.batch);
+                            self.state.push(&mut self.batch);
                             self.connection.set_heard(false);
-                            let memory = self.shared.reserve(self.connection, bytes.len()).await;
+                            let memory = self.state.reserve(self.connection, bytes.len()).await;
                             self.connection.set_heard(true);
                             memory
                         }
@@ -399,7 +211,7 @@ impl Receiving<'_> {
                 Ok(Step::Heartbeat) => self.spent = Duration::ZERO,
                 Ok(Step::Bye) => return Ok(End::Bye),
                 Ok(Step::More(missing)) => {
-                    self.shared.push(&mut self.batch);
+                    self.state.push(&mut self.batch);
                     self.read_more(missing).await?;
                 }
                 Err(error) => {
@@ -418,7 +230,7 @@ impl Receiving<'_> {
         let part = missing.min(READ_BYTES);
         if held + part > READ_BYTES + self.arriving.bytes {
             self.connection.set_heard(false);
-            self.shared
+            self.state
                 .reserve_part(&mut self.arriving, READ_BYTES)
                 .await;
             self.connection.set_heard(true);

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::claims::Claims;
-use super::counts::{TcpReaderCounts, add};
 use super::progress::Connection;
+use super::{TcpReaderCounts, add};
 use crate::config::TcpConfig;
 
 /// How many damaged pieces wait to be told; more are counted only.
@@ -27,7 +27,7 @@ const STEP_BYTES: usize = 256;
 
 /// What the owner of a reader and the thread that serves its connections share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ReaderState {
     pub(super) counts: Arc<TcpReaderCounts>,
     pub(super) claims: Claims,
     /// What is left of the memory, in steps.
@@ -113,7 +113,7 @@ impl Pending {
     }
 }
 
-impl Shared {
+impl ReaderState {
     pub(super) fn new(config: &TcpConfig) -> Self {
         let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
         let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);

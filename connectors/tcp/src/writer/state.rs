@@ -9,13 +9,13 @@ use baler_common::transport::{
     Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Rejected, Window,
 };
 
-use super::{receive, send};
+use super::threads;
 use crate::client::{Connected, Socket};
 use crate::error::failed;
 
 /// What the owner of a writer and its two threads share.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct WriterState {
     state: Mutex<State>,
     /// Wakes the thread that writes.
     work: Condvar,
@@ -56,7 +56,7 @@ pub(super) enum Work {
     Write,
 }
 
-impl Default for Link {
+impl Default for WriterState {
     fn default() -> Self {
         Self {
             state: Mutex::new(State {
@@ -78,15 +78,15 @@ impl Default for Link {
     }
 }
 
-/// Puts a new connection under the link and starts its two threads.
+/// Starts the two threads of a new connection.
 pub(super) fn start(
-    link: &Arc<Link>,
+    state: &Arc<WriterState>,
     connected: &Connected,
     heartbeat: Duration,
 ) -> Result<Vec<JoinHandle<()>>, Failure> {
     let socket = &connected.socket;
     let (reading, writing) = (socket.clone(), socket.clone());
-    link.open(socket.clone());
+    state.open(socket.clone());
     let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
         let builder = thread::Builder::new().name(name.into());
         builder
@@ -94,20 +94,20 @@ pub(super) fn start(
             .map_err(|error| failed("set up", &error))
     };
     let silence = connected.silence;
-    let (sender, receiver) = (Arc::clone(link), Arc::clone(link));
+    let (sender, receiver) = (Arc::clone(state), Arc::clone(state));
     Ok(vec![
         spawn(
             "baler-tcp-send",
-            Box::new(move || send::run(&sender, writing, heartbeat)),
+            Box::new(move || threads::send(&sender, writing, heartbeat)),
         )?,
         spawn(
             "baler-tcp-acks",
-            Box::new(move || receive::run(&receiver, reading, silence)),
+            Box::new(move || threads::receive(&receiver, reading, silence)),
         )?,
     ])
 }
 
-impl Link {
+impl WriterState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,7 +186,7 @@ impl Link {
     }
 
     /// The receiver has settled this many chunks of the connection; whether that is more than
-    /// before. [`Link::tell_confirmed`] follows.
+    /// before. [`WriterState::tell_confirmed`] follows.
     ///
     /// # Errors
     ///
