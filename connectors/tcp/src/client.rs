@@ -209,7 +209,7 @@ fn unanswered(error: &io::Error) -> Failure {
     }
 }
 
-/// Reads so many bytes before `by`.
+/// Reads `N` bytes before `by`.
 fn read_exact<const N: usize>(socket: &mut Socket, by: Instant) -> Result<[u8; N], Failure> {
     let mut bytes = [0; N];
     let mut known = 0;

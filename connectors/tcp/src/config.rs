@@ -30,7 +30,7 @@ pub struct TcpConfig {
 /// two; a reader with an authority demands a certificate of each sender.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// Certificates that those of the peers must be signed by.
+    /// The authorities that must have signed the certificates of peers.
     pub(crate) authority: Option<PathBuf>,
     /// This side's certificate, and the ones between it and an authority.
     pub(crate) certificate: Option<PathBuf>,
@@ -142,7 +142,7 @@ impl TcpConfig {
         self
     }
 
-    /// Sets how often this side is heard of when it has nothing to say, between 10 ms and ten
+    /// Sets how often this side sends a frame when it has nothing to send, between 10 ms and ten
     /// minutes. A peer that missed three heartbeats of its own is gone.
     #[must_use]
     pub fn heartbeat(mut self, time: Duration) -> Self {

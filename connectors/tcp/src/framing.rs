@@ -16,12 +16,12 @@ pub(crate) struct Outgoing {
     previous: Option<ChunkIdentity>,
     /// Headers and identities of the frames that are being written, back to back.
     heads: Vec<u8>,
-    /// Each frame's part of `heads`, and the container behind it.
+    /// Each frame's part of `heads`, and the container that follows it.
     frames: Vec<(Range<usize>, Bytes)>,
 }
 
 impl Outgoing {
-    /// Adds a chunk behind what is being written.
+    /// Appends a chunk to the frames that are written next.
     pub(crate) fn push(&mut self, chunk: &Chunk) {
         let identity = chunk.meta.identity;
         let follows = self.previous.is_some_and(|previous| {
@@ -113,7 +113,7 @@ pub(crate) enum Step {
     Chunk(u64, ChunkMeta, Bytes),
     /// Still there.
     Heartbeat,
-    /// At least so many bytes are missing for the next step.
+    /// How many bytes are missing for the next step, at least.
     More(usize),
 }
 

@@ -62,7 +62,7 @@ impl Role {
     }
 }
 
-/// The limits of a side, and after the hellos those of the connection.
+/// The limits of one side. After the hellos: the limits of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionLimits {
     pub(crate) max_chunk_bytes: u32,
@@ -89,7 +89,7 @@ pub(crate) struct Hello {
     /// Bits such as [`Hello::TOKEN`]; unknown ones are ignored.
     pub(crate) features: u16,
     pub(crate) limits: ConnectionLimits,
-    /// How often at least the side will be heard of, in milliseconds.
+    /// The longest time between two frames of the side, in milliseconds.
     pub(crate) heartbeat_ms: u32,
 }
 

@@ -38,7 +38,7 @@ pub enum Guard {
 pub const LIVE_PRODUCER: u64 = 1;
 
 /// Attacks on a receiver, with connections that never end by themselves.
-pub const ATTACKS: [Attack; 9] = [
+pub const ATTACKS: [Attack; 10] = [
     Attack {
         name: "frames of 16 MiB are announced, and not sent",
         guard: Guard::None,
@@ -99,6 +99,12 @@ pub const ATTACKS: [Attack; 9] = [
         guard: Guard::Tls,
         run: |address| many(5, || sending(address, &SENDER.bytes())),
         refusal: Some("the TLS handshake failed"),
+    },
+    Attack {
+        name: "peers of a port with TLS are silent",
+        guard: Guard::Tls,
+        run: |address| many(100, || connect(address)),
+        refusal: None,
     },
     Attack {
         name: "other protocols are spoken",

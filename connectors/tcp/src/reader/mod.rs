@@ -42,7 +42,7 @@ pub struct TcpReader {
     address: SocketAddr,
     capability: ReaderCapability,
     state: Arc<ReaderState>,
-    /// When everything must be over, once that is known.
+    /// The deadline of closing; none while the reader is open.
     stop: watch::Sender<Option<Instant>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -100,7 +100,7 @@ impl TcpReader {
         })
     }
 
-    /// Where it listens; tells the port when 0 was configured.
+    /// The address on which it listens, with the port that the operating system chose for 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -160,7 +160,7 @@ impl Drop for TcpReader {
     }
 }
 
-/// Takes connections until told to stop, and serves them until then.
+/// Accepts and serves connections until the reader stops.
 async fn listen(
     listener: TcpListener,
     settings: &Arc<Settings>,
@@ -228,7 +228,7 @@ counts! {
     /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
     connections_lost,
     /// Connections that did not prove to have the token or a certificate, or that sent chunks of the
-    /// producer of another connection. Each is told as damage that names the peer.
+    /// producer of another connection. The owner gets each as damage that names the peer.
     connections_refused,
     /// Connections that were closed at once because there were too many.
     connections_turned_away,
@@ -238,7 +238,7 @@ counts! {
     bytes,
     /// Connections that sent what cannot be a hello or a frame.
     damaged,
-    /// Those of them that were not told to the owner, because too many came at a time.
+    /// Damaged connections that were only counted, since too many came at a time.
     damaged_untold,
 }
 

@@ -91,12 +91,12 @@ impl Connection {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Its chunks take so many steps more.
+    /// Adds steps of memory that its chunks take.
     pub(super) fn charge(&self, steps: u32) {
         self.held.fetch_add(steps, Ordering::AcqRel);
     }
 
-    /// A chunk gave so many steps back.
+    /// Takes off steps of memory that a chunk gave back.
     pub(super) fn release(&self, steps: u32) {
         self.held.fetch_sub(steps, Ordering::AcqRel);
         self.released.notify_one();
@@ -107,7 +107,7 @@ impl Connection {
         self.open.store(false, Ordering::Release);
     }
 
-    /// Marks a chunk as settled; says whether the sender can be told.
+    /// Marks a chunk as settled; stale if the connection has ended.
     pub(super) fn settle(&self, sequence: u64) -> Settled {
         if !self.open.load(Ordering::Acquire) {
             return Settled::Stale;
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn no_schedule_acknowledges_past_an_unsettled_chunk() {
         each_schedule(20_000, |dice| {
-            // What the sender keeps, until it is told; chunks are named by their number over all lives.
+            // What the sender keeps until it is acknowledged. Chunks are numbered over all lives.
             let mut unconfirmed: VecDeque<usize> = (0..CHUNKS).collect();
             let mut settled = [false; CHUNKS];
             let mut lives = 0;

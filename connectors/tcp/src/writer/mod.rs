@@ -138,7 +138,7 @@ impl ChunkWriter for TcpWriter {
             error,
             ..CloseReport::default()
         };
-        // Whether it is broken was told by the line above.
+        // The report has the failure already.
         self.state.confirmations(&mut report.confirmations);
         report.unconfirmed = self.state.unconfirmed();
         report

@@ -207,7 +207,7 @@ impl WriterState {
         Ok(settled > low)
     }
 
-    /// Tells everybody whom confirmations concern.
+    /// Wakes the owner and the thread that waits for the last confirmation.
     pub(super) fn tell_confirmed(&self) {
         let state = self.lock();
         let done = state.closing && state.window.is_empty();
@@ -264,7 +264,7 @@ impl WriterState {
         }
         state.closing = true;
         self.work.notify_all();
-        // The receiver hangs up once it was told that nothing follows: no failure any more.
+        // After the bye the receiver closes the connection, which is no failure.
         while !state.window.is_empty() {
             if state.failure.is_some() {
                 return state.failure.clone();

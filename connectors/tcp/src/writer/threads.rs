@@ -1,7 +1,7 @@
 //! The two threads of a connection: one writes what was offered, one reads acknowledgements.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, BufReader, ErrorKind, IoSlice, Read, Write};
 use std::time::Duration;
 
 use baler_common::transport::Failure;
@@ -53,108 +53,68 @@ fn write_all(stream: &mut impl Write, mut slices: &mut [IoSlice<'_>]) -> io::Res
 }
 
 /// Reads the receiver's frames until the connection ends.
-pub(super) fn receive(state: &WriterState, mut socket: Socket, silence: Duration) {
-    let mut frames = Frames::default();
+pub(super) fn receive(state: &WriterState, socket: Socket, silence: Duration) {
+    let mut offset = u64::try_from(Hello::BYTES).unwrap_or_default();
+    let mut frame = [0; FrameHeader::BYTES];
+    // Acknowledgements are counts: 146 of them at a time are ample.
+    let mut socket = BufReader::with_capacity(4096, socket);
+    let mut confirmed = false;
     let failure = loop {
-        match socket.read(frames.space()) {
-            Ok(0) => break Failure::retry("read from", "the receiver closed the connection"),
-            Ok(read) => {
-                if let Err(failure) = frames.take(read, state) {
-                    break failure;
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                let kind = ProtocolErrorKind::Silence {
-                    milliseconds: silence.as_millis(),
-                };
-                break frames.failure(kind);
-            }
-            Err(error) => break failed("read from", &error),
+        // One notification for all acknowledgements that came together.
+        if confirmed && socket.buffer().len() < frame.len() {
+            state.tell_confirmed();
+            confirmed = false;
         }
+        let broken = |kind| {
+            Failure::from(&ProtocolError {
+                offset,
+                reading: "the receiver's frames",
+                kind,
+            })
+        };
+        if let Err(error) = socket.read_exact(&mut frame) {
+            break match error.kind() {
+                ErrorKind::UnexpectedEof => {
+                    Failure::retry("read from", "the receiver closed the connection")
+                }
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                    let milliseconds = silence.as_millis();
+                    broken(ProtocolErrorKind::Silence { milliseconds })
+                }
+                _ => failed("read from", &error),
+            };
+        }
+        match take(&frame, state) {
+            Ok(Some(moved)) => confirmed |= moved,
+            Ok(None) => break Failure::retry("read from", "the receiver is closing"),
+            Err(kind) => break broken(kind),
+        }
+        offset = offset.wrapping_add(u64::try_from(frame.len()).unwrap_or_default());
     };
+    if confirmed {
+        state.tell_confirmed();
+    }
     state.fail(failure);
 }
 
-/// Cuts what was read into frames, all of which have the size of a header.
-#[derive(Debug)]
-struct Frames {
-    bytes: Vec<u8>,
-    filled: usize,
-    offset: u64,
-}
-
-impl Default for Frames {
-    fn default() -> Self {
-        Self {
-            // Acknowledgements are counts: 146 of them a call are ample.
-            bytes: vec![0; 4096],
-            filled: 0,
-            offset: u64::try_from(Hello::BYTES).unwrap_or_default(),
+/// Takes a frame: whether it confirms something, or nothing if it is the last one.
+fn take(
+    frame: &[u8; FrameHeader::BYTES],
+    state: &WriterState,
+) -> Result<Option<bool>, ProtocolErrorKind> {
+    let header = FrameHeader::read(frame)?;
+    match header.kind {
+        FrameKind::Acknowledgement => {
+            let found = header.sequence;
+            let moved = state.acknowledge(found);
+            moved
+                .map(Some)
+                .map_err(|(low, high)| ProtocolErrorKind::Acknowledgement { found, low, high })
         }
-    }
-}
-
-impl Frames {
-    /// Where to read to; never empty.
-    fn space(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.filled..).unwrap_or_default()
-    }
-
-    /// Takes what was read.
-    fn take(&mut self, read: usize, state: &WriterState) -> Result<(), Failure> {
-        self.filled += read;
-        let filled = self.bytes.get(..self.filled).unwrap_or_default();
-        let (frames, rest) = filled.as_chunks::<{ FrameHeader::BYTES }>();
-        let left = rest.len();
-        let mut confirmed = false;
-        let mut result = Ok(());
-        for frame in frames {
-            match self.take_frame(frame, state) {
-                Ok(moved) => confirmed |= moved,
-                Err(failure) => {
-                    result = Err(failure);
-                    break;
-                }
-            }
-        }
-        if confirmed {
-            state.tell_confirmed();
-        }
-        self.bytes.copy_within(self.filled - left..self.filled, 0);
-        let taken = u64::try_from(self.filled - left).unwrap_or_default();
-        self.offset = self.offset.wrapping_add(taken);
-        self.filled = left;
-        result
-    }
-
-    /// Takes one frame; whether it confirmed something.
-    fn take_frame(
-        &self,
-        frame: &[u8; FrameHeader::BYTES],
-        state: &WriterState,
-    ) -> Result<bool, Failure> {
-        let header = FrameHeader::read(frame).map_err(|kind| self.failure(kind))?;
-        match header.kind {
-            FrameKind::Acknowledgement => {
-                let found = header.sequence;
-                state.acknowledge(found).map_err(|(low, high)| {
-                    self.failure(ProtocolErrorKind::Acknowledgement { found, low, high })
-                })
-            }
-            FrameKind::Heartbeat => Ok(false),
-            FrameKind::Bye => Err(Failure::retry("read from", "the receiver is closing")),
-            FrameKind::Refusal => Err(self.failure(ProtocolErrorKind::Refused)),
-            FrameKind::Chunk => Err(self.failure(ProtocolErrorKind::Invalid { found: 1 })),
-        }
-    }
-
-    fn failure(&self, kind: ProtocolErrorKind) -> Failure {
-        Failure::from(&ProtocolError {
-            offset: self.offset,
-            reading: "the receiver's frames",
-            kind,
-        })
+        FrameKind::Heartbeat => Ok(Some(false)),
+        FrameKind::Bye => Ok(None),
+        FrameKind::Chunk => Err(ProtocolErrorKind::Invalid { found: 1 }),
+        FrameKind::Refusal => Err(ProtocolErrorKind::Refused),
     }
 }
 
