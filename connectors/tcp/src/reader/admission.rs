@@ -150,7 +150,7 @@ pub(super) async fn greet(
     if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
         // A sender of another version learns from the answer which ones are spoken here.
         let answer = config.hello(Role::Receiver).to_bytes();
-        time::timeout(config.connect_timeout, stream.write_all(&answer)).await??;
+        time::timeout(config.connect_timeout, send(stream, &answer)).await??;
     }
     match hello {
         Ok(hello) => {
@@ -188,7 +188,7 @@ async fn admit(
         state.push_failure(failure);
         None
     })?;
-    stream.write_all(&challenge).await.map_err(|_| None)?;
+    send(stream, &challenge).await.map_err(|_| None)?;
     while rest.len() < PROOF_BYTES {
         if stream.read_buf(rest).await.map_err(|_| None)? == 0 {
             return Err(None);
@@ -197,10 +197,19 @@ async fn admit(
     let proof = rest.split_to(PROOF_BYTES);
     let proved = token.is_proved(hello, config.hello(Role::Receiver), &challenge, &proof);
     let answer = if proved { ACCEPTED } else { REFUSED };
-    stream.write_all(&[answer]).await.map_err(|_| None)?;
+    send(stream, &[answer]).await.map_err(|_| None)?;
     if proved {
         Ok(())
     } else {
         Err(Some(ProtocolErrorKind::Token))
     }
+}
+
+/// Writes these bytes, and all that TLS makes of them.
+pub(super) async fn send(
+    stream: &mut (impl AsyncWrite + Unpin + ?Sized),
+    bytes: &[u8],
+) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
 }

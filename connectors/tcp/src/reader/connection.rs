@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time;
 
 use super::add;
-use super::admission::{End, LEAST_ROOM, Settings, Stream, greet, secure};
+use super::admission::{End, LEAST_ROOM, Settings, Stream, greet, secure, send};
 use super::progress::Connection;
 use super::state::{Arriving, Pending, ReaderState};
 use crate::config::{TcpConfig, silence};
@@ -301,7 +301,7 @@ async fn acknowledge(
         if stopping {
             FrameHeader::short(FrameKind::Bye, 0).write(&mut bytes);
         }
-        time::timeout(silence, write.write_all(&bytes)).await??;
+        time::timeout(silence, send(write, &bytes)).await??;
         if stopping {
             return Ok(End::Stopped);
         }
