@@ -84,26 +84,17 @@ pub(super) fn start(
     connected: &Connected,
     heartbeat: Duration,
 ) -> Result<Vec<JoinHandle<()>>, Failure> {
-    let socket = &connected.socket;
-    let (reading, writing) = (socket.clone(), socket.clone());
-    state.open(socket.clone());
-    let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
+    state.open(connected.socket.clone());
+    let spawn = |name: &str, run: fn(&WriterState, Socket, Duration), time: Duration| {
+        let (state, socket) = (Arc::clone(state), connected.socket.clone());
         let builder = thread::Builder::new().name(name.into());
         builder
-            .spawn(body)
+            .spawn(move || run(&state, socket, time))
             .map_err(|error| failed("set up", &error))
     };
-    let silence = connected.silence;
-    let (sender, receiver) = (Arc::clone(state), Arc::clone(state));
     Ok(vec![
-        spawn(
-            "baler-tcp-send",
-            Box::new(move || threads::send(&sender, writing, heartbeat)),
-        )?,
-        spawn(
-            "baler-tcp-acks",
-            Box::new(move || threads::receive(&receiver, reading, silence)),
-        )?,
+        spawn("baler-tcp-send", threads::send, heartbeat)?,
+        spawn("baler-tcp-acks", threads::receive, connected.silence)?,
     ])
 }
 
