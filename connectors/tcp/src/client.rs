@@ -27,6 +27,9 @@ pub(crate) struct Connected {
 /// What a read or write waits for at least: the operating system takes 0 for "for ever".
 const LEAST: Duration = Duration::from_millis(1);
 
+/// The first bytes of an alert of TLS, with which a receiver with TLS answers a plain hello.
+const TLS_ALERT: [u8; 2] = [0x15, 0x03];
+
 /// Connects, and says hello, before `by` and within the configured time.
 pub(crate) fn connect(config: &TcpConfig, by: Instant) -> Result<Connected, Failure> {
     let by = by.min(Instant::now() + config.connect_timeout);
@@ -221,6 +224,10 @@ fn read_exact<const N: usize>(socket: &mut Socket, by: Instant) -> Result<[u8; N
             .set_read_timeout(Some(left))
             .and_then(|()| socket.read(rest));
         match read {
+            Ok(0) if bytes.starts_with(&TLS_ALERT) => {
+                let message = "the receiver speaks TLS; write tcp+tls: instead of tcp:";
+                return Err(Failure::last("say hello to", message));
+            }
             Ok(0) => {
                 let message = "the connection was closed instead of an answer";
                 return Err(Failure::retry("say hello to", message));

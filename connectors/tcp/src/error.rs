@@ -8,7 +8,7 @@ use crate::headers::VersionRange;
 
 /// A peer broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("byte {offset} of the connection: {kind} while reading {reading}")]
+#[error("byte {offset} of the connection, {reading}: {kind}")]
 pub struct ProtocolError {
     /// How many bytes of the peer came before.
     pub offset: u64,

@@ -115,6 +115,11 @@ fn peers_are_admitted_by_their_certificates() {
             Some(("UnknownIssuer", "TLS handshake")),
         ),
         (
+            &one_way,
+            "tcp://127.0.0.1:0?heartbeat=5s".to_owned(),
+            Some(("write tcp+tls:", "TLS handshake")),
+        ),
+        (
             &mutual,
             sender("authority", None),
             Some(("CertificateRequired", "TLS handshake")),
