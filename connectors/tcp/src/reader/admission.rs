@@ -1,6 +1,7 @@
 //! From an accepted socket to a sender that has said hello, and proved what it must.
 
 use std::io;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -18,6 +19,9 @@ use crate::security::{self, ACCEPTED, PROOF_BYTES, Proof, REFUSED};
 
 /// Below so much room a new buffer is made instead of reading little.
 pub(super) const LEAST_ROOM: usize = 4 << 10;
+
+/// How long a refused sender may take to read why.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How a connection ended.
 #[derive(Debug)]
@@ -67,7 +71,7 @@ pub(super) async fn secure(
         return Ok((Box::new(socket), Proof::None));
     };
     let timeout = settings.config.connect_timeout;
-    match time::timeout(timeout, acceptor.accept(socket)).await? {
+    match time::timeout(timeout, acceptor.accept(socket).into_fallible()).await? {
         Ok(stream) => {
             let (_, session) = stream.get_ref();
             let certificates = session.peer_certificates();
@@ -77,7 +81,8 @@ pub(super) async fn secure(
             Ok((Box::new(stream), proof))
         }
         // Of rustls: no other source of this kind is read here.
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+        Err((error, mut socket)) if error.kind() == io::ErrorKind::InvalidData => {
+            farewell(&mut socket, &[]).await;
             let error = ProtocolError {
                 offset: 0,
                 reading: "the TLS handshake",
@@ -212,4 +217,16 @@ pub(super) async fn send(
 ) -> io::Result<()> {
     stream.write_all(bytes).await?;
     stream.flush().await
+}
+
+/// Sends a last answer, and closes the connection when the peer has read it.
+///
+/// Closing at once could take the answer back: bytes that nobody has read reset the connection.
+pub(super) async fn farewell(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), answer: &[u8]) {
+    let answered = async {
+        send(stream, answer).await?;
+        stream.shutdown().await?;
+        tokio::io::copy(stream, &mut tokio::io::sink()).await
+    };
+    time::timeout(FAREWELL, answered).await.ok();
 }

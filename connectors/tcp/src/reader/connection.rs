@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{Damaged, Origin};
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::{AsyncReadExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time;
 
 use super::add;
-use super::admission::{End, LEAST_ROOM, Settings, Stream, greet, secure, send};
+use super::admission::{End, LEAST_ROOM, Settings, Stream, farewell, greet, secure, send};
 use super::progress::Connection;
 use super::state::{Arriving, Pending, ReaderState};
 use crate::config::{TcpConfig, silence};
@@ -30,9 +30,6 @@ const LEAST_BYTES_PER_SECOND: u32 = 16 << 10;
 
 /// How many bytes of a damaged connection are kept, unless they are one chunk.
 const DAMAGED_BYTES: usize = 64 << 10;
-
-/// How long a refused sender may take to read why.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves one sender until either side ends.
 pub(super) async fn serve(
@@ -132,14 +129,7 @@ async fn converse(
     {
         let mut frame = Vec::new();
         FrameHeader::short(FrameKind::Refusal, 0).write(&mut frame);
-        // Closing at once could take the answer back: bytes that nobody has read reset the connection.
-        let answer = async {
-            write.write_all(&frame).await?;
-            write.shutdown().await?;
-            tokio::io::copy(&mut read, &mut tokio::io::sink()).await
-        };
-        // The sender closes the connection when it has read this.
-        time::timeout(FAREWELL, answer).await.ok();
+        farewell(&mut read.unsplit(write), &frame).await;
     }
     end
 }
