@@ -3,7 +3,7 @@
 /// The media that chunks can come from.
 pub(super) fn sources() -> String {
     listed(&[
-        "tcp://host:port listens for senders",
+        "tcp://host:port (tcp+tls: with TLS) listens for senders",
         #[cfg(feature = "kafka")]
         "kafka://host:port/topic joins a consumer group",
         #[cfg(feature = "kafka")]
@@ -18,7 +18,7 @@ pub(super) fn sources() -> String {
 /// The media that chunks can go to.
 pub(super) fn targets() -> String {
     listed(&[
-        "tcp://host:port",
+        "tcp://host:port (tcp+tls: with TLS)",
         #[cfg(feature = "kafka")]
         "kafka://host:port/topic",
         #[cfg(feature = "amqp")]

@@ -9,7 +9,7 @@ use baler_connector_kafka::KafkaConfig;
 use baler_connector_null::NullConfig;
 use baler_connector_tcp::TcpConfig;
 
-use super::{KIEKER_LOG, bad_uri, unknown_scheme};
+use super::{KIEKER_LOG, bad_uri, tcp, unknown_scheme};
 use crate::exit::Failure;
 
 /// A medium to receive from, by its connector's settings.
@@ -42,7 +42,7 @@ impl Medium {
                 Self::Kafka(Box::new(config.map_err(|error| bad_uri(endpoint, &error))?))
             }
             "null" => Self::Null(NullConfig::from_uri(uri).map_err(wrong)?),
-            "tcp" => Self::Tcp(TcpConfig::from_uri(uri).map_err(wrong)?),
+            "tcp" | "tcp+tls" => Self::Tcp(tcp(uri, endpoint)?),
             // Asked for where only media can be: it is known, but not there.
             KIEKER_LOG => {
                 return Err(Failure::configuration(format!(

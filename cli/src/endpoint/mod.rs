@@ -8,9 +8,11 @@ mod source;
 mod tap;
 mod writer;
 
+use std::env::VarError;
 use std::fmt;
 
 use baler_common::transport::uri::Uri;
+use baler_connector_tcp::TcpConfig;
 pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader};
 pub(crate) use readers::{OpenReaders, open_readers};
@@ -29,6 +31,7 @@ const MEDIA: &[(&str, Option<Feature>)] = &[
     ("kafka+mock", Some(KAFKA)),
     ("null", None),
     ("tcp", None),
+    ("tcp+tls", Some(TLS)),
 ];
 
 /// A feature that a build has or has not.
@@ -47,6 +50,14 @@ const KAFKA: Feature = Feature {
     name: "kafka",
     is_built_in: cfg!(feature = "kafka"),
 };
+
+const TLS: Feature = Feature {
+    name: "tls",
+    is_built_in: cfg!(feature = "tls"),
+};
+
+/// The variable of the token that senders over TCP prove to have, where no file is named.
+const TOKEN: &str = "BALER_TOKEN";
 
 /// The scheme of text logs, which records can come from as well.
 const KIEKER_LOG: &str = "kieker-log";
@@ -70,6 +81,21 @@ fn parse(text: &str) -> Result<(Uri, String), Failure> {
     let uri = Uri::parse(text).map_err(|error| Failure::configuration(error.to_string()))?;
     let endpoint = uri.to_string();
     Ok((uri, endpoint))
+}
+
+/// The settings of a URI for TCP, with the token of the environment if it names none.
+fn tcp(uri: Uri, endpoint: &str) -> Result<TcpConfig, Failure> {
+    if uri.scheme() == "tcp+tls" && !TLS.is_built_in {
+        return Err(unknown_scheme(uri.scheme(), false));
+    }
+    let config = TcpConfig::from_uri(uri).map_err(|error| bad_uri(endpoint, &error))?;
+    match std::env::var(TOKEN) {
+        Ok(token) => Ok(config.or_token(token)),
+        Err(VarError::NotPresent) => Ok(config),
+        Err(VarError::NotUnicode(_)) => {
+            Err(Failure::configuration(format!("{TOKEN} is no UTF-8 text")))
+        }
+    }
 }
 
 fn bad_uri(endpoint: &str, error: &impl fmt::Display) -> Failure {

@@ -9,11 +9,13 @@ use std::time::Instant;
 use baler_connector_amqp::{AmqpConfig, PlainPublisher};
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, PlainProducer};
-use baler_connector_tcp::{TcpConfig, TcpWriter};
+use baler_connector_tcp::TcpWriter;
 use baler_rig::failure::Failure as Unmeasured;
 use baler_rig::sweep::{Cluster, Offering, PlainWriter};
 
-use super::{bad_uri, parse, unknown_scheme};
+#[cfg(any(feature = "amqp", feature = "kafka"))]
+use super::bad_uri;
+use super::{parse, tcp, unknown_scheme};
 use crate::exit::Failure;
 
 /// How long to connect.
@@ -27,11 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The URI is wrong, the medium cannot be reached, or it has no messages.
 pub(crate) fn plain_writer(text: &str, awaiting: bool) -> Result<Box<dyn PlainWriter>, Failure> {
     let (uri, endpoint) = parse(text)?;
-    let wrong = |error| bad_uri(&endpoint, &error);
     Ok(match uri.scheme() {
         #[cfg(feature = "amqp")]
         "amqp" | "amqps" => {
-            let config = AmqpConfig::from_uri(uri).map_err(wrong)?;
+            let config = AmqpConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
             let by = Instant::now() + PATIENCE;
             Box::new(Amqp(PlainPublisher::connect(&config, awaiting, by)?))
         }
@@ -40,8 +41,8 @@ pub(crate) fn plain_writer(text: &str, awaiting: bool) -> Result<Box<dyn PlainWr
             let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
             Box::new(Kafka(PlainProducer::new(&config, awaiting)?))
         }
-        "tcp" => {
-            let writer = TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?);
+        "tcp" | "tcp+tls" => {
+            let writer = TcpWriter::new(tcp(uri, &endpoint)?);
             let offering = Offering::open(Box::new(writer), awaiting);
             Box::new(
                 offering.map_err(|error| {

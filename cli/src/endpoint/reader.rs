@@ -14,6 +14,7 @@ use baler_connector_tcp::TcpReader;
 use super::medium::Medium;
 use super::parse;
 use crate::exit::Failure;
+use crate::output;
 
 /// A reader, opened.
 pub(crate) struct OpenReader {
@@ -58,8 +59,17 @@ pub(super) fn open(medium: Medium, endpoint: String, follow: bool) -> Result<Ope
         }
         Medium::Null(config) => Box::new(NullReader::new(config)),
         Medium::Tcp(config) => {
+            let is_open_to_all = config.is_open_to_all();
             let reader = TcpReader::bind(config)?;
-            listens_on = Some(reader.local_addr());
+            let address = reader.local_addr();
+            if is_open_to_all && !address.ip().is_loopback() {
+                output::say(format_args!(
+                    "warning: whoever reaches {address} can send records, and read those on their \
+                     way; listen on 127.0.0.1, demand a token (token_file=FILE or BALER_TOKEN), or \
+                     use tcp+tls:"
+                ));
+            }
+            listens_on = Some(address);
             Box::new(reader)
         }
     };

@@ -65,10 +65,10 @@ pub(crate) fn open_tap(text: &str, range: TapRange) -> Result<OpenReader, Failur
             Box::new(AmqpReader::new(config.map_err(wrong)?)?)
         }
         // Its senders keep what is not acknowledged, and there is no other reader.
-        "tcp" | "null" | "kafka+mock" if range == TapRange::UntilNow => {
+        "tcp" | "tcp+tls" | "null" | "kafka+mock" if range == TapRange::UntilNow => {
             return open_reader(text, false);
         }
-        "tcp" => {
+        "tcp" | "tcp+tls" => {
             return Err(Failure::configuration(format!(
                 "{endpoint}: what is on a connection cannot be looked at from outside; start the \
                  sender, relay or receiver with --metrics 9464 and use baler tap \

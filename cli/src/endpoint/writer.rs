@@ -9,10 +9,10 @@ use baler_connector_file::{FileWriter, FileWriterConfig, SyncPolicy};
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{KafkaConfig, KafkaWriter};
 use baler_connector_null::{NullConfig, NullWriter};
-use baler_connector_tcp::{TcpConfig, TcpWriter};
+use baler_connector_tcp::TcpWriter;
 use baler_spool::{Spool, SpoolConfig, SpoolWatch};
 
-use super::{bad_uri, parse, unknown_scheme};
+use super::{bad_uri, parse, tcp, unknown_scheme};
 use crate::args::{SpoolArgs, SpoolSyncChoice};
 use crate::exit::Failure;
 
@@ -55,7 +55,7 @@ pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
             Box::new(KafkaWriter::new(config))
         }
         "null" => Box::new(NullWriter::new(NullConfig::from_uri(uri).map_err(wrong)?)),
-        "tcp" => Box::new(TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?)),
+        "tcp" | "tcp+tls" => Box::new(TcpWriter::new(tcp(uri, &endpoint)?)),
         scheme => return Err(unknown_scheme(scheme, false)),
     };
     Ok(Writer {

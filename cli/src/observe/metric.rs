@@ -138,6 +138,8 @@ metrics! {
         "Copies of chunks that another reader of this process had settled.";
     CHUNKS_TWICE = Counter "baler_chunks_processed_twice_total" ["worker"]
         "Those of the duplicates across readers that were processed: both were in work at once.";
+    CHUNKS_CONFLICTING = Counter "baler_chunks_conflicting_total" ["worker"]
+        "Chunks with the identity of a settled chunk and another checksum; put into quarantine.";
     CHUNKS_UNVERIFIABLE = Counter "baler_chunks_unverifiable_total" ["worker"]
         "Chunks too late to tell whether they were settled before; processed.";
     CHUNKS_IN_WORK = Gauge "baler_chunks_in_work" ["worker"]

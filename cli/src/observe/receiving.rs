@@ -101,6 +101,7 @@ fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     let shared = report.duplicates_across_readers;
     exposition.set(&metric::CHUNKS_SHARED, one, shared);
     exposition.set(&metric::CHUNKS_TWICE, one, report.processed_twice);
+    exposition.set(&metric::CHUNKS_CONFLICTING, one, report.conflicts);
     exposition.set(&metric::CHUNKS_UNVERIFIABLE, one, report.unverifiable);
     exposition.set(&metric::CHUNKS_IN_WORK, one, report.in_work);
     for (explained, text) in [(false, "false"), (true, "true")] {

@@ -6,31 +6,46 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, Schema, Value};
 use baler_common::transport::uri::Uri;
-use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
+use baler_common::transport::{
+    Chunk, ChunkIdentity, ChunkMeta, ChunkWriter as _, ContainerKind, Epoch, ProducerId,
+};
 use baler_connector_file::{FileWriter, FileWriterConfig};
+use baler_connector_tcp::{TcpConfig, TcpWriter};
+use baler_connector_testkit::PATIENCE;
 use bytes::Bytes;
 
+use crate::observability::sum;
 use crate::poison::send;
-use crate::support::{Background, baler, file_uri, wait_for};
+use crate::support::{Background, baler, command, file_uri, read_json, wait_for};
 
 /// How many records the bomb has. A decoder accepts four times as many.
 const BOMB_RECORDS: u32 = 1 << 20;
 
 const MIB: u64 = 1 << 20;
 
+const TOKEN: &str = "a token of some length";
+
 /// A chunk of about a thousand bytes that stands for 1 GiB of text: many records, each with the same
 /// string of 1,000 bytes.
 fn bomb() -> Bytes {
+    let bytes = repeated(1_000, BOMB_RECORDS);
+    assert!(bytes.len() < 2_000, "{} bytes", bytes.len());
+    bytes
+}
+
+/// A chunk of records that each have a text of this length.
+fn repeated(length: usize, records: u32) -> Bytes {
     let schema =
         Arc::new(Schema::new("bomb", vec![Field::new("text", FieldType::String)]).unwrap());
-    let text = vec![Value::String("x".repeat(1_000).into())];
+    let text = vec![Value::String("x".repeat(length).into())];
     let record = DynamicRecord::new(schema, Some(1), text).unwrap();
     let mut batch = BatchBuilder::new();
-    for _ in 0..BOMB_RECORDS {
+    for _ in 0..records {
         batch.push_dynamic(&record).unwrap();
     }
     let compression = Compression::None;
@@ -39,7 +54,6 @@ fn bomb() -> Bytes {
         .unwrap()
         .serialize(&batch.take(), &ChunkHeader::new(identity()), &mut bytes)
         .unwrap();
-    assert!(bytes.len() < 2_000, "{} bytes", bytes.len());
     Bytes::from(bytes)
 }
 
@@ -59,7 +73,14 @@ fn identity() -> ChunkIdentity {
 fn store(folder: &Path, chunks: Vec<Bytes>) -> String {
     let uri = file_uri(folder);
     let config = FileWriterConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
-    let chunks = chunks.into_iter().zip(0..).map(|(bytes, ticket)| Chunk {
+    let chunks = chunks.into_iter().zip(0..);
+    let chunks = chunks.map(|(bytes, ticket)| chunk(ticket, bytes));
+    send(Box::new(FileWriter::new(config)), chunks.collect());
+    uri
+}
+
+fn chunk(ticket: u64, bytes: Bytes) -> Chunk {
+    Chunk {
         ticket,
         meta: ChunkMeta {
             container: ContainerKind::Native,
@@ -67,9 +88,7 @@ fn store(folder: &Path, chunks: Vec<Bytes>) -> String {
             identity: identity(),
         },
         bytes,
-    });
-    send(Box::new(FileWriter::new(config)), chunks.collect());
-    uri
+    }
 }
 
 /// The peak of a process's memory, in bytes.
@@ -106,27 +125,129 @@ fn size(path: &Path) -> u64 {
 #[test]
 fn a_chunk_that_expands_is_written_within_bounded_memory() {
     let folder = tempfile::tempdir().unwrap();
-    let from = store(&folder.path().join("chunks"), vec![bomb()]);
+    let stored = store(&folder.path().join("chunks"), vec![bomb()]);
     // So much output shows that the sink is in the middle of the chunk. Parquet keeps one copy of
     // the text, so its file is small and the whole chunk is written.
-    for (format, enough) in [
-        ("json", 32 * MIB),
-        ("csv", 32 * MIB),
-        ("table", 32 * MIB),
+    let (file, tcp) = (&*stored, "tcp://127.0.0.1:0");
+    for (name, from, format, enough) in [
+        ("json over TCP", tcp, "json", 32 * MIB),
+        ("json", file, "json", 32 * MIB),
+        ("csv", file, "csv", 32 * MIB),
+        ("table", file, "table", 32 * MIB),
         #[cfg(feature = "parquet")]
-        ("parquet", 1),
+        ("parquet", file, "parquet", 1),
     ] {
-        let output = folder.path().join(format);
+        let output = folder.path().join(name);
         let path = output.to_str().unwrap();
-        let args = ["receive", "--from", &from, "--follow", "--format", format];
+        let args = ["receive", "--from", from, "--follow", "--format", format];
         let mut receiver = Background::start(&[&args[..], &["--output", path]].concat());
+        let mut sender = None;
+        if from == tcp {
+            let line = receiver.wait_for_message("listening on ");
+            let (_, port) = line.trim().rsplit_once(':').unwrap();
+            let config = TcpConfig::new("127.0.0.1", port.parse().unwrap());
+            let mut writer = TcpWriter::new(config);
+            writer.reopen(Instant::now() + PATIENCE).unwrap();
+            writer.offer(chunk(0, bomb())).unwrap();
+            // As long as the receiver works on its chunk.
+            sender = Some(writer);
+        }
         wait_for("output", || {
-            assert!(receiver.is_running(), "{format}: the receiver has ended");
+            assert!(receiver.is_running(), "{name}: the receiver has ended");
             (size(&output) >= enough).then_some(())
         });
         let peak = peak_memory(&receiver);
-        assert!(peak < 256 * MIB, "{format}: {} MiB", peak / MIB);
+        assert!(peak < 256 * MIB, "{name}: {} MiB", peak / MIB);
+        drop(sender);
     }
+}
+
+/// Two chunks with one identity are told of, in the summary and as a metric.
+#[test]
+fn a_chunk_with_the_identity_of_another_one_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = store(
+        &folder.path().join("chunks"),
+        vec![repeated(5, 3), repeated(6, 4), repeated(5, 3)],
+    );
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (summary, metrics, aside) = (path("summary"), path("metrics"), path("quarantine"));
+    let args = ["receive", "--from", &from, "--format", "none"];
+    let files = ["--summary", &summary, "--metrics-file", &metrics];
+    let run = baler(&[&args[..], &files, &["--quarantine", &aside]].concat()).code(65);
+    let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    let row = told
+        .lines()
+        .find(|line| line.contains("conflicting copies"));
+    assert!(row.is_some_and(|row| row.ends_with(" 1")), "{told}");
+    let summary = read_json(Path::new(&summary));
+    assert_eq!(summary["conflicts"], 1);
+    assert_eq!(summary["duplicates_within_reader"], 1);
+    assert_eq!(
+        (&summary["quarantined"], &summary["records"]),
+        (&1.into(), &3.into())
+    );
+    let metrics = fs::read_to_string(metrics).unwrap();
+    assert_eq!(sum(&metrics, "baler_chunks_conflicting_total"), 1.0);
+}
+
+/// Whoever listens beyond its own machine is warned, unless senders must prove something.
+#[test]
+fn a_listener_that_is_open_to_all_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    fs::write(&token, TOKEN).unwrap();
+    let guarded = format!("tcp://0.0.0.0:0?token_file={}", token.display());
+    for (from, in_environment, warnings) in [
+        ("tcp://0.0.0.0:0", None, 1),
+        ("tcp://127.0.0.1:0", None, 0),
+        ("tcp://0.0.0.0:0", Some(TOKEN), 0),
+        (guarded.as_str(), None, 0),
+    ] {
+        let mut command = command();
+        command.args(["receive", "--from", from, "--format", "none"]);
+        command.args(["--port-file", folder.path().join("port").to_str().unwrap()]);
+        in_environment.map(|token| command.env("BALER_TOKEN", token));
+        let receiver = Background::spawn(&mut command);
+        wait_for("the port", || fs::read(folder.path().join("port")).ok());
+        fs::remove_file(folder.path().join("port")).unwrap();
+        receiver.signal("TERM");
+        let (status, _, told) = receiver.end();
+        assert!(status.success(), "{status}: {told}");
+        let found = told.lines().filter(|it| it.starts_with("warning: whoever"));
+        assert_eq!(found.count(), warnings, "{from}: {told}");
+        assert!(!told.contains(TOKEN), "{told}");
+    }
+}
+
+/// A token of the environment admits senders as one in a file does.
+#[test]
+fn the_token_of_the_environment_is_demanded_and_proved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (port, aside) = (path("port"), path("quarantine"));
+    let mut receive = command();
+    let args = ["receive", "--from", "tcp://127.0.0.1:0", "--count", "100"];
+    receive.args(args).args(["--format", "none"]);
+    receive.args(["--port-file", &port, "--quarantine", &aside]);
+    let receiver = Background::spawn(receive.env("BALER_TOKEN", TOKEN));
+    let address = wait_for("the port", || fs::read_to_string(&port).ok());
+    let to = format!("tcp://{}", address.trim());
+    for (token, code) in [
+        (None, 69),
+        (Some("another token of length"), 69),
+        (Some(TOKEN), 0),
+    ] {
+        let mut generate = command();
+        generate.args(["generate", "--to", &to, "--records", "100"]);
+        token.map(|token| generate.env("BALER_TOKEN", token));
+        let (status, _, told) = Background::spawn(&mut generate).end();
+        assert_eq!(status.code(), Some(code), "{token:?}: {told}");
+        assert_eq!(told.contains("token_file"), code != 0, "{told}");
+    }
+    // Refused peers are in the quarantine, by name.
+    let (status, _, told) = receiver.end();
+    assert_eq!(status.code(), Some(65), "{told}");
 }
 
 /// `--decoded-limit` is what all workers share: what takes more goes to the quarantine.

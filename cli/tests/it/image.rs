@@ -80,7 +80,15 @@ fn the_image_is_built_of_what_there_is_and_runs_what_was_built() {
     }
     let exposed: Vec<_> = all("EXPOSE")[0].split_whitespace().collect();
     for flag in ["--from", "--metrics"] {
-        let (_, port) = after(&command, flag).rsplit_once(':').unwrap();
+        let (address, settings) = after(&command, flag)
+            .split_once('?')
+            .unwrap_or_else(|| (after(&command, flag), ""));
+        let (_, port) = address.rsplit_once(':').unwrap();
+        // Whoever reaches the container must not be able to send: a token is demanded.
+        assert!(
+            flag == "--metrics" || settings.contains("token_file="),
+            "{settings}"
+        );
         assert!(exposed.contains(&port), "{flag}");
     }
 }

@@ -1,11 +1,14 @@
 //! Media that are away, or move nothing: what is told, when it is given up, and when silence counts.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::num::NonZeroU16;
 use std::process::Command;
+use std::thread;
 
 use baler_connector_kafka::EmbeddedCluster;
+use baler_connector_testkit::hostile::{Hello, SENDER};
 use serde_json::Value;
 
 use crate::support::{Background, Receiver, baler, command, file_uri, json, read_json};
@@ -196,6 +199,28 @@ fn a_disk_that_takes_nothing_is_given_up_in_time() {
     let waited: u64 = waited.unwrap().parse().unwrap();
     assert!((3..=20).contains(&waited), "{told}");
     assert!(told.contains("large"), "{told}");
+}
+
+/// A peer with which connecting works and delivering does not: it closes after each frame.
+#[test]
+fn a_receiver_that_closes_after_each_frame_is_given_up_in_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("tcp://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let answer = Hello { role: 2, ..SENDER };
+            // A hello, the header of a frame and a bit of it.
+            let heard = stream.read_exact(&mut [0; 40]);
+            let said = heard.and_then(|()| stream.write_all(&answer.bytes()));
+            said.and_then(|()| stream.read_exact(&mut [0; 50])).ok();
+        }
+    });
+    let run = ["generate", "--to", &to, "--records", "1000"];
+    let run = baler(&[&run[..], &["--give-up", "3s"]].concat()).code(69);
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    let end = lines(&told, &format!("error: gave up on {to} after "));
+    assert_eq!(end.len(), 1, "{told}");
 }
 
 #[test]

@@ -88,11 +88,12 @@ pub(crate) struct Background {
 
 impl Background {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut command = command();
-        command
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        Self::spawn(command().args(args))
+    }
+
+    /// Starts the program as this command says.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Self {
             child: command.spawn().unwrap(),
         }

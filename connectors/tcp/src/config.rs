@@ -8,9 +8,9 @@ use std::time::Duration;
 use baler_common::transport::WindowLimits;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 
-use crate::SCHEME;
-use crate::hello::{ConnectionLimits, Hello, Role, VERSIONS};
-use crate::security::TokenFile;
+use crate::headers::{ConnectionLimits, Hello, Role, VERSIONS};
+use crate::security::TokenSource;
+use crate::{SCHEME, SCHEME_TLS};
 
 /// The settings of both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,20 @@ pub struct TcpConfig {
     pub(crate) connect_timeout: Duration,
     pub(crate) memory_bytes: NonZeroUsize,
     pub(crate) max_connections: NonZeroUsize,
-    pub(crate) token_file: Option<TokenFile>,
+    pub(crate) token: Option<TokenSource>,
+    pub(crate) tls: Option<TlsFiles>,
+}
+
+/// The files of a connection with TLS, all PEM. A writer needs the authority and a reader the other
+/// two; a reader with an authority demands a certificate of each sender.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TlsFiles {
+    /// The authorities that must have signed the certificates of peers.
+    pub(crate) authority: Option<PathBuf>,
+    /// This side's certificate, and the ones between it and an authority.
+    pub(crate) certificate: Option<PathBuf>,
+    /// The private key of that certificate.
+    pub(crate) key: Option<PathBuf>,
 }
 
 /// How many heartbeats of a peer may be missing before it counts as gone.
@@ -47,7 +60,8 @@ impl TcpConfig {
             connect_timeout: Duration::from_secs(10),
             memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
             max_connections: NonZeroUsize::MIN.saturating_add(4095),
-            token_file: None,
+            token: None,
+            tls: None,
         }
     }
 
@@ -77,11 +91,33 @@ impl TcpConfig {
             &mut config.max_connections,
             uri.take_number("max_connections")?,
         );
-        config.token_file = uri
-            .take_text("token_file")
-            .map(|path| TokenFile(PathBuf::from(path.as_ref())));
+        let mut file = |name| uri.take_text(name).map(|path| PathBuf::from(&*path));
+        config.token = file("token_file").map(TokenSource::File);
+        let files = TlsFiles {
+            authority: file("cacertfile"),
+            certificate: file("certfile"),
+            key: file("keyfile"),
+        };
+        config.take_tls(uri.scheme() == SCHEME_TLS, files)?;
         uri.finish()?;
         Ok(config)
+    }
+
+    fn take_tls(&mut self, has_tls: bool, files: TlsFiles) -> Result<(), UriError> {
+        if has_tls && cfg!(not(feature = "tls")) {
+            return Err(UriError::missing("the feature tls of this build"));
+        }
+        if !has_tls && files != TlsFiles::default() {
+            return Err(UriError::missing(
+                "cacertfile, certfile and keyfile are for tcp+tls: the scheme's +tls",
+            ));
+        }
+        if files.certificate.is_some() != files.key.is_some() {
+            let what = "certfile and keyfile belong together: one of them";
+            return Err(UriError::missing(what));
+        }
+        self.tls = has_tls.then_some(files);
+        Ok(())
     }
 
     /// Sets the largest chunk, in bytes. The smaller limit of the two sides holds.
@@ -106,7 +142,7 @@ impl TcpConfig {
         self
     }
 
-    /// Sets how often this side is heard of when it has nothing to say, between 10 ms and ten
+    /// Sets how often this side sends a frame when it has nothing to send, between 10 ms and ten
     /// minutes. A peer that missed three heartbeats of its own is gone.
     #[must_use]
     pub fn heartbeat(mut self, time: Duration) -> Self {
@@ -142,8 +178,21 @@ impl TcpConfig {
     /// every connection.
     #[must_use]
     pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.token_file = Some(TokenFile(path.into()));
+        self.token = Some(TokenSource::File(path.into()));
         self
+    }
+
+    /// Sets the token itself, unless there is a file of one.
+    #[must_use]
+    pub fn or_token(mut self, token: impl Into<Box<str>>) -> Self {
+        let token = token.into();
+        self.token.get_or_insert(TokenSource::Text(token));
+        self
+    }
+
+    /// Whether a reader takes connections of peers that prove nothing, without encryption.
+    pub fn is_open_to_all(&self) -> bool {
+        self.token.is_none() && self.tls.is_none()
     }
 
     /// How long a peer may be silent in the middle of a frame, whatever it announced.
@@ -161,7 +210,7 @@ impl TcpConfig {
         Hello {
             versions: VERSIONS,
             role,
-            features: self.token_file.as_ref().map_or(0, |_| Hello::TOKEN),
+            features: self.token.as_ref().map_or(0, |_| Hello::TOKEN),
             limits: ConnectionLimits {
                 max_chunk_bytes: self.max_chunk_bytes.get(),
                 window_chunks: self.window.chunks.get(),
@@ -180,7 +229,12 @@ pub(crate) fn silence(peer: &Hello) -> Duration {
 /// The endpoint, as a URI without settings.
 impl fmt::Display for TcpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}://{}", self.host)
+        let scheme = if self.tls.is_some() {
+            SCHEME_TLS
+        } else {
+            SCHEME
+        };
+        write!(f, "{scheme}://{}", self.host)
     }
 }
 
@@ -227,5 +281,10 @@ mod tests {
         assert!(error("tcp://host:1?max_chunk=5GB").contains("max_chunk is"));
         assert!(error("tcp://host:1/path").contains("no path"));
         assert!(error("tcp://a:1,b:2").contains("one host"));
+        assert!(error("tcp://host:1?cacertfile=a").contains("tcp+tls"));
+        #[cfg(not(feature = "tls"))]
+        assert!(error("tcp+tls://host:1").contains("the feature tls"));
+        #[cfg(feature = "tls")]
+        assert!(error("tcp+tls://host:1?certfile=a").contains("keyfile"));
     }
 }

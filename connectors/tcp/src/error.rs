@@ -2,13 +2,13 @@
 
 use std::io;
 
-use baler_common::transport::{Failure, RetryClass};
+use baler_common::transport::{Failure, ProducerId, RetryClass};
 
-use crate::hello::VersionRange;
+use crate::headers::VersionRange;
 
 /// A peer broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("byte {offset} of the connection: {kind} while reading {reading}")]
+#[error("byte {offset} of the connection, {reading}: {kind}")]
 pub struct ProtocolError {
     /// How many bytes of the peer came before.
     pub offset: u64,
@@ -43,6 +43,26 @@ pub enum ProtocolErrorKind {
     /// The connection ended in the middle.
     #[error("the connection ended")]
     Ended,
+    /// TLS could not be agreed on.
+    #[error(
+        "the TLS handshake failed ({reason}); both sides need tcp+tls: and certificates that the \
+         other one trusts"
+    )]
+    Handshake {
+        /// What rustls says of it.
+        reason: Box<str>,
+    },
+    /// Another connection that is alive sends chunks of this producer and epoch.
+    #[error(
+        "producer {producer} is sending over the connection {holder}; give both senders the same \
+         token_file, or the same certificate"
+    )]
+    IdentityInUse {
+        /// The producer.
+        producer: ProducerId,
+        /// The other connection's sender.
+        holder: Box<str>,
+    },
     /// A number is not one of those that are allowed there.
     #[error("{found} is not allowed here")]
     Invalid {
@@ -72,6 +92,12 @@ pub enum ProtocolErrorKind {
     /// The first chunk of a connection does not say who it is.
     #[error("a chunk without an identity follows none")]
     NoIdentity,
+    /// The receiver refuses a chunk, since another connection sends chunks of its producer.
+    #[error(
+        "the receiver refuses a chunk whose producer sends over another connection; give both \
+         senders the same token_file, or the same certificate"
+    )]
+    Refused,
     /// The peer sends where it should receive, or the other way round.
     #[error("the peer is a {found}, a {expected} is needed")]
     Role {
@@ -117,10 +143,19 @@ pub enum ProtocolErrorKind {
 }
 
 impl ProtocolErrorKind {
+    /// Whether the peer may not send, however well it keeps to the protocol.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Handshake { .. } | Self::IdentityInUse { .. } | Self::Token | Self::TokenMissing
+        )
+    }
+
     /// Whether connecting again can help.
     pub(crate) fn class(&self) -> RetryClass {
         match self {
-            Self::Kieker
+            Self::Handshake { .. }
+            | Self::Kieker
             | Self::Magic
             | Self::Role { .. }
             | Self::Token

@@ -2,9 +2,8 @@
 
 use bytes::BytesMut;
 
-use crate::frame::FrameHeader;
-use crate::hello::{ConnectionLimits, Hello, Role};
-use crate::incoming::{Incoming, Step};
+use crate::framing::{Incoming, Step};
+use crate::headers::{ConnectionLimits, FrameHeader, Hello, Role};
 
 /// Limits that a fuzzer reaches.
 const LIMITS: ConnectionLimits = ConnectionLimits {

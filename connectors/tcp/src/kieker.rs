@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 pub(crate) enum Guess {
     /// It is not.
     No,
-    /// It may be; more bytes will tell.
+    /// It may be; more bytes are needed.
     Perhaps,
     /// It is.
     Yes,

@@ -10,7 +10,7 @@ use baler_common::transport::Failure;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::hello::Hello;
+use crate::headers::Hello;
 
 /// The fewest bytes of a token: fewer can be guessed from one proof.
 const LEAST_BYTES: usize = 16;
@@ -27,18 +27,24 @@ pub(crate) const ACCEPTED: u8 = 0x01;
 /// What the receiver says to a wrong proof.
 pub(crate) const REFUSED: u8 = 0x00;
 
-/// The file of a token. It is read at every connection, so that a renewed token is taken up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TokenFile(pub(crate) PathBuf);
+/// Where the token comes from.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum TokenSource {
+    /// A file. It is read at every connection, so that a renewed token is taken up.
+    File(PathBuf),
+    /// The token itself.
+    Text(Box<str>),
+}
 
-impl TokenFile {
+impl TokenSource {
     /// The token; the file's line end is no part of it.
     pub(crate) fn read(&self) -> Result<Token, Failure> {
-        let fail = |message: &dyn fmt::Display| {
-            let message = format!("token_file {}: {message}", self.0.display());
-            Failure::last("open", message)
+        let fail =
+            |message: &dyn fmt::Display| Failure::last("open", format!("{self:?}: {message}"));
+        let text = match self {
+            Self::File(path) => &*fs::read_to_string(path).map_err(|error| fail(&error))?,
+            Self::Text(text) => text,
         };
-        let text = fs::read_to_string(&self.0).map_err(|error| fail(&error))?;
         let token = text.trim_end_matches(['\r', '\n']);
         if token.len() < LEAST_BYTES {
             return Err(fail(&format_args!(
@@ -48,6 +54,28 @@ impl TokenFile {
         }
         Ok(Token(hmac::Key::new(hmac::HMAC_SHA256, token.as_bytes())))
     }
+}
+
+/// Where it comes from, without the token.
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "token_file {}", path.display()),
+            Self::Text(_) => f.write_str("the token"),
+        }
+    }
+}
+
+/// What a sender has proved of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// That it has the private key of this certificate.
+    #[cfg(feature = "tls")]
+    Certificate(Box<[u8]>),
+    /// Nothing.
+    None,
+    /// That it has the token.
+    Token,
 }
 
 /// A token, as the key of proofs. It has no `Debug`, so that it cannot be shown.

@@ -9,6 +9,7 @@
 mod cases;
 mod chunks;
 mod deadline;
+pub mod hostile;
 mod macros;
 mod medium;
 mod memory;

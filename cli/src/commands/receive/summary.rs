@@ -59,6 +59,8 @@ pub(super) struct Summary {
     duplicates_across_readers: u64,
     /// Those of the duplicates across readers that were processed by two.
     processed_twice: u64,
+    /// Chunks with the identity of a settled chunk and another checksum; they are in quarantine.
+    conflicts: u64,
     unverifiable: u64,
     stale: u64,
     transport_errors: u64,
@@ -144,6 +146,7 @@ impl Summary {
             duplicates_within_reader: report.duplicates,
             duplicates_across_readers: report.duplicates_across_readers,
             processed_twice: report.processed_twice,
+            conflicts: report.conflicts,
             unverifiable: report.unverifiable,
             stale: report.stale,
             transport_errors: report.transport_errors,
@@ -201,6 +204,7 @@ impl Summary {
             ("redelivered", self.redelivered),
             ("duplicates", self.duplicates_within_reader),
             ("duplicates across readers", self.duplicates_across_readers),
+            ("conflicting copies", self.conflicts),
             ("missing chunks", missing),
             ("lost by producers", lost),
             ("medium's errors", self.transport_errors),

@@ -127,7 +127,7 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
         "amqp" => 5_672,
         "amqps" => 5_671,
         "kafka" => 9_092,
-        "tcp" => 0,
+        "tcp" | "tcp+tls" => 0,
         _ => return true,
     };
     let mut any = false;
@@ -176,5 +176,5 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
 
 /// A source that waits for its senders.
 fn listens(uri: &str) -> bool {
-    uri.starts_with("tcp:") || uri.starts_with("kafka+mock:")
+    uri.starts_with("tcp:") || uri.starts_with("tcp+tls:") || uri.starts_with("kafka+mock:")
 }

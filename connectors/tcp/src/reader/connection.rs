@@ -1,35 +1,29 @@
-//! One sender: hello, chunks in, acknowledgements out.
+//! One sender: admission, chunks in, acknowledgements out.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Damaged, Origin};
-use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::time;
 
-use super::counts::add;
+use super::add;
+use super::admission::{End, LEAST_ROOM, Settings, Stream, farewell, greet, secure, send};
 use super::progress::Connection;
-use super::shared::{Arriving, Pending, Shared};
-use crate::SCHEME;
+use super::state::{Arriving, Pending, ReaderState};
 use crate::config::{TcpConfig, silence};
 use crate::error::{ProtocolError, ProtocolErrorKind};
-use crate::frame::{FrameHeader, FrameKind};
-use crate::hello::{Hello, Role};
-use crate::incoming::{Incoming, Step};
-use crate::kieker::{self, Guess};
-use crate::security::{self, ACCEPTED, PROOF_BYTES, REFUSED};
+use crate::framing::{Incoming, Step};
+use crate::headers::{FrameHeader, FrameKind, Hello, Role};
+use crate::security::{PROOF_BYTES, Proof};
+use crate::{SCHEME, SCHEME_TLS};
 
 /// How much is read at a time, at least: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
-
-/// Below so much room a new buffer is made instead of reading little.
-const LEAST_ROOM: usize = 4 << 10;
 
 /// How fast a frame must arrive at least, once it has begun and as long as this side reads.
 const LEAST_BYTES_PER_SECOND: u32 = 16 << 10;
@@ -37,61 +31,57 @@ const LEAST_BYTES_PER_SECOND: u32 = 16 << 10;
 /// How many bytes of a damaged connection are kept, unless they are one chunk.
 const DAMAGED_BYTES: usize = 64 << 10;
 
-/// How a connection ended.
-#[derive(Debug)]
-enum End {
-    /// The sender said that nothing follows, or never began.
-    Bye,
-    /// This side is stopping.
-    Stopped,
-    /// It was cut, or silent.
-    Lost,
-    /// What the sender sent cannot be; and what of it was not read yet.
-    Broken(ProtocolError, Bytes),
-}
-
-impl From<io::Error> for End {
-    fn from(_: io::Error) -> Self {
-        Self::Lost
-    }
-}
-
-impl From<time::error::Elapsed> for End {
-    fn from(_: time::error::Elapsed) -> Self {
-        Self::Lost
-    }
-}
-
 /// Serves one sender until either side ends.
 pub(super) async fn serve(
-    mut stream: TcpStream,
+    socket: TcpStream,
     peer: SocketAddr,
-    config: Arc<TcpConfig>,
-    shared: Arc<Shared>,
+    settings: Arc<Settings>,
+    state: Arc<ReaderState>,
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
-    let endpoint: Box<str> = format!("{SCHEME}://{peer}").into();
-    let connection = Arc::new(Connection::new(endpoint));
+    let config = &settings.config;
+    let scheme = if config.tls.is_some() {
+        SCHEME_TLS
+    } else {
+        SCHEME
+    };
+    let endpoint: Box<str> = format!("{scheme}://{peer}").into();
+    let greeted = async {
+        let (mut stream, proof) = secure(socket, &settings).await?;
+        let (hello, rest) = greet(&mut *stream, config, &state).await?;
+        Ok((stream, proof, hello, rest))
+    };
     let end = tokio::select! {
-        greeted = greet(&mut stream, &config, &shared) => match greeted {
-            Ok((hello, rest)) => {
-                add(&shared.counts.connections, 1);
-                converse(&mut stream, &config, &shared, &connection, &hello, rest, stop).await
+        greeted = greeted => match greeted {
+            Ok((stream, proof, hello, rest)) => {
+                add(&state.counts.connections, 1);
+                let proof = match proof {
+                    Proof::None if config.token.is_some() => Proof::Token,
+                    proof => proof,
+                };
+                let alive = silence(&hello).min(config.patience()) * 2 / 3;
+                let connection = Arc::new(Connection::new(endpoint.clone(), proof, alive));
+                let end = converse(stream, config, &state, &connection, &hello, rest, stop).await;
+                connection.set_gone();
+                state.claims.release(&connection);
+                end
             }
             Err(end) => end,
         },
         _ = stop.changed() => End::Stopped,
     };
-    connection.set_gone();
     match end {
         End::Bye | End::Stopped => {}
-        End::Lost => add(&shared.counts.connections_lost, 1),
+        End::Lost => add(&state.counts.connections_lost, 1),
         End::Broken(error, bytes) => {
-            add(&shared.counts.connections_lost, 1);
-            shared.push_damaged(Damaged {
+            add(&state.counts.connections_lost, 1);
+            if error.kind.is_refusal() {
+                add(&state.counts.connections_refused, 1);
+            }
+            state.push_damaged(Damaged {
                 bytes,
                 origin: Origin {
-                    endpoint: connection.endpoint.clone(),
+                    endpoint,
                     lane: peer.to_string().into(),
                     position: error.offset,
                 },
@@ -101,119 +91,11 @@ pub(super) async fn serve(
     }
 }
 
-/// Hears the sender's hello and answers it, within the configured time.
-async fn greet(
-    stream: &mut TcpStream,
-    config: &TcpConfig,
-    shared: &Shared,
-) -> Result<(Hello, BytesMut), End> {
-    stream.set_nodelay(true)?;
-    let broken = |kind, bytes: BytesMut| {
-        let error = ProtocolError {
-            offset: 0,
-            reading: "the sender's hello",
-            kind,
-        };
-        End::Broken(error, bytes.freeze())
-    };
-    let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
-    let heard = time::timeout(config.connect_timeout, async {
-        while (bytes.len() < Hello::BYTES && Hello::may_start(&bytes))
-            || kieker::guess(&bytes) == Guess::Perhaps
-        {
-            if stream.read_buf(&mut bytes).await? == 0 {
-                break;
-            }
-        }
-        io::Result::Ok(())
-    });
-    let heard = heard.await;
-    if bytes.is_empty() {
-        // Somebody looked whether the port is open.
-        return Err(End::Bye);
-    }
-    if kieker::guess(&bytes) == Guess::Yes {
-        return Err(broken(ProtocolErrorKind::Kieker, bytes));
-    }
-    if !Hello::may_start(&bytes) {
-        return Err(broken(ProtocolErrorKind::Magic, bytes));
-    }
-    let Some(hello) = bytes.first_chunk() else {
-        let kind = heard.map_or_else(
-            |_| ProtocolErrorKind::Silence {
-                milliseconds: config.connect_timeout.as_millis(),
-            },
-            |_| ProtocolErrorKind::Ended,
-        );
-        return Err(broken(kind, bytes));
-    };
-    let hello = Hello::read(hello, Role::Sender);
-    if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
-        // A sender of another version learns from the answer which ones are spoken here.
-        let answer = config.hello(Role::Receiver).to_bytes();
-        time::timeout(config.connect_timeout, stream.write_all(&answer)).await??;
-    }
-    match hello {
-        Ok(hello) => {
-            let mut rest = bytes.split_off(Hello::BYTES);
-            let admitted = admit(stream, config, shared, hello, &mut rest);
-            match time::timeout(config.connect_timeout, admitted).await? {
-                Ok(()) => Ok((hello, rest)),
-                Err(None) => Err(End::Lost),
-                Err(Some(kind)) => {
-                    add(&shared.counts.connections_refused, 1);
-                    Err(broken(kind, bytes))
-                }
-            }
-        }
-        Err(kind) => Err(broken(kind, bytes)),
-    }
-}
-
-/// Lets the sender prove that it has the token, if one is demanded. `rest` is what it has sent after
-/// its hello; the proof is taken off.
-async fn admit(
-    stream: &mut TcpStream,
-    config: &TcpConfig,
-    shared: &Shared,
-    hello: Hello,
-    rest: &mut BytesMut,
-) -> Result<(), Option<ProtocolErrorKind>> {
-    let Some(file) = &config.token_file else {
-        return Ok(());
-    };
-    if !hello.has_token() {
-        return Err(Some(ProtocolErrorKind::TokenMissing));
-    }
-    let read = file
-        .read()
-        .and_then(|token| Ok((token, security::challenge()?)));
-    let (token, challenge) = read.map_err(|failure| {
-        shared.push_failure(failure);
-        None
-    })?;
-    stream.write_all(&challenge).await.map_err(|_| None)?;
-    while rest.len() < PROOF_BYTES {
-        if stream.read_buf(rest).await.map_err(|_| None)? == 0 {
-            return Err(None);
-        }
-    }
-    let proof = rest.split_to(PROOF_BYTES);
-    let proved = token.is_proved(hello, config.hello(Role::Receiver), &challenge, &proof);
-    let answer = if proved { ACCEPTED } else { REFUSED };
-    stream.write_all(&[answer]).await.map_err(|_| None)?;
-    if proved {
-        Ok(())
-    } else {
-        Err(Some(ProtocolErrorKind::Token))
-    }
-}
-
 /// Reads and acknowledges at the same time until one of the two ends.
 async fn converse(
-    stream: &mut TcpStream,
+    stream: Box<dyn Stream>,
     config: &TcpConfig,
-    shared: &Shared,
+    state: &ReaderState,
     connection: &Arc<Connection>,
     hello: &Hello,
     buffer: BytesMut,
@@ -221,12 +103,12 @@ async fn converse(
 ) -> End {
     let silence = silence(hello);
     let limits = config.hello(Role::Receiver).limits.min(hello.limits);
-    let proof = config.token_file.as_ref().map_or(0, |_| PROOF_BYTES);
+    let proof = config.token.as_ref().map_or(0, |_| PROOF_BYTES);
     let offset = u64::try_from(Hello::BYTES + proof).unwrap_or_default();
-    let (read, write) = stream.split();
+    let (mut read, mut write) = tokio::io::split(stream);
     let receiving = Receiving {
-        read,
-        shared,
+        read: &mut read,
+        state,
         connection,
         incoming: Incoming::new(limits, offset),
         window_chunks: u64::from(limits.window_chunks),
@@ -239,17 +121,23 @@ async fn converse(
     };
     let result = tokio::select! {
         result = receiving.run() => result,
-        result = acknowledge(write, connection, config.heartbeat, silence, stop) => result,
+        result = acknowledge(&mut write, connection, config.heartbeat, silence, stop) => result,
     };
-    match result {
-        Ok(end) | Err(end) => end,
+    let (Ok(end) | Err(end)) = result;
+    if let End::Broken(error, _) = &end
+        && matches!(error.kind, ProtocolErrorKind::IdentityInUse { .. })
+    {
+        let mut frame = Vec::new();
+        FrameHeader::short(FrameKind::Refusal, 0).write(&mut frame);
+        farewell(&mut read.unsplit(write), &frame).await;
     }
+    end
 }
 
 /// The reading half of a connection.
 struct Receiving<'a> {
-    read: ReadHalf<'a>,
-    shared: &'a Shared,
+    read: &'a mut ReadHalf<Box<dyn Stream>>,
+    state: &'a ReaderState,
     connection: &'a Arc<Connection>,
     incoming: Incoming,
     window_chunks: u64,
@@ -269,7 +157,7 @@ struct Receiving<'a> {
 impl Receiving<'_> {
     async fn run(mut self) -> Result<End, End> {
         let result = self.read_frames().await;
-        self.shared.push(&mut self.batch);
+        self.state.push(&mut self.batch);
         result
     }
 
@@ -285,11 +173,20 @@ impl Receiving<'_> {
                         let chunks = self.window_chunks;
                         return Err(self.broken(ProtocolErrorKind::Window { chunks }));
                     }
-                    let memory = match self.shared.try_reserve(self.connection, bytes.len()) {
+                    let claim = self.state.claims.claim(meta.identity, self.connection);
+                    if let Err(holder) = claim {
+                        let producer = meta.identity.producer;
+                        let kind = ProtocolErrorKind::IdentityInUse { producer, holder };
+                        return Err(self.broken(kind));
+                    }
+                    let memory = match self.state.try_reserve(self.connection, bytes.len()) {
                         None => {
                             // The owner needs what is there to make room.
-                            self.shared.push(&mut self.batch);
-                            self.shared.reserve(self.connection, bytes.len()).await
+                            self.state.push(&mut self.batch);
+                            self.connection.set_heard(false);
+                            let memory = self.state.reserve(self.connection, bytes.len()).await;
+                            self.connection.set_heard(true);
+                            memory
                         }
                         memory => memory,
                     };
@@ -304,7 +201,7 @@ impl Receiving<'_> {
                 Ok(Step::Heartbeat) => self.spent = Duration::ZERO,
                 Ok(Step::Bye) => return Ok(End::Bye),
                 Ok(Step::More(missing)) => {
-                    self.shared.push(&mut self.batch);
+                    self.state.push(&mut self.batch);
                     self.read_more(missing).await?;
                 }
                 Err(error) => {
@@ -322,9 +219,11 @@ impl Receiving<'_> {
         let held = self.buffer.len();
         let part = missing.min(READ_BYTES);
         if held + part > READ_BYTES + self.arriving.bytes {
-            self.shared
+            self.connection.set_heard(false);
+            self.state
                 .reserve_part(&mut self.arriving, READ_BYTES)
                 .await;
+            self.connection.set_heard(true);
         }
         let room = self.buffer.capacity() - held;
         if room < part || room < LEAST_ROOM {
@@ -333,7 +232,7 @@ impl Receiving<'_> {
             self.buffer.reserve(missing.min(held).max(READ_BYTES));
         }
         let most = (READ_BYTES + self.arriving.bytes).saturating_sub(held);
-        let mut read = (&mut self.read).take(u64::try_from(most).unwrap_or(u64::MAX));
+        let mut read = (&mut *self.read).take(u64::try_from(most).unwrap_or(u64::MAX));
         let reading = read.read_buf(&mut self.buffer);
         let read = if held == 0 && self.incoming.is_between_frames() {
             time::timeout(self.silence, reading).await??
@@ -347,7 +246,11 @@ impl Receiving<'_> {
             read
         };
         // The sender has what was cut off: it is no damage.
-        if read > 0 { Ok(()) } else { Err(End::Lost) }
+        if read == 0 {
+            return Err(End::Lost);
+        }
+        self.connection.set_heard(true);
+        Ok(())
     }
 
     fn broken(&mut self, kind: ProtocolErrorKind) -> End {
@@ -363,7 +266,7 @@ impl Receiving<'_> {
 
 /// Tells the sender how far its chunks are settled, and that this side is there.
 async fn acknowledge(
-    mut write: WriteHalf<'_>,
+    write: &mut WriteHalf<Box<dyn Stream>>,
     connection: &Connection,
     heartbeat: Duration,
     silence: Duration,
@@ -388,7 +291,7 @@ async fn acknowledge(
         if stopping {
             FrameHeader::short(FrameKind::Bye, 0).write(&mut bytes);
         }
-        time::timeout(silence, write.write_all(&bytes)).await??;
+        time::timeout(silence, send(write, &bytes)).await??;
         if stopping {
             return Ok(End::Stopped);
         }

@@ -1,30 +1,35 @@
 //! The receiving end.
 
+mod admission;
+mod claims;
 mod connection;
-mod counts;
 mod progress;
-#[cfg(test)]
-mod schedules;
-mod serve;
-mod shared;
+mod state;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::transport::{
     ChunkReader, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
     TransportError, Verdict,
 };
-use tokio::runtime;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::{runtime, time};
 
 use crate::SCHEME;
 use crate::config::TcpConfig;
 use crate::error::failed;
-pub use counts::TcpReaderCounts;
-use shared::Shared;
+#[cfg(feature = "tls")]
+use crate::tls;
+use admission::Settings;
+use state::ReaderState;
+
+/// How long to leave an operating system alone that cannot accept, for lack of files say.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens, and takes chunks of many [`TcpWriter`](crate::TcpWriter)s.
 ///
@@ -36,8 +41,8 @@ pub struct TcpReader {
     endpoint: Box<str>,
     address: SocketAddr,
     capability: ReaderCapability,
-    shared: Arc<Shared>,
-    /// When everything must be over, once that is known.
+    state: Arc<ReaderState>,
+    /// The deadline of closing; none while the reader is open.
     stop: watch::Sender<Option<Instant>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -47,14 +52,19 @@ impl TcpReader {
     ///
     /// # Errors
     ///
-    /// The address is taken, or not one of this machine: trying again may help. Or the token's file
-    /// cannot be read.
+    /// The address is taken, or not one of this machine: trying again may help. Or the file of the
+    /// token, or one that TLS needs, cannot be used.
     pub fn bind(config: TcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
-        if let Some(file) = &config.token_file {
-            // A wrong file is found at the start, not at the first sender.
-            file.read().map_err(|failure| failure.at(&endpoint))?;
+        if let Some(source) = &config.token {
+            // A wrong token is found at the start, not at the first sender.
+            source.read().map_err(|failure| failure.at(&endpoint))?;
         }
+        #[cfg(feature = "tls")]
+        let acceptor = match &config.tls {
+            Some(files) => Some(tls::acceptor(files).map_err(|failure| failure.at(&endpoint))?),
+            None => None,
+        };
         let fail = |error: std::io::Error| failed("listen at", &error).at(&endpoint);
         let listener =
             TcpListener::bind((config.host.name.as_ref(), config.port())).map_err(fail)?;
@@ -68,31 +78,36 @@ impl TcpReader {
         if let Ok(bytes) = config.max_chunk_bytes.try_into() {
             capability.max_chunk_bytes = bytes;
         }
-        let shared = Arc::new(Shared::new(&config));
+        let state = Arc::new(ReaderState::new(&config));
         let (stop, stopped) = watch::channel(None);
-        let serving = Arc::clone(&shared);
+        let serving = Arc::clone(&state);
+        let settings = Arc::new(Settings {
+            config,
+            #[cfg(feature = "tls")]
+            acceptor,
+        });
         let thread = thread::Builder::new()
             .name("baler-tcp-serve".into())
-            .spawn(move || runtime.block_on(serve::serve(listener, &config, &serving, stopped)))
+            .spawn(move || runtime.block_on(listen(listener, &settings, &serving, stopped)))
             .map_err(fail)?;
         Ok(Self {
             endpoint,
             address,
             capability,
-            shared,
+            state,
             stop,
             thread: Some(thread),
         })
     }
 
-    /// Where it listens; tells the port when 0 was configured.
+    /// The address on which it listens, with the port that the operating system chose for 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
     /// What happened so far, and will; readable from any thread.
     pub fn counts(&self) -> Arc<TcpReaderCounts> {
-        Arc::clone(&self.shared.counts)
+        Arc::clone(&self.state.counts)
     }
 
     /// Ends the thread that serves the connections, by this time.
@@ -111,26 +126,26 @@ impl ChunkReader for TcpReader {
     }
 
     fn set_demand(&mut self, chunks: usize) {
-        self.shared.set_demand(chunks);
+        self.state.set_demand(chunks);
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
-        self.shared
+        self.state
             .receive(by)
             .map_err(|failure| failure.at(&self.endpoint))
     }
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
-        Ok(self.shared.settle(token, verdict))
+        Ok(self.state.settle(token, verdict))
     }
 
     fn waits_for(&self) -> Option<&'static str> {
         // What is on its way a listener cannot know.
-        (self.shared.counts.connections() == 0).then_some("sender")
+        (self.state.counts.connections() == 0).then_some("sender")
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
-        let unsettled = self.shared.unsettled();
+        let unsettled = self.state.unsettled();
         self.stop(by);
         ReaderCloseReport {
             unsettled,
@@ -143,4 +158,91 @@ impl Drop for TcpReader {
     fn drop(&mut self) {
         self.stop(Instant::now());
     }
+}
+
+/// Accepts and serves connections until the reader stops.
+async fn listen(
+    listener: TcpListener,
+    settings: &Arc<Settings>,
+    state: &Arc<ReaderState>,
+    mut stop: watch::Receiver<Option<Instant>>,
+) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return state.push_failure(failed("listen at", &error)),
+    };
+    let most = settings.config.max_connections.get();
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            // Its sender lives as long as the reader; both mean the end.
+            _ = stop.changed() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) if connections.len() < most => {
+                    let serving = connection::serve(
+                        stream,
+                        peer,
+                        Arc::clone(settings),
+                        Arc::clone(state),
+                        stop.clone(),
+                    );
+                    connections.spawn(serving);
+                }
+                Ok(_) => add(&state.counts.connections_turned_away, 1),
+                Err(error) => {
+                    state.push_failure(failed("accept at", &error));
+                    time::sleep(PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    let by = stop.borrow().unwrap_or_else(Instant::now);
+    let farewells = async { while connections.join_next().await.is_some() {} };
+    // Who is not done by then is cut.
+    time::timeout_at(by.into(), farewells).await.ok();
+}
+
+/// Counters, each with the method of its name that reads it.
+macro_rules! counts {
+    ($($(#[$documentation:meta])* $name:ident,)*) => {
+        /// What happened at a reader so far.
+        #[derive(Debug, Default)]
+        pub struct TcpReaderCounts {
+            $($name: AtomicU64,)*
+        }
+
+        impl TcpReaderCounts {
+            $($(#[$documentation])*
+            pub fn $name(&self) -> u64 {
+                self.$name.load(Ordering::Relaxed)
+            })*
+        }
+    };
+}
+
+counts! {
+    /// Senders that said hello.
+    connections,
+    /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
+    connections_lost,
+    /// Connections that did not prove to have the token or a certificate, or that sent chunks of the
+    /// producer of another connection. The owner gets each as damage that names the peer.
+    connections_refused,
+    /// Connections that were closed at once because there were too many.
+    connections_turned_away,
+    /// Chunks that came, repetitions included.
+    chunks,
+    /// Bytes of those chunks.
+    bytes,
+    /// Connections that sent what cannot be a hello or a frame.
+    damaged,
+    /// Damaged connections that were only counted, since too many came at a time.
+    damaged_untold,
+}
+
+/// Adds to a counter.
+fn add(counter: &AtomicU64, value: u64) {
+    counter.fetch_add(value, Ordering::Relaxed);
 }

@@ -3,15 +3,26 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use baler_common::transport::Settled;
+use baler_common::transport::{Epoch, ProducerId, Settled};
 use tokio::sync::Notify;
+
+use crate::security::Proof;
 
 /// A sender's connection, as far as settling concerns it.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// The sender, as an endpoint.
     pub(super) endpoint: Box<str>,
+    /// What the sender has proved.
+    proof: Proof,
+    /// How long it may be silent and still be alive.
+    silence: Duration,
+    /// When something of it was read last; nothing while it is not being read.
+    heard: Mutex<Option<Instant>>,
+    /// The lives of producers that it has claimed, in that order.
+    claimed: Mutex<VecDeque<(ProducerId, Epoch)>>,
     open: AtomicBool,
     progress: Mutex<Progress>,
     /// The watermark moved.
@@ -32,15 +43,42 @@ struct Progress {
 }
 
 impl Connection {
-    pub(super) fn new(endpoint: Box<str>) -> Self {
+    /// A connection that has just said hello.
+    pub(super) fn new(endpoint: Box<str>, proof: Proof, silence: Duration) -> Self {
         Self {
             endpoint,
+            proof,
+            silence,
+            heard: Mutex::new(Some(Instant::now())),
+            claimed: Mutex::default(),
             open: AtomicBool::new(true),
             progress: Mutex::default(),
             moved: Notify::new(),
             held: AtomicU32::new(0),
             released: Notify::new(),
         }
+    }
+
+    /// Whether the sender is known to be there.
+    pub(super) fn is_alive(&self) -> bool {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        self.open.load(Ordering::Acquire) && heard.is_some_and(|at| at.elapsed() < self.silence)
+    }
+
+    /// Something of the sender was read now; or from now on nothing is.
+    pub(super) fn set_heard(&self, is_heard: bool) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        *heard = is_heard.then(Instant::now);
+    }
+
+    /// Whether both senders have proved the same, and something.
+    pub(super) fn has_same_proof(&self, other: &Self) -> bool {
+        self.proof != Proof::None && self.proof == other.proof
+    }
+
+    /// The lives of producers that it has claimed.
+    pub(super) fn claimed(&self) -> MutexGuard<'_, VecDeque<(ProducerId, Epoch)>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many chunks from the first on are settled.
@@ -53,12 +91,12 @@ impl Connection {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Its chunks take so many steps more.
+    /// Adds steps of memory that its chunks take.
     pub(super) fn charge(&self, steps: u32) {
         self.held.fetch_add(steps, Ordering::AcqRel);
     }
 
-    /// A chunk gave so many steps back.
+    /// Takes off steps of memory that a chunk gave back.
     pub(super) fn release(&self, steps: u32) {
         self.held.fetch_sub(steps, Ordering::AcqRel);
         self.released.notify_one();
@@ -69,7 +107,7 @@ impl Connection {
         self.open.store(false, Ordering::Release);
     }
 
-    /// Marks a chunk as settled; says whether the sender can be told.
+    /// Marks a chunk as settled; stale if the connection has ended.
     pub(super) fn settle(&self, sequence: u64) -> Settled {
         if !self.open.load(Ordering::Acquire) {
             return Settled::Stale;
@@ -112,6 +150,7 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use baler_connector_testkit::each_schedule;
     use proptest::prelude::*;
 
     use super::*;
@@ -129,5 +168,73 @@ mod tests {
             }
             prop_assert!(progress.beyond.is_empty());
         }
+    }
+
+    // Random histories of connections: settled in any order, lost, and opened again by a sender that
+    // repeats what was not acknowledged.
+    const CHUNKS: usize = 40;
+    const WINDOW: usize = 8;
+
+    #[test]
+    fn no_schedule_acknowledges_past_an_unsettled_chunk() {
+        each_schedule(20_000, |dice| {
+            // What the sender keeps until it is acknowledged. Chunks are numbered over all lives.
+            let mut unconfirmed: VecDeque<usize> = (0..CHUNKS).collect();
+            let mut settled = [false; CHUNKS];
+            let mut lives = 0;
+            while !unconfirmed.is_empty() {
+                lives += 1;
+                assert!(lives < 4_000, "no end");
+                let connection =
+                    Connection::new("tcp://sender:1".into(), Proof::None, Duration::MAX);
+                // Sent over this connection, by their sequence in it.
+                let mut sent: Vec<usize> = Vec::new();
+                let mut held: Vec<usize> = Vec::new();
+                let mut told = 0;
+                let steps = 1 + dice.below(60);
+                for _ in 0..steps {
+                    match dice.below(8) {
+                        0..3 if sent.len() - told < WINDOW => {
+                            if let Some(chunk) = unconfirmed.get(sent.len() - told) {
+                                held.push(sent.len());
+                                sent.push(*chunk);
+                            }
+                        }
+                        3..6 => {
+                            // Given back and settled later is settled later, for a connection.
+                            if let Some(sequence) = dice.draw(&mut held) {
+                                if dice.once_in(6) {
+                                    held.push(sequence);
+                                    continue;
+                                }
+                                settled[sent[sequence]] = true;
+                                let sequence = u64::try_from(sequence).unwrap();
+                                assert_eq!(connection.settle(sequence), Settled::Done);
+                            }
+                        }
+                        _ => {
+                            let watermark = usize::try_from(connection.watermark()).unwrap();
+                            for chunk in &sent[..watermark] {
+                                assert!(settled[*chunk], "{chunk} is acknowledged and not settled");
+                            }
+                            assert!(watermark >= told, "the watermark went back");
+                            for chunk in &sent[told..watermark] {
+                                assert_eq!(unconfirmed.pop_front(), Some(*chunk));
+                            }
+                            told = watermark;
+                        }
+                    }
+                }
+                // Cut off, or killed: what comes late is stale and moves nothing.
+                connection.set_gone();
+                let before = connection.watermark();
+                for sequence in held {
+                    let sequence = u64::try_from(sequence).unwrap();
+                    assert_eq!(connection.settle(sequence), Settled::Stale);
+                }
+                assert_eq!(connection.watermark(), before);
+            }
+            assert!(settled.iter().all(|settled| *settled));
+        });
     }
 }

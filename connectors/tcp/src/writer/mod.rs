@@ -1,9 +1,7 @@
 //! The sending end.
 
-mod connect;
-mod link;
-mod receive;
-mod send;
+mod state;
+mod threads;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -16,10 +14,10 @@ use baler_common::transport::{
     TransportError,
 };
 
-use crate::SCHEME;
 use crate::config::TcpConfig;
-use crate::hello::{ConnectionLimits, Role};
-use link::Link;
+use crate::headers::{ConnectionLimits, Role};
+use crate::{SCHEME, client};
+use state::WriterState;
 
 /// Sends chunks to one [`TcpReader`](crate::TcpReader).
 ///
@@ -30,7 +28,7 @@ pub struct TcpWriter {
     config: TcpConfig,
     endpoint: Box<str>,
     capability: Capability,
-    link: Arc<Link>,
+    state: Arc<WriterState>,
     /// The one that writes first.
     threads: Vec<JoinHandle<()>>,
 }
@@ -51,7 +49,7 @@ impl TcpWriter {
         Self {
             endpoint: config.to_string().into(),
             capability,
-            link: Arc::default(),
+            state: Arc::default(),
             threads: Vec::new(),
             config,
         }
@@ -59,7 +57,7 @@ impl TcpWriter {
 
     /// Ends the connection, if there is one, and its threads.
     fn disconnect(&mut self) {
-        self.link.hang_up();
+        self.state.hang_up();
         for thread in self.threads.drain(..) {
             // A thread that panicked has ended as well.
             drop(thread.join());
@@ -68,11 +66,11 @@ impl TcpWriter {
 
     fn connect(&mut self, by: Instant) -> Result<(), TransportError> {
         let connected =
-            connect::connect(&self.config, by).map_err(|failure| failure.at(&self.endpoint))?;
+            client::connect(&self.config, by).map_err(|failure| failure.at(&self.endpoint))?;
         apply(&mut self.capability, connected.limits);
-        let threads = link::start(&self.link, &connected, self.config.heartbeat);
+        let threads = state::start(&self.state, &connected, self.config.heartbeat);
         self.threads = threads.map_err(|failure| {
-            self.link.hang_up();
+            self.state.hang_up();
             failure.at(&self.endpoint)
         })?;
         Ok(())
@@ -96,39 +94,39 @@ impl ChunkWriter for TcpWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        if let Some(failure) = self.link.failure() {
+        if let Some(failure) = self.state.failure() {
             return Err(Rejected::broken(chunk, failure.at(&self.endpoint)));
         }
         if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
             return Err(Rejected::too_large(chunk, &self.capability));
         }
-        self.link.offer(chunk, &self.capability)
+        self.state.offer(chunk, &self.capability)
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        match self.link.confirmations(out) {
+        match self.state.confirmations(out) {
             None => Ok(()),
             Some(failure) => Err(failure.at(&self.endpoint)),
         }
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.link.set_notify(notify);
+        self.state.set_notify(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.link.set_awaited(awaited);
+        self.state.set_awaited(awaited);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.disconnect();
-        self.link.forget();
+        self.state.forget();
         self.connect(by)
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
         let error = self
-            .link
+            .state
             .drain(by)
             .map(|failure| failure.at(&self.endpoint));
         if error.is_none() && !self.threads.is_empty() {
@@ -140,9 +138,9 @@ impl ChunkWriter for TcpWriter {
             error,
             ..CloseReport::default()
         };
-        // Whether it is broken was told by the line above.
-        self.link.confirmations(&mut report.confirmations);
-        report.unconfirmed = self.link.unconfirmed();
+        // The report has the failure already.
+        self.state.confirmations(&mut report.confirmations);
+        report.unconfirmed = self.state.unconfirmed();
         report
     }
 }

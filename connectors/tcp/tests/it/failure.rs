@@ -6,14 +6,14 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::slice;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkWriter, RejectReason, Settled, Verdict};
+use baler_common::transport::{ChunkReader, ChunkWriter, Received, RejectReason, Settled, Verdict};
 use baler_connector_tcp::{TcpConfig, TcpWriter};
 use baler_connector_testkit::{
     ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, within_patience,
 };
 
-use crate::support::{Tcp, config, receiver};
-use crate::wire::SENDER;
+use crate::support::{Secrets, Tcp, config, receiver};
+use baler_connector_testkit::hostile::{Guard, SENDER};
 
 fn soon() -> Instant {
     Instant::now() + PATIENCE
@@ -171,7 +171,7 @@ fn close_is_in_time_though_nobody_reads() {
     let answering = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.read_exact(&mut [0; 40]).unwrap();
-        let answer = crate::wire::Hello {
+        let answer = baler_connector_testkit::hostile::Hello {
             role: 2,
             max_chunk_bytes: u32::MAX,
             window_chunks: 100,
@@ -267,4 +267,75 @@ fn closing_receiver_says_bye_and_confirms_what_is_settled() {
     assert_eq!(tickets, [0, 1, 2], "acknowledged before the end");
     assert!(error.to_string().contains("closing"), "{error}");
     assert!(error.is_retryable());
+}
+
+#[test]
+fn half_open_connection_keeps_its_sender_out_for_a_moment_at_most() {
+    let secrets = Secrets::new();
+    // With a token at once, however long the old connection may be silent.
+    let cases = [
+        (Guard::None, Duration::from_millis(200)),
+        (Guard::Token, Duration::from_secs(600)),
+    ];
+    for (guard, heartbeat) in cases {
+        let tcp = Tcp::fresh();
+        let reader = tcp.reader_with(secrets.config(guard, 0).heartbeat(heartbeat));
+        let mut tap = Tap::new(Box::new(reader));
+        let port = tcp.proxy.address().port();
+        let open = || Pump::open(Box::new(TcpWriter::new(secrets.config(guard, port))));
+        let mut source = ChunkSource::new(1);
+        let mut old = open();
+        old.push(source.take(5));
+        drive_pair("chunks arrive", &mut old, &mut tap, |old, _| old.is_done());
+        tcp.proxy.abandon();
+        let mut new = open();
+        new.push(source.take(5));
+        drive_pair("the sender is let in", &mut new, &mut tap, |new, tap| {
+            new.is_done() && tap.distinct() == 10
+        });
+    }
+}
+
+#[test]
+fn sender_with_the_producer_of_a_live_one_is_told_why_it_is_refused() {
+    let mut reader = receiver(config(0));
+    let counts = reader.counts();
+    let port = reader.local_addr().port();
+    let open = |source: &mut ChunkSource| {
+        let mut writer = TcpWriter::new(config(port));
+        writer.reopen(soon()).unwrap();
+        writer.offer(source.next(0, 100)).unwrap();
+        writer
+    };
+    let live = open(&mut ChunkSource::new(1));
+    within_patience("it holds the producer", || {
+        (counts.chunks() == 1).then_some(())
+    });
+    let mut other = open(&mut ChunkSource::new(1));
+    let error = within_patience("the other one is refused", || {
+        other.confirmations(&mut Vec::new()).err()
+    });
+    assert!(error.is_retryable(), "the live one may go: {error}");
+    assert!(error.to_string().contains("the same token_file"), "{error}");
+    reader.set_demand(0);
+    let Received::Damaged(damaged) = reader.receive(soon()).unwrap() else {
+        panic!("a refused sender is named");
+    };
+    assert!(
+        damaged
+            .reason
+            .contains("is sending over the connection tcp://127.0.0.1:")
+    );
+    assert_eq!((counts.connections_refused(), counts.chunks()), (1, 1));
+    // The producer is free as soon as its connection ends.
+    drop(live);
+    within_patience("the other one is let in", || {
+        other.reopen(soon()).ok()?;
+        other.offer(ChunkSource::new(1).next(0, 100)).ok()?;
+        within_patience("it is taken or refused", || {
+            let refused = other.confirmations(&mut Vec::new()).is_err();
+            (refused || counts.chunks() == 2).then_some(())
+        });
+        (counts.chunks() == 2).then_some(())
+    });
 }

@@ -10,7 +10,7 @@ use baler_connector_tcp::TcpWriter;
 use baler_connector_testkit::{ChunkSource, PATIENCE, within_patience};
 
 use crate::support::config;
-use crate::wire::{Header, Hello, SENDER};
+use baler_connector_testkit::hostile::{Header, Hello, SENDER};
 
 const RECEIVER: Hello = Hello { role: 2, ..SENDER };
 

@@ -12,7 +12,7 @@ use baler_connector_testkit::{
 };
 
 use crate::support::{config, receiver};
-use crate::wire::{Header, Hello, SENDER, chunk, connect, greet};
+use baler_connector_testkit::hostile::{Header, Hello, SENDER, connect, greet, header};
 
 #[test]
 fn fifty_writers_each_keep_their_order() {
@@ -63,7 +63,11 @@ fn four_hundred_connections_share_one_thread() {
             lane,
             sequence: 0,
         };
-        let (header, bytes) = chunk(0, &payload(label, 60));
+        // A producer belongs to one connection.
+        let mut bytes = vec![0; 40];
+        bytes[..4].copy_from_slice(&lane.to_le_bytes());
+        bytes.extend(payload(label, 60));
+        let header = header(0, &bytes);
         stream.write_all(&[header.bytes(), bytes].concat()).unwrap();
     }
     let mut lanes = HashSet::new();

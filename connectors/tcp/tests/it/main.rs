@@ -10,4 +10,5 @@ mod hostile_sender;
 mod load;
 mod security;
 mod support;
-mod wire;
+#[cfg(feature = "tls")]
+mod tls;

@@ -10,7 +10,7 @@ use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, Tap, drive_pair};
 
 use crate::support::{config, receiver};
-use crate::wire::{self, SENDER};
+use baler_connector_testkit::hostile::{self as wire, SENDER};
 
 const TOKEN: &str = "a token of some length";
 

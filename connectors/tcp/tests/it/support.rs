@@ -1,10 +1,14 @@
-//! A receiver behind a proxy.
+//! A receiver behind a proxy, and the secrets that senders prove to have.
 
+use std::fs;
 use std::num::{NonZeroU32, NonZeroUsize};
 
+use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
+use baler_connector_testkit::hostile::Guard;
 use baler_connector_testkit::{Medium, Support, TcpProxy};
+use tempfile::TempDir;
 
 /// Small limits, so that the cases that reach them are quick.
 pub(crate) fn config(port: u16) -> TcpConfig {
@@ -19,6 +23,57 @@ pub(crate) fn config(port: u16) -> TcpConfig {
 /// A receiver at a port of its own.
 pub(crate) fn receiver(config: TcpConfig) -> TcpReader {
     TcpReader::bind(config).unwrap()
+}
+
+/// A token, and with TLS certificates and keys, in files that end with the test.
+pub(crate) struct Secrets {
+    folder: TempDir,
+}
+
+impl Secrets {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("token"), "a token of some length").unwrap();
+        #[cfg(feature = "tls")]
+        crate::tls::issue(folder.path());
+        Self { folder }
+    }
+
+    /// The name of a file.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// The settings of both ends where this is demanded.
+    pub(crate) fn config(&self, guard: Guard, port: u16) -> TcpConfig {
+        let plain = format!("tcp://127.0.0.1:{port}");
+        uri(&match guard {
+            Guard::None => plain,
+            Guard::Tls => self.tls(port, "authority", Some("one")),
+            Guard::Token => format!("{plain}?token_file={}", self.path("token")),
+        })
+    }
+
+    /// A URI with TLS: whom this side trusts, and its own certificate.
+    pub(crate) fn tls(&self, port: u16, authority: &str, certificate: Option<&str>) -> String {
+        let mut uri = format!(
+            "tcp+tls://127.0.0.1:{port}?cacertfile={}",
+            self.path(&format!("{authority}.pem"))
+        );
+        if let Some(name) = certificate {
+            let (certificate, key) = (format!("{name}.pem"), format!("{name}.key"));
+            let own = [("certfile", certificate), ("keyfile", key)];
+            for (setting, file) in own {
+                uri.push_str(&format!("&{setting}={}", self.path(&file)));
+            }
+        }
+        uri
+    }
+}
+
+/// The settings in a URI.
+pub(crate) fn uri(text: &str) -> TcpConfig {
+    TcpConfig::from_uri(Uri::parse(text).unwrap()).unwrap()
 }
 
 /// A receiver behind a proxy: writers come through it, a restarted receiver has another port.

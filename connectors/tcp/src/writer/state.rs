@@ -1,7 +1,6 @@
 //! What the owner of a writer and its two threads share.
 
 use std::collections::VecDeque;
-use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -10,13 +9,13 @@ use baler_common::transport::{
     Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Rejected, Window,
 };
 
-use super::connect::Connected;
-use super::{receive, send};
+use super::threads;
+use crate::client::{Connected, Socket};
 use crate::error::failed;
 
 /// What the owner of a writer and its two threads share.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct WriterState {
     state: Mutex<State>,
     /// Wakes the thread that writes.
     work: Condvar,
@@ -27,7 +26,7 @@ pub(super) struct Link {
 
 #[derive(Debug)]
 struct State {
-    stream: Option<TcpStream>,
+    socket: Option<Socket>,
     /// Why nothing can be offered.
     failure: Option<Failure>,
     /// Whether the connection never was.
@@ -57,11 +56,11 @@ pub(super) enum Work {
     Write,
 }
 
-impl Default for Link {
+impl Default for WriterState {
     fn default() -> Self {
         Self {
             state: Mutex::new(State {
-                stream: None,
+                socket: None,
                 failure: Some(Failure::retry("write to", "it was not opened")),
                 unopened: true,
                 queue: VecDeque::new(),
@@ -79,46 +78,34 @@ impl Default for Link {
     }
 }
 
-/// Puts a new connection under the link and starts its two threads.
+/// Starts the two threads of a new connection.
 pub(super) fn start(
-    link: &Arc<Link>,
+    state: &Arc<WriterState>,
     connected: &Connected,
     heartbeat: Duration,
 ) -> Result<Vec<JoinHandle<()>>, Failure> {
-    let clone = || {
-        let stream = connected.stream.try_clone();
-        stream.map_err(|error| failed("set up", &error))
-    };
-    let (reading, writing) = (clone()?, clone()?);
-    link.open(clone()?);
-    let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
+    state.open(connected.socket.clone());
+    let spawn = |name: &str, run: fn(&WriterState, Socket, Duration), time: Duration| {
+        let (state, socket) = (Arc::clone(state), connected.socket.clone());
         let builder = thread::Builder::new().name(name.into());
         builder
-            .spawn(body)
+            .spawn(move || run(&state, socket, time))
             .map_err(|error| failed("set up", &error))
     };
-    let silence = connected.silence;
-    let (sender, receiver) = (Arc::clone(link), Arc::clone(link));
     Ok(vec![
-        spawn(
-            "baler-tcp-send",
-            Box::new(move || send::run(&sender, writing, heartbeat)),
-        )?,
-        spawn(
-            "baler-tcp-acks",
-            Box::new(move || receive::run(&receiver, reading, silence)),
-        )?,
+        spawn("baler-tcp-send", threads::send, heartbeat)?,
+        spawn("baler-tcp-acks", threads::receive, connected.silence)?,
     ])
 }
 
-impl Link {
+impl WriterState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, stream: TcpStream) {
+    fn open(&self, socket: Socket) {
         let mut state = self.lock();
-        state.stream = Some(stream);
+        state.socket = Some(socket);
         state.failure = None;
         state.unopened = false;
         state.acknowledged = 0;
@@ -190,7 +177,7 @@ impl Link {
     }
 
     /// The receiver has settled this many chunks of the connection; whether that is more than
-    /// before. [`Link::tell_confirmed`] follows.
+    /// before. [`WriterState::tell_confirmed`] follows.
     ///
     /// # Errors
     ///
@@ -211,7 +198,7 @@ impl Link {
         Ok(settled > low)
     }
 
-    /// Tells everybody whom confirmations concern.
+    /// Wakes the owner and the thread that waits for the last confirmation.
     pub(super) fn tell_confirmed(&self) {
         let state = self.lock();
         let done = state.closing && state.window.is_empty();
@@ -268,7 +255,7 @@ impl Link {
         }
         state.closing = true;
         self.work.notify_all();
-        // The receiver hangs up once it was told that nothing follows: no failure any more.
+        // After the bye the receiver closes the connection, which is no failure.
         while !state.window.is_empty() {
             if state.failure.is_some() {
                 return state.failure.clone();
@@ -293,9 +280,8 @@ impl Link {
 impl State {
     /// Wakes both threads out of what they wait for.
     fn hang_up(&mut self) {
-        if let Some(stream) = self.stream.take() {
-            // It may be gone already.
-            stream.shutdown(Shutdown::Both).ok();
+        if let Some(socket) = self.socket.take() {
+            socket.shut_down();
         }
     }
 }

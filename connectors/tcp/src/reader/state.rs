@@ -10,24 +10,26 @@ use baler_common::transport::{
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::counts::{TcpReaderCounts, add};
+use super::claims::Claims;
 use super::progress::Connection;
+use super::{TcpReaderCounts, add};
 use crate::config::TcpConfig;
 
-/// How many damaged pieces wait to be told; more are counted only.
+/// How many reports of damage wait for the owner; more are only counted.
 const MAX_DAMAGED: usize = 16;
 
 /// Chunks that have arrived in part may have this part of the memory, in addition.
 const ARRIVING_SHARE: usize = 4;
 
-/// A chunk is charged to the memory budget in steps of so many bytes, one of them for its own
+/// The unit of the memory budget, in bytes. A chunk takes one unit more than its bytes, for its
 /// administration.
 const STEP_BYTES: usize = 256;
 
 /// What the owner of a reader and the thread that serves its connections share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ReaderState {
     pub(super) counts: Arc<TcpReaderCounts>,
+    pub(super) claims: Claims,
     /// What is left of the memory, in steps.
     budget: Arc<Semaphore>,
     budget_steps: u32,
@@ -77,7 +79,7 @@ pub(super) struct ChunkMemory {
 
 impl Drop for ChunkMemory {
     fn drop(&mut self) {
-        // Before the connection is told, so that it finds the room.
+        // First the permit: the connection looks for room as soon as it is notified.
         self.permit.take();
         self.connection.release(self.steps);
     }
@@ -111,12 +113,13 @@ impl Pending {
     }
 }
 
-impl Shared {
+impl ReaderState {
     pub(super) fn new(config: &TcpConfig) -> Self {
         let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
         let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
         Self {
             counts: Arc::default(),
+            claims: Claims::default(),
             budget: Arc::new(Semaphore::new(
                 usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
             )),
@@ -183,7 +186,7 @@ impl Shared {
         Some(charge(connection, steps, permit.ok()?))
     }
 
-    /// Whether a sender holds no more than it leaves free, with so many steps more.
+    /// Whether a sender holds no more than it leaves free when it takes these steps too.
     fn has_share(&self, connection: &Connection, steps: u32) -> bool {
         let held = connection.held();
         let after = held.saturating_add(steps);
@@ -318,7 +321,7 @@ fn charge(connection: &Arc<Connection>, steps: u32, permit: OwnedSemaphorePermit
 }
 
 impl State {
-    /// What can be told at once.
+    /// The next event for the owner, if there is one.
     fn next(&mut self) -> Option<Result<Received, Failure>> {
         if let Some(failure) = self.failure.take() {
             return Some(Err(failure));

@@ -1,0 +1,335 @@
+//! Chunks to the bytes of a sender, and back. No I/O here.
+
+use std::io::IoSlice;
+use std::ops::Range;
+
+use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta};
+use bytes::{Buf, Bytes, BytesMut};
+
+use crate::error::{ProtocolError, ProtocolErrorKind};
+use crate::headers::{ConnectionLimits, FrameHeader, FrameKind, covered};
+
+/// Numbers the chunks of one connection and puts headers before them.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    sequence: u64,
+    previous: Option<ChunkIdentity>,
+    /// Headers and identities of the frames that are being written, back to back.
+    heads: Vec<u8>,
+    /// Each frame's part of `heads`, and the container that follows it.
+    frames: Vec<(Range<usize>, Bytes)>,
+}
+
+impl Outgoing {
+    /// Appends a chunk to the frames that are written next.
+    pub(crate) fn push(&mut self, chunk: &Chunk) {
+        let identity = chunk.meta.identity;
+        let follows = self.previous.is_some_and(|previous| {
+            let next = previous.sequence.wrapping_add(1);
+            identity
+                == ChunkIdentity {
+                    sequence: next,
+                    ..previous
+                }
+        });
+        let identity_bytes = identity.to_bytes();
+        let identity_bytes = if follows {
+            &[]
+        } else {
+            identity_bytes.as_slice()
+        };
+        let length = identity_bytes.len() + chunk.bytes.len();
+        let covers_chunk = covered(chunk.meta.container, identity_bytes.len(), length) == length;
+        let covered_bytes = if covers_chunk {
+            chunk.bytes.as_ref()
+        } else {
+            &[]
+        };
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(identity_bytes), covered_bytes);
+        let header = FrameHeader {
+            kind: FrameKind::Chunk,
+            has_identity: !follows,
+            checksum,
+            container: chunk.meta.container,
+            records: chunk.meta.records,
+            // The limit of a chunk is far below; the writer checked it.
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            sequence: self.sequence,
+        };
+        let start = self.heads.len();
+        header.write(&mut self.heads);
+        self.heads.extend_from_slice(identity_bytes);
+        self.frames
+            .push((start..self.heads.len(), chunk.bytes.clone()));
+        self.previous = Some(identity);
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// Adds a frame that is all header.
+    pub(crate) fn push_short(&mut self, kind: FrameKind) {
+        let start = self.heads.len();
+        FrameHeader::short(kind, 0).write(&mut self.heads);
+        self.frames.push((start..self.heads.len(), Bytes::new()));
+    }
+
+    /// Everything that was added, in order, to be written at one go.
+    pub(crate) fn slices(&self) -> Vec<IoSlice<'_>> {
+        self.frames
+            .iter()
+            .flat_map(|(head, bytes)| {
+                let head = self.heads.get(head.clone()).unwrap_or_default();
+                [IoSlice::new(head), IoSlice::new(bytes)]
+            })
+            .filter(|slice| !slice.is_empty())
+            .collect()
+    }
+
+    /// Forgets what was added: it is written.
+    pub(crate) fn clear(&mut self) {
+        self.heads.clear();
+        self.frames.clear();
+    }
+}
+
+/// Takes frames off the front of a buffer. A chunk's bytes are a slice of it, not a copy.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    limits: ConnectionLimits,
+    /// How many bytes were taken off so far.
+    offset: u64,
+    /// The number of the next chunk.
+    sequence: u64,
+    previous: Option<ChunkIdentity>,
+    /// The header whose chunk is not complete yet.
+    header: Option<FrameHeader>,
+}
+
+/// What the front of the buffer is.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Nothing follows.
+    Bye,
+    /// A chunk, and its number in the connection.
+    Chunk(u64, ChunkMeta, Bytes),
+    /// Still there.
+    Heartbeat,
+    /// How many bytes are missing for the next step, at least.
+    More(usize),
+}
+
+impl Incoming {
+    /// After the hellos, which took `offset` bytes.
+    pub(crate) fn new(limits: ConnectionLimits, offset: u64) -> Self {
+        Self {
+            limits,
+            offset,
+            sequence: 0,
+            previous: None,
+            header: None,
+        }
+    }
+
+    /// How many bytes were taken off so far.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether the next bytes begin a chunk or another frame, rather than go on with a chunk.
+    pub(crate) fn is_between_frames(&self) -> bool {
+        self.header.is_none()
+    }
+
+    /// Takes the next step off the buffer. After an error the bytes at fault are still in it.
+    pub(crate) fn next(&mut self, buffer: &mut BytesMut) -> Result<Step, ProtocolError> {
+        if let Some(header) = self.header {
+            return self.next_chunk(&header, buffer);
+        }
+        let Some(bytes) = buffer.first_chunk() else {
+            return Ok(Step::More(FrameHeader::BYTES - buffer.len()));
+        };
+        let header =
+            FrameHeader::read(bytes).map_err(|kind| self.error("a frame's header", kind))?;
+        let step = match header.kind {
+            FrameKind::Chunk => {
+                self.check(&header)
+                    .map_err(|kind| self.error("a chunk's header", kind))?;
+                self.header = Some(header);
+                self.advance(buffer, FrameHeader::BYTES);
+                return self.next_chunk(&header, buffer);
+            }
+            FrameKind::Heartbeat => Step::Heartbeat,
+            FrameKind::Bye => Step::Bye,
+            FrameKind::Acknowledgement | FrameKind::Refusal => {
+                let found = u64::from(bytes.first().copied().unwrap_or_default());
+                return Err(self.error("a sender's frame", ProtocolErrorKind::Invalid { found }));
+            }
+        };
+        self.advance(buffer, FrameHeader::BYTES);
+        Ok(step)
+    }
+
+    /// Checks what a chunk's header promises, before a byte is kept for it.
+    fn check(&self, header: &FrameHeader) -> Result<(), ProtocolErrorKind> {
+        let low = if header.has_identity {
+            u64::try_from(ChunkIdentity::BYTES).unwrap_or(u64::MAX)
+        } else {
+            0
+        };
+        let high = low.saturating_add(u64::from(self.limits.max_chunk_bytes));
+        let found = u64::from(header.length);
+        if !(low..=high).contains(&found) {
+            return Err(ProtocolErrorKind::Length { found, low, high });
+        }
+        if header.sequence != self.sequence {
+            return Err(ProtocolErrorKind::Sequence {
+                found: header.sequence,
+                expected: self.sequence,
+            });
+        }
+        if !header.has_identity && self.previous.is_none() {
+            return Err(ProtocolErrorKind::NoIdentity);
+        }
+        Ok(())
+    }
+
+    fn next_chunk(
+        &mut self,
+        header: &FrameHeader,
+        buffer: &mut BytesMut,
+    ) -> Result<Step, ProtocolError> {
+        let length = usize::try_from(header.length).unwrap_or(usize::MAX);
+        if buffer.len() < length {
+            return Ok(Step::More(length - buffer.len()));
+        }
+        let identity_bytes = if header.has_identity {
+            ChunkIdentity::BYTES
+        } else {
+            0
+        };
+        let covered = covered(header.container, identity_bytes, length);
+        let computed = crc32c::crc32c(buffer.get(..covered).unwrap_or_default());
+        if header.checksum != computed {
+            let found = header.checksum;
+            let kind = ProtocolErrorKind::Checksum { found, computed };
+            return Err(self.error("a chunk", kind));
+        }
+        let identity = match (header.has_identity, self.previous) {
+            (true, _) => buffer.first_chunk().and_then(ChunkIdentity::from_bytes),
+            (false, Some(previous)) => Some(ChunkIdentity {
+                sequence: previous.sequence.wrapping_add(1),
+                ..previous
+            }),
+            (false, None) => None,
+        };
+        let identity =
+            identity.ok_or_else(|| self.error("a chunk", ProtocolErrorKind::NoIdentity))?;
+        self.advance(buffer, identity_bytes);
+        let bytes = buffer.split_to(length - identity_bytes).freeze();
+        self.offset = self
+            .offset
+            .wrapping_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.previous = Some(identity);
+        self.header = None;
+        self.sequence = self.sequence.wrapping_add(1);
+        let meta = ChunkMeta {
+            container: header.container,
+            records: header.records,
+            identity,
+        };
+        Ok(Step::Chunk(header.sequence, meta, bytes))
+    }
+
+    fn advance(&mut self, buffer: &mut BytesMut, bytes: usize) {
+        buffer.advance(bytes);
+        self.offset = self
+            .offset
+            .wrapping_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    fn error(&self, reading: &'static str, kind: ProtocolErrorKind) -> ProtocolError {
+        ProtocolError {
+            offset: self.offset,
+            reading,
+            kind,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_connector_testkit::{ChunkSource, read_label};
+
+    use super::*;
+
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        max_chunk_bytes: 1000,
+        window_chunks: 8,
+        window_bytes: 8000,
+    };
+
+    fn written(outgoing: &Outgoing) -> Vec<u8> {
+        outgoing
+            .slices()
+            .iter()
+            .flat_map(|slice| slice.to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn chunks_survive_whatever_pieces_they_come_in() {
+        let mut source = ChunkSource::new(3);
+        let mut outgoing = Outgoing::default();
+        for lane in [0, 0, 1, 0, 0] {
+            outgoing.push(&source.next(lane, 200));
+        }
+        // One that was numbered and never offered: what follows it must say who it is.
+        source.next(0, 200);
+        outgoing.push(&source.next(0, 200));
+        outgoing.push_short(FrameKind::Bye);
+        let bytes = written(&outgoing);
+        // The first of lane 0, of lane 1, of lane 0 again and after the gap carry their identity.
+        let identities = 4 * ChunkIdentity::BYTES;
+        assert_eq!(bytes.len(), 7 * FrameHeader::BYTES + 6 * 200 + identities);
+        for piece in [1, 7, 28, 300, bytes.len()] {
+            let mut incoming = Incoming::new(LIMITS, 0);
+            let mut buffer = BytesMut::new();
+            let mut labels = Vec::new();
+            let mut ended = false;
+            for part in bytes.chunks(piece) {
+                buffer.extend_from_slice(part);
+                loop {
+                    match incoming.next(&mut buffer).unwrap() {
+                        Step::More(_) => break,
+                        Step::Chunk(_, meta, bytes) => {
+                            let label = read_label(&bytes);
+                            assert_eq!(meta.identity.lane, label.lane);
+                            assert_eq!(meta.identity.sequence, label.sequence);
+                            labels.push((label.lane, label.sequence));
+                        }
+                        Step::Bye => {
+                            ended = true;
+                            break;
+                        }
+                        Step::Heartbeat => {}
+                    }
+                }
+            }
+            assert_eq!(labels, [(0, 0), (0, 1), (1, 0), (0, 2), (0, 3), (0, 5)]);
+            assert!(ended && buffer.is_empty());
+            assert_eq!(usize::try_from(incoming.offset()), Ok(bytes.len()));
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_chunk_without_checksum_is_noticed() {
+        let mut outgoing = Outgoing::default();
+        outgoing.push(&ChunkSource::new(3).next(0, 64));
+        let bytes = written(&outgoing);
+        for bit in 0..bytes.len() * 8 {
+            let mut buffer = BytesMut::from(bytes.as_slice());
+            buffer[bit / 8] ^= 1 << (bit % 8);
+            let mut incoming = Incoming::new(LIMITS, 0);
+            assert!(incoming.next(&mut buffer).is_err(), "bit {bit}");
+        }
+    }
+}

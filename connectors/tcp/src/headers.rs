@@ -1,0 +1,470 @@
+//! Hellos and headers of frames as bytes. PROTOCOL.md describes every one of them.
+
+use std::fmt;
+
+use baler_common::transport::ContainerKind;
+
+use crate::error::ProtocolErrorKind;
+
+/// The first bytes of both sides.
+pub(crate) const MAGIC: [u8; 8] = *b"BALERTCP";
+
+/// The versions of the protocol that this crate speaks.
+pub(crate) const VERSIONS: VersionRange = VersionRange { low: 1, high: 1 };
+
+/// Versions of the protocol that a side speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionRange {
+    /// The lowest.
+    pub low: u16,
+    /// The highest.
+    pub high: u16,
+}
+
+impl VersionRange {
+    /// The highest version that both speak.
+    pub(crate) fn common(self, other: Self) -> Option<u16> {
+        let high = self.high.min(other.high);
+        (high >= self.low.max(other.low)).then_some(high)
+    }
+}
+
+impl fmt::Display for VersionRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.low == self.high {
+            write!(f, "version {}", self.low)
+        } else {
+            write!(f, "versions {} to {}", self.low, self.high)
+        }
+    }
+}
+
+/// Which end of a connection a peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Sender,
+    Receiver,
+}
+
+impl Role {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Sender => 0x01,
+            Self::Receiver => 0x02,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        }
+    }
+}
+
+/// The limits of one side. After the hellos: the limits of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConnectionLimits {
+    pub(crate) max_chunk_bytes: u32,
+    pub(crate) window_chunks: u32,
+    pub(crate) window_bytes: u64,
+}
+
+impl ConnectionLimits {
+    /// The smaller limit wins.
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self {
+            max_chunk_bytes: self.max_chunk_bytes.min(other.max_chunk_bytes),
+            window_chunks: self.window_chunks.min(other.window_chunks),
+            window_bytes: self.window_bytes.min(other.window_bytes),
+        }
+    }
+}
+
+/// What each side says first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hello {
+    pub(crate) versions: VersionRange,
+    pub(crate) role: Role,
+    /// Bits such as [`Hello::TOKEN`]; unknown ones are ignored.
+    pub(crate) features: u16,
+    pub(crate) limits: ConnectionLimits,
+    /// The longest time between two frames of the side, in milliseconds.
+    pub(crate) heartbeat_ms: u32,
+}
+
+impl Hello {
+    /// How many bytes a hello has, in every version.
+    pub(crate) const BYTES: usize = 40;
+
+    /// A sender has a token; a receiver demands one.
+    pub(crate) const TOKEN: u16 = 0x0001;
+
+    /// The longest time between two signs of life that a side may announce: ten minutes.
+    const MAX_HEARTBEAT_MS: u32 = 600_000;
+
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&self.versions.low.to_le_bytes());
+        bytes.extend_from_slice(&self.versions.high.to_le_bytes());
+        bytes.extend_from_slice(&[self.role.code(), 0]);
+        bytes.extend_from_slice(&self.features.to_le_bytes());
+        bytes.extend_from_slice(&self.limits.max_chunk_bytes.to_le_bytes());
+        bytes.extend_from_slice(&self.limits.window_chunks.to_le_bytes());
+        bytes.extend_from_slice(&self.limits.window_bytes.to_le_bytes());
+        bytes.extend_from_slice(&self.heartbeat_ms.to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// Whether this side has, or demands, a token.
+    pub(crate) fn has_token(self) -> bool {
+        self.features & Self::TOKEN != 0
+    }
+
+    /// Whether these bytes may be the start of a hello.
+    pub(crate) fn may_start(bytes: &[u8]) -> bool {
+        bytes
+            .iter()
+            .zip(&MAGIC)
+            .all(|(found, magic)| found == magic)
+    }
+
+    /// Reads the hello of a peer that must have this role and a version in common.
+    pub(crate) fn read(
+        bytes: &[u8; Self::BYTES],
+        expected: Role,
+    ) -> Result<Self, ProtocolErrorKind> {
+        let mut rest = bytes.as_slice();
+        if take(&mut rest)? != MAGIC {
+            return Err(ProtocolErrorKind::Magic);
+        }
+        check_sum(bytes)?;
+        let versions = VersionRange {
+            low: u16::from_le_bytes(take(&mut rest)?),
+            high: u16::from_le_bytes(take(&mut rest)?),
+        };
+        // Before anything else: other versions may mean something else by what follows.
+        if VERSIONS.common(versions).is_none() {
+            return Err(ProtocolErrorKind::Version {
+                theirs: versions,
+                ours: VERSIONS,
+            });
+        }
+        let [role, _reserved] = take(&mut rest)?;
+        let role = [Role::Sender, Role::Receiver]
+            .into_iter()
+            .find(|known| known.code() == role)
+            .ok_or_else(|| ProtocolErrorKind::Invalid {
+                found: u64::from(role),
+            })?;
+        if role != expected {
+            return Err(ProtocolErrorKind::Role {
+                found: role.name(),
+                expected: expected.name(),
+            });
+        }
+        let hello = Self {
+            versions,
+            role,
+            features: u16::from_le_bytes(take(&mut rest)?),
+            limits: ConnectionLimits {
+                max_chunk_bytes: u32::from_le_bytes(take(&mut rest)?),
+                window_chunks: u32::from_le_bytes(take(&mut rest)?),
+                window_bytes: u64::from_le_bytes(take(&mut rest)?),
+            },
+            heartbeat_ms: u32::from_le_bytes(take(&mut rest)?),
+        };
+        let limits = hello.limits;
+        let least = limits
+            .window_bytes
+            .min(u64::from(limits.max_chunk_bytes.min(limits.window_chunks)));
+        if least == 0 || !(1..=Self::MAX_HEARTBEAT_MS).contains(&hello.heartbeat_ms) {
+            return Err(ProtocolErrorKind::Invalid {
+                found: u64::from(hello.heartbeat_ms).min(least),
+            });
+        }
+        Ok(hello)
+    }
+}
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// From the sender: a chunk.
+    Chunk,
+    /// From the receiver: how many chunks, from the first of the connection on, are settled.
+    Acknowledgement,
+    /// From both: still there.
+    Heartbeat,
+    /// From both: nothing follows.
+    Bye,
+    /// From the receiver: a chunk is refused, since another connection sends chunks of its producer.
+    Refusal,
+}
+
+impl FrameKind {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Chunk => 0x01,
+            Self::Acknowledgement => 0x02,
+            Self::Heartbeat => 0x03,
+            Self::Bye => 0x04,
+            Self::Refusal => 0x05,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Self> {
+        [
+            Self::Chunk,
+            Self::Acknowledgement,
+            Self::Heartbeat,
+            Self::Bye,
+            Self::Refusal,
+        ]
+        .into_iter()
+        .find(|kind| kind.code() == code)
+    }
+}
+
+/// A frame's header, complete but for what follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameHeader {
+    pub(crate) kind: FrameKind,
+    /// Whether the chunk's identity stands between header and container.
+    pub(crate) has_identity: bool,
+    /// The checksum of what follows, see [`covered`].
+    pub(crate) checksum: u32,
+    /// Which container; meaningful for chunks only.
+    pub(crate) container: ContainerKind,
+    /// How many records; for chunks.
+    pub(crate) records: u32,
+    /// How many bytes follow the header.
+    pub(crate) length: u32,
+    /// A chunk's number in the connection, or how many chunks are settled.
+    pub(crate) sequence: u64,
+}
+
+impl FrameHeader {
+    /// How many bytes a header has.
+    pub(crate) const BYTES: usize = 28;
+
+    const HAS_IDENTITY: u8 = 0x01;
+
+    /// A frame that is all header.
+    pub(crate) const fn short(kind: FrameKind, sequence: u64) -> Self {
+        Self {
+            kind,
+            has_identity: false,
+            checksum: 0,
+            container: ContainerKind::Native,
+            records: 0,
+            length: 0,
+            sequence,
+        }
+    }
+
+    /// Appends the header's bytes.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let container = match (self.kind, self.container) {
+            (FrameKind::Chunk, ContainerKind::Kieker) => 0x01,
+            (FrameKind::Chunk, ContainerKind::Native) => 0x02,
+            _ => 0,
+        };
+        let flags = if self.has_identity {
+            Self::HAS_IDENTITY
+        } else {
+            0
+        };
+        let start = out.len();
+        out.extend_from_slice(&[self.kind.code(), flags, container, 0]);
+        out.extend_from_slice(&self.length.to_le_bytes());
+        out.extend_from_slice(&self.records.to_le_bytes());
+        out.extend_from_slice(&self.checksum.to_le_bytes());
+        out.extend_from_slice(&self.sequence.to_le_bytes());
+        let checksum = crc32c::crc32c(out.get(start..).unwrap_or_default());
+        out.extend_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// Reads a header. Its checksum comes first: no field of a flipped header is believed.
+    pub(crate) fn read(bytes: &[u8; Self::BYTES]) -> Result<Self, ProtocolErrorKind> {
+        check_sum(bytes)?;
+        let mut rest = bytes.as_slice();
+        let [kind, flags, container, reserved] = take(&mut rest)?;
+        let invalid = |found: u8| ProtocolErrorKind::Invalid {
+            found: u64::from(found),
+        };
+        let kind = FrameKind::from_code(kind).ok_or_else(|| invalid(kind))?;
+        if flags & !Self::HAS_IDENTITY != 0 || reserved != 0 {
+            return Err(invalid(flags | reserved));
+        }
+        let container = match (kind, container) {
+            (FrameKind::Chunk, 0x01) => ContainerKind::Kieker,
+            (FrameKind::Chunk, 0x02) => ContainerKind::Native,
+            (FrameKind::Chunk, _) => return Err(invalid(container)),
+            (_, 0) => ContainerKind::Native,
+            (_, _) => return Err(invalid(container)),
+        };
+        let header = Self {
+            kind,
+            has_identity: flags & Self::HAS_IDENTITY != 0,
+            container,
+            length: u32::from_le_bytes(take(&mut rest)?),
+            records: u32::from_le_bytes(take(&mut rest)?),
+            checksum: u32::from_le_bytes(take(&mut rest)?),
+            sequence: u64::from_le_bytes(take(&mut rest)?),
+        };
+        if kind != FrameKind::Chunk && header.length != 0 {
+            return Err(ProtocolErrorKind::Length {
+                found: u64::from(header.length),
+                low: 0,
+                high: 0,
+            });
+        }
+        Ok(header)
+    }
+}
+
+/// How many of the bytes that follow a header its checksum covers: the identity, and a container
+/// that has no checksum of its own.
+pub(crate) const fn covered(container: ContainerKind, identity: usize, length: usize) -> usize {
+    match container {
+        ContainerKind::Kieker => length,
+        ContainerKind::Native => identity,
+    }
+}
+
+/// Checks the checksum that stands in the last four of these bytes and covers the others.
+fn check_sum(bytes: &[u8]) -> Result<(), ProtocolErrorKind> {
+    let (covered, found) = bytes.split_last_chunk().ok_or(ProtocolErrorKind::Ended)?;
+    let (found, computed) = (u32::from_le_bytes(*found), crc32c::crc32c(covered));
+    if computed == found {
+        Ok(())
+    } else {
+        Err(ProtocolErrorKind::Checksum { found, computed })
+    }
+}
+
+/// Takes the first bytes off.
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], ProtocolErrorKind> {
+    let (first, after) = rest.split_first_chunk().ok_or(ProtocolErrorKind::Ended)?;
+    *rest = after;
+    Ok(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello {
+            versions: VERSIONS,
+            role: Role::Sender,
+            features: 0,
+            limits: ConnectionLimits {
+                max_chunk_bytes: 1 << 20,
+                window_chunks: 64,
+                window_bytes: 1 << 33,
+            },
+            heartbeat_ms: 5000,
+        }
+    }
+
+    #[test]
+    fn hello_survives_its_bytes() {
+        let bytes: [u8; Hello::BYTES] = hello().to_bytes().try_into().unwrap();
+        assert_eq!(Hello::read(&bytes, Role::Sender), Ok(hello()));
+        assert!(matches!(
+            Hello::read(&bytes, Role::Receiver),
+            Err(ProtocolErrorKind::Role { .. })
+        ));
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_hello_is_noticed() {
+        let bytes: [u8; Hello::BYTES] = hello().to_bytes().try_into().unwrap();
+        for bit in 0..Hello::BYTES * 8 {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Hello::read(&flipped, Role::Sender).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn hello_without_limits_or_heartbeat_is_refused() {
+        let table: [fn(&mut Hello); 5] = [
+            |hello| hello.limits.max_chunk_bytes = 0,
+            |hello| hello.limits.window_chunks = 0,
+            |hello| hello.limits.window_bytes = 0,
+            |hello| hello.heartbeat_ms = 0,
+            |hello| hello.heartbeat_ms = 600_001,
+        ];
+        for change in table {
+            let mut wrong = hello();
+            change(&mut wrong);
+            let bytes = wrong.to_bytes().try_into().unwrap();
+            assert!(matches!(
+                Hello::read(&bytes, Role::Sender),
+                Err(ProtocolErrorKind::Invalid { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn versions_meet_at_the_highest_common_one() {
+        let range = |low, high| VersionRange { low, high };
+        assert_eq!(range(1, 3).common(range(2, 9)), Some(3));
+        assert_eq!(range(1, 1).common(range(2, 9)), None);
+        assert_eq!(range(1, 1).to_string(), "version 1");
+        assert_eq!(range(2, 9).to_string(), "versions 2 to 9");
+    }
+
+    fn chunk() -> FrameHeader {
+        FrameHeader {
+            kind: FrameKind::Chunk,
+            has_identity: true,
+            checksum: 0xdead_beef,
+            container: ContainerKind::Kieker,
+            records: 16,
+            length: 1000,
+            sequence: 1 << 40,
+        }
+    }
+
+    /// The bytes of the examples of PROTOCOL.md, in order.
+    fn documented() -> Vec<u8> {
+        let text = include_str!("../PROTOCOL.md");
+        let (_, examples) = text.split_once("## Example").unwrap();
+        let is_hex = |word: &str| word.len() == 2 && u8::from_str_radix(word, 16).is_ok();
+        let lines = examples.lines().map(|line| line.split(' '));
+        let words = lines.flat_map(|words| words.take_while(|word| is_hex(word)));
+        words
+            .map(|word| u8::from_str_radix(word, 16).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn documented_examples_are_the_bytes() {
+        let mut hello = hello();
+        hello.limits.window_bytes = 4 << 20;
+        let mut bytes = hello.to_bytes();
+        FrameHeader::short(FrameKind::Acknowledgement, 3).write(&mut bytes);
+        assert_eq!(documented(), bytes);
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_header_is_noticed() {
+        for header in [chunk(), FrameHeader::short(FrameKind::Acknowledgement, 7)] {
+            let mut bytes = Vec::new();
+            header.write(&mut bytes);
+            let bytes: [u8; FrameHeader::BYTES] = bytes.try_into().unwrap();
+            assert_eq!(FrameHeader::read(&bytes), Ok(header));
+            for bit in 0..FrameHeader::BYTES * 8 {
+                let mut flipped = bytes;
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                assert!(FrameHeader::read(&flipped).is_err(), "bit {bit}");
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! From an accepted socket to a sender that has said hello, and proved what it must.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time;
+#[cfg(feature = "tls")]
+use tokio_rustls::TlsAcceptor;
+
+use super::state::ReaderState;
+use crate::config::TcpConfig;
+use crate::error::{ProtocolError, ProtocolErrorKind};
+use crate::headers::{Hello, Role};
+use crate::kieker::{self, Guess};
+use crate::security::{self, ACCEPTED, PROOF_BYTES, Proof, REFUSED};
+
+/// Below so much room a new buffer is made instead of reading little.
+pub(super) const LEAST_ROOM: usize = 4 << 10;
+
+/// How long a refused sender may take to read why.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How a connection ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The sender said that nothing follows, or never began.
+    Bye,
+    /// This side is stopping.
+    Stopped,
+    /// It was cut, or silent.
+    Lost,
+    /// What the sender sent cannot be; and what of it was not read yet.
+    Broken(ProtocolError, Bytes),
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        Self::Lost
+    }
+}
+
+impl From<time::error::Elapsed> for End {
+    fn from(_: time::error::Elapsed) -> Self {
+        Self::Lost
+    }
+}
+
+/// What a reader takes connections by.
+pub(super) struct Settings {
+    pub(super) config: TcpConfig,
+    #[cfg(feature = "tls")]
+    pub(super) acceptor: Option<TlsAcceptor>,
+}
+
+/// A connection with TLS or without it.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Agrees with the sender on TLS, if the settings want it.
+#[cfg(feature = "tls")]
+pub(super) async fn secure(
+    socket: TcpStream,
+    settings: &Settings,
+) -> Result<(Box<dyn Stream>, Proof), End> {
+    socket.set_nodelay(true)?;
+    let Some(acceptor) = &settings.acceptor else {
+        return Ok((Box::new(socket), Proof::None));
+    };
+    let timeout = settings.config.connect_timeout;
+    match time::timeout(timeout, acceptor.accept(socket).into_fallible()).await? {
+        Ok(stream) => {
+            let (_, session) = stream.get_ref();
+            let certificates = session.peer_certificates();
+            let proof = certificates
+                .and_then(<[_]>::first)
+                .map_or(Proof::None, |it| Proof::Certificate(it.as_ref().into()));
+            Ok((Box::new(stream), proof))
+        }
+        // Of rustls: no other source of this kind is read here.
+        Err((error, mut socket)) if error.kind() == io::ErrorKind::InvalidData => {
+            farewell(&mut socket, &[]).await;
+            let error = ProtocolError {
+                offset: 0,
+                reading: "the TLS handshake",
+                kind: ProtocolErrorKind::Handshake {
+                    reason: error.to_string().into(),
+                },
+            };
+            Err(End::Broken(error, Bytes::new()))
+        }
+        Err(_) => Err(End::Lost),
+    }
+}
+
+/// Connections without TLS are all that this build has.
+#[cfg(not(feature = "tls"))]
+pub(super) async fn secure(
+    socket: TcpStream,
+    _: &Settings,
+) -> Result<(Box<dyn Stream>, Proof), End> {
+    socket.set_nodelay(true)?;
+    Ok((Box::new(socket), Proof::None))
+}
+
+/// Hears the sender's hello and answers it, within the configured time.
+pub(super) async fn greet(
+    stream: &mut dyn Stream,
+    config: &TcpConfig,
+    state: &ReaderState,
+) -> Result<(Hello, BytesMut), End> {
+    let broken = |kind, bytes: BytesMut| {
+        let error = ProtocolError {
+            offset: 0,
+            reading: "the sender's hello",
+            kind,
+        };
+        End::Broken(error, bytes.freeze())
+    };
+    let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
+    let heard = time::timeout(config.connect_timeout, async {
+        while (bytes.len() < Hello::BYTES && Hello::may_start(&bytes))
+            || kieker::guess(&bytes) == Guess::Perhaps
+        {
+            if stream.read_buf(&mut bytes).await? == 0 {
+                break;
+            }
+        }
+        io::Result::Ok(())
+    });
+    let heard = heard.await;
+    if bytes.is_empty() {
+        // Somebody looked whether the port is open.
+        return Err(End::Bye);
+    }
+    if kieker::guess(&bytes) == Guess::Yes {
+        return Err(broken(ProtocolErrorKind::Kieker, bytes));
+    }
+    if !Hello::may_start(&bytes) {
+        return Err(broken(ProtocolErrorKind::Magic, bytes));
+    }
+    let Some(hello) = bytes.first_chunk() else {
+        let kind = heard.map_or_else(
+            |_| ProtocolErrorKind::Silence {
+                milliseconds: config.connect_timeout.as_millis(),
+            },
+            |_| ProtocolErrorKind::Ended,
+        );
+        return Err(broken(kind, bytes));
+    };
+    let hello = Hello::read(hello, Role::Sender);
+    if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
+        // A sender of another version learns from the answer which ones are spoken here.
+        let answer = config.hello(Role::Receiver).to_bytes();
+        time::timeout(config.connect_timeout, send(stream, &answer)).await??;
+    }
+    match hello {
+        Ok(hello) => {
+            let mut rest = bytes.split_off(Hello::BYTES);
+            let admitted = admit(stream, config, state, hello, &mut rest);
+            match time::timeout(config.connect_timeout, admitted).await? {
+                Ok(()) => Ok((hello, rest)),
+                Err(None) => Err(End::Lost),
+                Err(Some(kind)) => Err(broken(kind, bytes)),
+            }
+        }
+        Err(kind) => Err(broken(kind, bytes)),
+    }
+}
+
+/// Lets the sender prove that it has the token, if one is demanded. `rest` is what it has sent after
+/// its hello; the proof is taken off.
+async fn admit(
+    stream: &mut dyn Stream,
+    config: &TcpConfig,
+    state: &ReaderState,
+    hello: Hello,
+    rest: &mut BytesMut,
+) -> Result<(), Option<ProtocolErrorKind>> {
+    let Some(source) = &config.token else {
+        return Ok(());
+    };
+    if !hello.has_token() {
+        return Err(Some(ProtocolErrorKind::TokenMissing));
+    }
+    let read = source
+        .read()
+        .and_then(|token| Ok((token, security::challenge()?)));
+    let (token, challenge) = read.map_err(|failure| {
+        state.push_failure(failure);
+        None
+    })?;
+    send(stream, &challenge).await.map_err(|_| None)?;
+    while rest.len() < PROOF_BYTES {
+        if stream.read_buf(rest).await.map_err(|_| None)? == 0 {
+            return Err(None);
+        }
+    }
+    let proof = rest.split_to(PROOF_BYTES);
+    let proved = token.is_proved(hello, config.hello(Role::Receiver), &challenge, &proof);
+    let answer = if proved { ACCEPTED } else { REFUSED };
+    send(stream, &[answer]).await.map_err(|_| None)?;
+    if proved {
+        Ok(())
+    } else {
+        Err(Some(ProtocolErrorKind::Token))
+    }
+}
+
+/// Writes these bytes, and all that TLS makes of them.
+pub(super) async fn send(
+    stream: &mut (impl AsyncWrite + Unpin + ?Sized),
+    bytes: &[u8],
+) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
+}
+
+/// Sends a last answer, and closes the connection when the peer has read it.
+///
+/// Closing at once could take the answer back: bytes that nobody has read reset the connection.
+pub(super) async fn farewell(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), answer: &[u8]) {
+    let answered = async {
+        send(stream, answer).await?;
+        stream.shutdown().await?;
+        tokio::io::copy(stream, &mut tokio::io::sink()).await
+    };
+    time::timeout(FAREWELL, answered).await.ok();
+}

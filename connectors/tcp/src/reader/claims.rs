@@ -1,0 +1,155 @@
+//! Which connection may send chunks of which producer.
+//!
+//! A sender that uses the producer and epoch of another one could have its chunks taken for copies
+//! and dropped. So both belong to the connection that sends them, as long as it is alive.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+
+use super::progress::Connection;
+
+/// How many lives of producers a connection holds. A relay that forwards more of them forgets those
+/// that it claimed first, and claims them again with their next chunk.
+const MAX_CLAIMS: usize = 256;
+
+/// Which connection holds which life of a producer.
+#[derive(Debug, Default)]
+pub(super) struct Claims(Mutex<HashMap<(ProducerId, Epoch), Arc<Connection>>>);
+
+impl Claims {
+    /// Claims the producer and epoch of a chunk for the connection that sends it.
+    ///
+    /// Another connection keeps them while it is alive, unless both have proved the same: the same
+    /// token or certificate. Then the one that sent last holds them.
+    ///
+    /// # Errors
+    ///
+    /// The other connection keeps them; its sender.
+    pub(super) fn claim(
+        &self,
+        identity: ChunkIdentity,
+        connection: &Arc<Connection>,
+    ) -> Result<(), Box<str>> {
+        let life = (identity.producer, identity.epoch);
+        let mut holders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(holder) = holders.get(&life) {
+            if Arc::ptr_eq(holder, connection) {
+                return Ok(());
+            }
+            if holder.is_alive() && !connection.has_same_proof(holder) {
+                return Err(holder.endpoint.clone());
+            }
+        }
+        holders.insert(life, Arc::clone(connection));
+        let mut claimed = connection.claimed();
+        claimed.push_back(life);
+        let forgotten = (claimed.len() > MAX_CLAIMS)
+            .then(|| claimed.pop_front())
+            .flatten();
+        drop(claimed);
+        if let Some(life) = forgotten {
+            remove(&mut holders, &life, connection);
+        }
+        Ok(())
+    }
+
+    /// Gives up all claims of a connection that has ended.
+    pub(super) fn release(&self, connection: &Arc<Connection>) {
+        let mut holders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for life in connection.claimed().drain(..) {
+            remove(&mut holders, &life, connection);
+        }
+    }
+}
+
+/// Removes a claim, unless another connection has it by now.
+fn remove(
+    holders: &mut HashMap<(ProducerId, Epoch), Arc<Connection>>,
+    life: &(ProducerId, Epoch),
+    connection: &Arc<Connection>,
+) {
+    if holders
+        .get(life)
+        .is_some_and(|it| Arc::ptr_eq(it, connection))
+    {
+        holders.remove(life);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::security::Proof;
+
+    fn identity(producer: u128) -> ChunkIdentity {
+        ChunkIdentity {
+            producer: ProducerId::new(producer),
+            epoch: Epoch {
+                start_unix_ns: 1,
+                random: 1,
+            },
+            lane: 0,
+            sequence: 0,
+        }
+    }
+
+    fn connection(name: &str, proof: Proof) -> Arc<Connection> {
+        let connection = Connection::new(name.into(), proof, Duration::from_secs(600));
+        Arc::new(connection)
+    }
+
+    #[test]
+    fn a_producer_belongs_to_the_connection_that_sends_it() {
+        let (claims, [one, two]) = (
+            Claims::default(),
+            ["one", "two"].map(|name| connection(name, Proof::None)),
+        );
+        assert_eq!(claims.claim(identity(1), &one), Ok(()));
+        assert_eq!(claims.claim(identity(1), &one), Ok(()));
+        assert_eq!(claims.claim(identity(1), &two), Err("one".into()));
+        assert_eq!(claims.claim(identity(2), &two), Ok(()));
+        // Nothing is read from it at the moment, so nobody knows whether it is there.
+        one.set_heard(false);
+        assert_eq!(claims.claim(identity(1), &two), Ok(()));
+        one.set_heard(true);
+        assert_eq!(claims.claim(identity(1), &one), Err("two".into()));
+        claims.release(&two);
+        assert_eq!(claims.claim(identity(1), &one), Ok(()));
+        one.set_gone();
+        assert_eq!(claims.claim(identity(1), &two), Ok(()));
+        // What has another holder by now is not released.
+        claims.release(&one);
+        let other = connection("other", Proof::None);
+        assert_eq!(claims.claim(identity(1), &other), Err("two".into()));
+    }
+
+    #[test]
+    fn the_same_proof_shares_a_producer() {
+        let claims = Claims::default();
+        let [one, two] = ["one", "two"].map(|name| connection(name, Proof::Token));
+        assert_eq!(claims.claim(identity(1), &one), Ok(()));
+        assert_eq!(claims.claim(identity(1), &two), Ok(()));
+        assert_eq!(claims.claim(identity(1), &one), Ok(()));
+        let other = connection("other", Proof::None);
+        assert_eq!(claims.claim(identity(1), &other), Err("one".into()));
+    }
+
+    #[test]
+    fn claims_of_a_connection_are_bounded_and_taken_up_again() {
+        let claims = Claims::default();
+        let relay = connection("relay", Proof::None);
+        for round in 0..2 {
+            for producer in 0..1_000 {
+                assert_eq!(claims.claim(identity(producer), &relay), Ok(()), "{round}");
+            }
+        }
+        assert_eq!(relay.claimed().len(), MAX_CLAIMS);
+        assert_eq!(claims.0.lock().unwrap().len(), MAX_CLAIMS);
+        claims.release(&relay);
+        assert!(claims.0.lock().unwrap().is_empty());
+    }
+}
