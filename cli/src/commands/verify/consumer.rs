@@ -59,6 +59,8 @@ pub(in crate::commands) fn run(
     let reader = Watching {
         inner: opened.reader,
         repeated: repeated.clone(),
+        telling: telling.clone(),
+        waits_for: None,
     };
     let mut source = Source::new(Box::new(reader)).with_quarantine(Aside {
         telling: telling.clone(),
@@ -111,10 +113,14 @@ impl Repeated {
     }
 }
 
-/// A reader whose repeated deliveries are noted, since a parcel does not say that it is one.
+/// A reader whose repeated deliveries are noted, since a parcel does not say that it is one, and
+/// which tells what it waits for.
 struct Watching {
     inner: Box<dyn ChunkReader>,
     repeated: Repeated,
+    telling: Telling,
+    /// What was told last; nothing before the first call.
+    waits_for: Option<&'static str>,
 }
 
 impl ChunkReader for Watching {
@@ -127,7 +133,13 @@ impl ChunkReader for Watching {
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
-        let received = self.inner.receive(by)?;
+        let received = self.inner.receive(by);
+        let what = self.inner.waits_for().unwrap_or_default();
+        if self.waits_for.replace(what) != Some(what) {
+            let what = what.to_owned();
+            self.telling.tell(&Event::Waits { what });
+        }
+        let received = received?;
         if let Received::Chunk(delivery) = &received
             && delivery.redelivered
         {
