@@ -43,7 +43,8 @@ const PRODUCER: &[(&str, &str)] = &[
 ];
 
 const CONSUMER: &[(&str, &str)] = &[
-    ("auto.commit.interval.ms", "1000"),
+    // What a killed reader settled since its last commit comes again; the client's default is 5 s.
+    ("auto.commit.interval.ms", "500"),
     // A group that reads for the first time loses nothing.
     ("auto.offset.reset", "earliest"),
     // Offsets are stored as chunks are settled, and what is stored is committed.
@@ -55,12 +56,14 @@ const CONSUMER: &[(&str, &str)] = &[
     // A queue of few messages is full often: a reader takes no more than one queue each time.
     ("fetch.queue.backoff.ms", "10"),
     ("group.id", "baler"),
-    ("partition.assignment.strategy", "cooperative-sticky"),
+    // Members learn so soon that the group deals its partitions again; 3 s is the client's default.
+    ("heartbeat.interval.ms", "500"),
     // The client's defaults are 64 MiB and 100,000 messages.
     ("queued.max.messages.kbytes", "32768"),
     ("queued.min.messages", "4000"),
-    // A consumer that was killed is replaced after this; 45 s is the client's default.
-    ("session.timeout.ms", "10000"),
+    // A consumer that was killed is replaced after this; 45 s is the client's default. Brokers take
+    // no less than 6 s (`group.min.session.timeout.ms`).
+    ("session.timeout.ms", "6000"),
     // How far the reader is behind, and how often it connected, is in the client's statistics.
     ("statistics.interval.ms", "1000"),
     // A topic, or a partition, that is new is found after this; 300 s is the client's default.
@@ -97,10 +100,10 @@ const KNOWN: &[&str] = &[
     "fetch.wait.max.ms",
     "group.instance.id",
     "headers",
-    "heartbeat.interval.ms",
     "isolation.level",
     "max.poll.interval.ms",
     "message.max.bytes",
+    "partition.assignment.strategy",
     "partition_by",
     "receive.message.max.bytes",
     "retry.backoff.ms",

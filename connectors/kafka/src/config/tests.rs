@@ -10,7 +10,8 @@ fn config(text: &str) -> Result<KafkaConfig, KafkaConfigError> {
 fn settings_come_from_the_uri() {
     let config = config(
         "kafka://a:9092,b:9093/chunks?window_chunks=8&window=2MiB&message.max.bytes=1MiB\
-         &partition_by=lane&headers=needed&revoke_timeout=1s&group.id=mine&linger.ms=50",
+         &partition_by=lane&headers=needed&revoke_timeout=1s&group.id=mine&linger.ms=50\
+         &session.timeout.ms=7000&group.instance.id=one",
     )
     .unwrap();
     assert_eq!(config.to_string(), "kafka://a:9092,b:9093/chunks");
@@ -27,7 +28,11 @@ fn settings_come_from_the_uri() {
     assert_eq!(producer.get("acks"), Some("all"));
     assert_eq!(producer.get("enable.idempotence"), Some("true"));
     assert_eq!(producer.get("message.max.bytes"), Some("1048576"));
-    assert_eq!(config.consumer().unwrap().get("group.id"), Some("mine"));
+    let consumer = config.consumer().unwrap();
+    assert_eq!(consumer.get("group.id"), Some("mine"));
+    assert_eq!(consumer.get("session.timeout.ms"), Some("7000"));
+    assert_eq!(consumer.get("heartbeat.interval.ms"), Some("500"));
+    assert_eq!(consumer.get("group.instance.id"), Some("one"));
 }
 
 #[test]

@@ -46,10 +46,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     // The mock does not check sequence numbers as a broker does: of several requests in
     // flight it takes a later one although the first one failed, and order is lost.
     ("max.in.flight.requests.per.connection", "1"),
-    // Below socket.timeout.ms: a request to join that is sent again while the group waits for a
-    // dead member makes the mock fail an assertion and end this process.
-    ("session.timeout.ms", "6000"),
-    ("heartbeat.interval.ms", "500"),
     // How long an unanswered request to join is waited for.
     ("max.poll.interval.ms", "8000"),
     ("auto.commit.interval.ms", "200"),
