@@ -242,7 +242,7 @@ impl From<BorrowedMessage<'_>> for Polled {
             partition: message.partition(),
             offset: message.offset(),
             bytes: message.payload().map(Bytes::copy_from_slice),
-            meta: message.headers().and_then(headers::read),
+            meta: headers::read(&message),
         }
     }
 }

@@ -16,7 +16,7 @@ mod topic;
 mod writer;
 
 pub use browser::{Browse, KafkaBrowser};
-pub use config::{Headers, KafkaConfig, PartitionBy};
+pub use config::{KafkaConfig, PartitionBy};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
 pub use plain::PlainProducer;

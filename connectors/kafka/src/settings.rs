@@ -99,7 +99,6 @@ const KNOWN: &[&str] = &[
     "fetch.min.bytes",
     "fetch.wait.max.ms",
     "group.instance.id",
-    "headers",
     "isolation.level",
     "max.poll.interval.ms",
     "message.max.bytes",

@@ -26,7 +26,6 @@ pub struct KafkaConfig {
     pub(crate) max_message_is_set: bool,
     pub(crate) create_topic: Option<NewTopicShape>,
     pub(crate) partition_by: PartitionBy,
-    pub(crate) headers: Headers,
     pub(crate) revoke_timeout: Duration,
     pub(crate) client: ClientSettings,
     pub(crate) embedded: Option<Arc<EmbeddedCluster>>,
@@ -44,17 +43,8 @@ pub enum PartitionBy {
     RoundRobin,
 }
 
-/// Which messages say in headers who their chunk is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headers {
-    /// All of them.
-    All,
-    /// Those whose container does not say it itself.
-    Needed,
-}
-
-/// What a message has beside the chunk, at most, rounded up: key 44, headers 180, the record's
-/// frame 20 and that of a batch 61 bytes.
+/// What a message has beside the chunk, at most, rounded up: key 44, header 80, the record's frame
+/// 20 and that of a batch 61 bytes.
 const OVERHEAD: u32 = 512;
 
 /// The default of librdkafka's `message.max.bytes`, below that of brokers.
@@ -82,7 +72,6 @@ impl KafkaConfig {
             max_message_is_set: false,
             create_topic: None,
             partition_by: PartitionBy::Producer,
-            headers: Headers::All,
             revoke_timeout: Duration::from_secs(3),
             client: ClientSettings::new(bootstrap_servers),
             embedded: None,
@@ -174,8 +163,6 @@ impl KafkaConfig {
             &mut config.partition_by,
             uri.take_choice("partition_by", &choices)?,
         );
-        let choices = [("all", Headers::All), ("needed", Headers::Needed)];
-        set(&mut config.headers, uri.take_choice("headers", &choices)?);
         set(
             &mut config.revoke_timeout,
             uri.take_duration("revoke_timeout")?,
@@ -252,13 +239,6 @@ impl KafkaConfig {
     #[must_use]
     pub fn partition_by(mut self, partition_by: PartitionBy) -> Self {
         self.partition_by = partition_by;
-        self
-    }
-
-    /// Sets which messages say in headers who their chunk is.
-    #[must_use]
-    pub fn headers(mut self, headers: Headers) -> Self {
-        self.headers = headers;
         self
     }
 

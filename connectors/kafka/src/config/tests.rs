@@ -10,7 +10,7 @@ fn config(text: &str) -> Result<KafkaConfig, KafkaConfigError> {
 fn settings_come_from_the_uri() {
     let config = config(
         "kafka://a:9092,b:9093/chunks?window_chunks=8&window=2MiB&message.max.bytes=1MiB\
-         &partition_by=lane&headers=needed&revoke_timeout=1s&group.id=mine&linger.ms=50\
+         &partition_by=lane&revoke_timeout=1s&group.id=mine&linger.ms=50\
          &session.timeout.ms=7000&group.instance.id=one",
     )
     .unwrap();
@@ -20,7 +20,6 @@ fn settings_come_from_the_uri() {
     assert_eq!(config.window.bytes.get(), 2 << 20);
     assert_eq!(config.max_chunk_bytes().get(), (1 << 20) - 512);
     assert_eq!(config.partition_by, PartitionBy::Lane);
-    assert_eq!(config.headers, Headers::Needed);
     assert_eq!(config.revoke_timeout, Duration::from_secs(1));
     let producer = config.producer(false).unwrap();
     assert_eq!(producer.get("bootstrap.servers"), Some("a:9092,b:9093"));

@@ -333,7 +333,7 @@ fn pass_on(client: &Client, shared: &Shared, message: &BorrowedMessage<'_>) {
         partition,
         offset,
         bytes: Bytes::copy_from_slice(payload),
-        meta: message.headers().and_then(headers::read),
+        meta: headers::read(message),
         redelivered: false,
     });
 }

@@ -17,10 +17,11 @@ use baler_common::transport::{
 };
 use rdkafka::error::RDKafkaErrorCode;
 
+use crate::SCHEME;
 use crate::admin::Admin;
-use crate::config::{Headers, KafkaConfig, PartitionBy, chunk_of};
+use crate::config::{KafkaConfig, PartitionBy, chunk_of};
 use crate::error::{Concern, concern};
-use crate::{SCHEME, headers};
+use crate::headers::Label;
 use limits::{Limits, TooLarge};
 use link::Link;
 use produce::{Envelope, produce};
@@ -46,8 +47,6 @@ pub struct KafkaWriter {
     /// How many partitions the topic has, and which one is next in turn.
     partitions: i32,
     turn: i32,
-    /// Where the values of a chunk's headers are put together.
-    header_text: String,
 }
 
 impl fmt::Debug for KafkaWriter {
@@ -79,7 +78,6 @@ impl KafkaWriter {
             created: false,
             partitions: 1,
             turn: 0,
-            header_text: String::new(),
             topic: CString::default(),
         }
     }
@@ -124,20 +122,12 @@ impl KafkaWriter {
             let failure = Failure::retry("write to", "it is closed");
             return Err(self.broken(&failure));
         };
-        let identity = chunk.meta.identity;
-        let key = match self.config.partition_by {
-            PartitionBy::Producer => Some(identity.producer.to_string()),
-            PartitionBy::Lane => Some(format!("{}/{}", identity.producer, identity.lane)),
-            PartitionBy::RoundRobin => None,
-        };
-        let has_headers =
-            self.config.headers == Headers::All || !chunk.meta.container.carries_identity();
-        let headers = has_headers.then(|| headers::write(&chunk.meta, &mut self.header_text));
+        let label = Label::new(&chunk.meta, self.config.partition_by);
+        let in_turn = self.config.partition_by == PartitionBy::RoundRobin;
         let envelope = Envelope {
             topic: &self.topic,
-            partition: key.is_none().then(|| self.turn % self.partitions.max(1)),
-            key: key.as_deref(),
-            headers: headers.unwrap_or_default(),
+            partition: in_turn.then(|| self.turn % self.partitions.max(1)),
+            label: &label,
         };
         let lent = Box::new(self.link.lend(chunk));
         let Err(code) = produce(client, &envelope, lent) else {

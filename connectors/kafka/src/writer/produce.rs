@@ -13,7 +13,7 @@
 //! 2. The opaque is of the type that the client's context names ([`DeliveryOpaque`](rdkafka::producer::ProducerContext::DeliveryOpaque)),
 //!    made by [`into_ptr`](rdkafka::IntoOpaque::into_ptr): rdkafka's callback takes it back as that.
 //! 3. The bytes of a [`Bytes`](bytes::Bytes) stay where they are while one of its clones lives, wherever it moves.
-//! 4. Key, names and values of headers are copied before the call returns.
+//! 4. Key, name and value of the header are copied before the call returns.
 //!
 //! A message without a report when its client ends leaks its opaque, and so what it has lent.
 
@@ -35,6 +35,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::{BaseProducer, Producer as _};
 
 use super::link::{Callbacks, Lent};
+use crate::headers::Label;
 
 /// What goes with a chunk.
 #[derive(Debug)]
@@ -42,8 +43,7 @@ pub(super) struct Envelope<'a> {
     pub(super) topic: &'a CStr,
     /// Chosen by the key if there is none.
     pub(super) partition: Option<i32>,
-    pub(super) key: Option<&'a str>,
-    pub(super) headers: Vec<(&'static CStr, &'a str)>,
+    pub(super) label: &'a Label,
 }
 
 /// Neither copied nor freed.
@@ -62,7 +62,7 @@ pub(super) fn produce(
     // Invariant 3: this is where they are still when the box is a pointer.
     let payload = memory(&lent.bytes);
     let opaque = lent.into_ptr();
-    let mut parts = Vec::with_capacity(6 + envelope.headers.len());
+    let mut parts = Vec::with_capacity(7);
     let mut part = |vtype, u| parts.push(rd_kafka_vu_t { vtype, u });
     let cstr = envelope.topic.as_ptr();
     part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_TOPIC, Value { cstr });
@@ -74,20 +74,17 @@ pub(super) fn produce(
         rd_kafka_vtype_t::RD_KAFKA_VTYPE_VALUE,
         Value { mem: payload },
     );
-    if let Some(key) = envelope.key {
-        let mem = memory(key.as_bytes());
-        part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_KEY, Value { mem });
-    }
+    let mem = memory(envelope.label.key.as_bytes());
+    part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_KEY, Value { mem });
     let ptr = opaque;
     part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_OPAQUE, Value { ptr });
-    for (name, value) in &envelope.headers {
-        let header = Header {
-            name: name.as_ptr(),
-            val: value.as_ptr().cast(),
-            size: isize::try_from(value.len()).unwrap_or(isize::MAX),
-        };
-        part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_HEADER, Value { header });
-    }
+    let (name, value) = &envelope.label.header;
+    let header = Header {
+        name: name.as_ptr(),
+        val: value.as_ptr().cast(),
+        size: isize::try_from(value.len()).unwrap_or(isize::MAX),
+    };
+    part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_HEADER, Value { header });
     // SAFETY: the client lives, each part has the value that its type asks for (librdkafka.h,
     // `rd_kafka_vtype_t`), and they live until the call returns; the payload until the opaque is a box
     // again, by the first three invariants.
