@@ -338,9 +338,7 @@ fn a_receiver_over_tcp_ends_in_time_and_adds_up() {
 #[test]
 fn a_receiver_from_kafka_ends_in_time_and_adds_up() {
     let cluster = baler_connector_kafka::EmbeddedCluster::start("records", 2).unwrap();
-    let proxy = baler_faults::KafkaProxy::start(cluster.bootstrap_servers()).unwrap();
-    proxy.keep_group_rules();
-    let uri = format!("kafka://{}/records", proxy.bootstrap_servers());
+    let uri = format!("kafka://{}/records", cluster.bootstrap_servers());
     receive_ends("kafka", |folder| {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let (receiver, _) = receive_queue(&format!("{uri}?group.id={name}"), folder);

@@ -158,9 +158,7 @@ fn the_log_goes_through_kafka_to_1_2_and_4_consumers_one_of_which_is_killed() {
     for consumers in [1, 2, 4] {
         let topic = fresh_name();
         let cluster = EmbeddedCluster::start(&topic, 4).unwrap();
-        let proxy = baler_faults::KafkaProxy::start(cluster.bootstrap_servers()).unwrap();
-        proxy.keep_group_rules();
-        let servers = proxy.bootstrap_servers();
+        let servers = cluster.bootstrap_servers();
         arrives_whole(&format!("kafka://{servers}/{topic}?{MOCK}"), consumers);
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct Kafka {
     proxy: KafkaProxy,
     /// Before consumers, only slow or still: a member whose connection ends while the group forms
     /// makes the mock fail an assertion (`!member->resp` in rdkafka_mock_cgrp.c), which ends this
-    /// process. It also makes up for rules of groups that the mock breaks.
+    /// process.
     calm: KafkaProxy,
     topic: String,
     settings: String,
@@ -79,7 +79,6 @@ impl Kafka {
             .map_err(broken)?;
         let before = || KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken);
         let (proxy, calm) = (before()?, before()?);
-        calm.keep_group_rules();
         Ok(Self {
             cluster,
             proxy,
