@@ -227,3 +227,15 @@ fn embedded_cluster_tells_where_it_listens() {
         format!("kafka://{}/chunks", cluster.bootstrap_servers())
     );
 }
+
+#[test]
+fn shape_is_two_numbers() {
+    let shape: NewTopicShape = "12,3".parse().unwrap();
+    assert_eq!((shape.partitions.get(), shape.replication.get()), (12, 3));
+    assert_eq!(shape.to_string(), "12,3");
+    for wrong in [
+        "", "12", "12,", ",3", "0,1", "1,0", "1,2,3", "1, 2", "99999,1",
+    ] {
+        assert_eq!(wrong.parse::<NewTopicShape>(), Err(ShapeError), "{wrong}");
+    }
+}

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::Failure;
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
@@ -17,10 +18,10 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::commit::{commit_stored, wait_for_commits};
 use super::shared::Shared;
 use super::state::{Fetched, Next};
+use crate::client;
+use crate::client::token::TokenSource;
 use crate::error::{code_of, is_refusal, refusal};
 use crate::headers;
-use crate::stats;
-use crate::token::TokenSource;
 
 /// How long one call of poll lasts when nothing comes; it spins for its last fraction of a
 /// millisecond.
@@ -67,13 +68,17 @@ impl ClientContext for Callbacks {
         self.tokens.next(config)
     }
 
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(level, facility, message);
+    }
+
     fn stats(&self, statistics: Statistics) {
         let again = |broker: &Broker| u64::try_from(broker.connects? - 1).ok();
         let reconnects = statistics.brokers.values().filter_map(again).sum();
         let up = |broker: &Broker| broker.state == "UP";
         let connected = statistics.brokers.values().any(up);
         self.shared.reconnected(reconnects, connected);
-        self.shared.throttled(stats::throttled(&statistics));
+        self.shared.throttled(client::throttled(&statistics));
         let Some(topic) = statistics.topics.get(&*self.topic) else {
             return;
         };

@@ -11,16 +11,17 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 use rdkafka::statistics::Statistics;
 
 use super::offsets::Offsets;
+use crate::client;
+use crate::client::token::TokenSource;
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{Concern, code_of, concern, is_alert, is_refusal};
-use crate::stats;
-use crate::token::TokenSource;
 
 /// What the owner's thread and the callbacks of one producer share.
 #[derive(Debug)]
@@ -90,8 +91,12 @@ impl ClientContext for Callbacks {
         self.tokens.next(config)
     }
 
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(level, facility, message);
+    }
+
     fn stats(&self, statistics: Statistics) {
-        let more = stats::throttled(&statistics).as_millis();
+        let more = client::throttled(&statistics).as_millis();
         let more = u64::try_from(more).unwrap_or(u64::MAX);
         self.link.throttled.fetch_add(more, Ordering::Relaxed);
     }

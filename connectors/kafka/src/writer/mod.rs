@@ -18,7 +18,7 @@ use baler_common::transport::{
 use rdkafka::error::RDKafkaErrorCode;
 
 use crate::SCHEME;
-use crate::admin::Admin;
+use crate::client::admin::Admin;
 use crate::config::{KafkaConfig, PartitionBy, chunk_of};
 use crate::error::{Concern, concern};
 use crate::headers::Label;
