@@ -15,7 +15,7 @@ use crate::support::{Background, command, json, json_lines, real_log, wait_for};
 
 /// Settings of consumers and senders, so that each consumer gets a share.
 #[cfg(feature = "kafka")]
-const KAFKA: &str = "partition_by=round_robin";
+const KAFKA: &str = "partition_by=round_robin&create_topic=4,1";
 
 /// A queue or topic that nobody used before.
 fn fresh_name() -> String {

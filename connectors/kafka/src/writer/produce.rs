@@ -2,11 +2,12 @@
 //!
 //! `BaseProducer::send` has librdkafka copy each payload, into memory that one thread asks for and
 //! another one gives back. With the collector using chunks' memory again, not doing so takes 7 % off
-//! what records in chunks of 1,024 cost the writing process (the bench `brokers`). Here librdkafka is lent the chunk's own memory until the delivery report.
+//! what records in chunks of 1,024 cost the writing process (the bench `brokers`). Here librdkafka
+//! reads the chunk's own memory until the delivery report.
 //!
 //! # Invariants
 //!
-//! 1. What is lent is owned by the message's opaque, which no one but the delivery callback, or the
+//! 1. The payload is owned by the message's opaque, which no one but the delivery callback, or the
 //!    failed call, turns back into a box. librdkafka.h on `rd_kafka_produce`: without
 //!    `RD_KAFKA_MSG_F_COPY` and `RD_KAFKA_MSG_F_FREE` the payload is the application's, which must
 //!    not touch it before the message's delivery report.
@@ -15,7 +16,7 @@
 //! 3. The bytes of a [`Bytes`](bytes::Bytes) stay where they are while one of its clones lives, wherever it moves.
 //! 4. Key, name and value of the header are copied before the call returns.
 //!
-//! A message without a report when its client ends leaks its opaque, and so what it has lent.
+//! A message without a report when its client ends leaks its opaque, and so the payload.
 
 #![expect(
     unsafe_code,
@@ -34,7 +35,7 @@ use rdkafka::bindings::{
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::{BaseProducer, Producer as _};
 
-use super::link::{Callbacks, Lent};
+use super::state::{Callbacks, SentChunk};
 use crate::headers::Label;
 
 /// What goes with a chunk.
@@ -47,7 +48,7 @@ pub(super) struct Envelope<'a> {
 }
 
 /// Neither copied nor freed.
-const LENT: c_int = 0;
+const SHARED: c_int = 0;
 
 /// Hands a chunk to the client's queue; never blocks.
 ///
@@ -57,11 +58,11 @@ const LENT: c_int = 0;
 pub(super) fn produce(
     client: &BaseProducer<Callbacks>,
     envelope: &Envelope<'_>,
-    lent: Box<Lent>,
+    sent: Box<SentChunk>,
 ) -> Result<(), RDKafkaErrorCode> {
     // Invariant 3: this is where they are still when the box is a pointer.
-    let payload = memory(&lent.bytes);
-    let opaque = lent.into_ptr();
+    let payload = memory(&sent.bytes);
+    let opaque = sent.into_ptr();
     let mut parts = Vec::with_capacity(7);
     let mut part = |vtype, u| parts.push(rd_kafka_vu_t { vtype, u });
     let cstr = envelope.topic.as_ptr();
@@ -69,7 +70,10 @@ pub(super) fn produce(
     if let Some(i32_) = envelope.partition {
         part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_PARTITION, Value { i32_ });
     }
-    part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_MSGFLAGS, Value { i: LENT });
+    part(
+        rd_kafka_vtype_t::RD_KAFKA_VTYPE_MSGFLAGS,
+        Value { i: SHARED },
+    );
     part(
         rd_kafka_vtype_t::RD_KAFKA_VTYPE_VALUE,
         Value { mem: payload },
@@ -98,7 +102,7 @@ pub(super) fn produce(
     let code = unsafe {
         let code = rd_kafka_error_code(error);
         rd_kafka_error_destroy(error);
-        drop(Box::<Lent>::from_ptr(opaque));
+        drop(Box::<SentChunk>::from_ptr(opaque));
         code
     };
     Err(code.into())
