@@ -53,7 +53,8 @@ pub(crate) struct VerifyArgs {
     /// Give each producer a spool, in the temporary folder
     #[arg(long)]
     pub(crate) spool: bool,
-    /// How long acknowledged records may take to arrive after the last fault
+    /// How long nothing may arrive at the end, while consumers have their broker, before what lacks is
+    /// missing
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = values::duration)]
     pub(crate) patience: std::time::Duration,
     /// How the result is shown

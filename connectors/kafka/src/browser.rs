@@ -12,18 +12,19 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
-use rdkafka::config::FromClientConfigAndContext as _;
+use rdkafka::config::{FromClientConfigAndContext as _, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message as _};
 use rdkafka::{Offset, TopicPartitionList};
 
 use crate::SCHEME;
+use crate::client;
+use crate::client::token::TokenSource;
 use crate::config::KafkaConfig;
 use crate::error::{Concern, concern, refusal};
 use crate::headers;
 use crate::reader::{NO_VALUE, origin};
-use crate::token::TokenSource;
 
 /// How long the cluster may take to say which partitions there are and how far they go.
 const QUESTION: Duration = Duration::from_secs(2);
@@ -83,6 +84,10 @@ impl ClientContext for Context {
 
     fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
         self.tokens.next(config)
+    }
+
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
@@ -242,7 +247,7 @@ impl From<BorrowedMessage<'_>> for Polled {
             partition: message.partition(),
             offset: message.offset(),
             bytes: message.payload().map(Bytes::copy_from_slice),
-            meta: message.headers().and_then(headers::read),
+            meta: headers::read(&message),
         }
     }
 }

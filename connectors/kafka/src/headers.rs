@@ -1,115 +1,167 @@
-//! Who a chunk is, as headers of its message: text, so that every tool can show and filter them.
+//! Who a chunk is, in the key and the header of its message: text, so that every tool shows it.
+//!
+//! README.md describes both, under "A message".
 
 use std::ffi::CStr;
-use std::fmt::{Display, Write as _};
 
 use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
-use rdkafka::message::Headers;
+use rdkafka::Message;
+use rdkafka::message::Headers as _;
 
-const CONTAINER: &CStr = c"container";
-const EPOCH: &CStr = c"epoch";
-const LANE: &CStr = c"lane";
-const PRODUCER: &CStr = c"producer";
-const RECORDS: &CStr = c"records";
-const SEQUENCE: &CStr = c"sequence";
+use crate::config::PartitionBy;
 
-/// The headers of a chunk; their values are put into `text`, which is cleared.
-pub(crate) fn write<'a>(meta: &ChunkMeta, text: &'a mut String) -> Vec<(&'static CStr, &'a str)> {
-    let ChunkIdentity {
-        producer,
-        epoch,
-        lane,
-        sequence,
-    } = meta.identity;
-    let entries: [(_, &dyn Display); 6] = [
-        (PRODUCER, &producer),
-        (EPOCH, &epoch),
-        (LANE, &lane),
-        (SEQUENCE, &sequence),
-        (RECORDS, &meta.records),
-        (CONTAINER, &meta.container),
-    ];
-    text.clear();
-    let ends = entries.map(|(name, value)| {
-        // Strings take whatever is written to them.
-        write!(text, "{value}").ok();
-        (name, text.len())
-    });
-    let mut start = 0;
-    let values = ends.into_iter().map(|(name, end)| {
-        let value = text.get(start..end).unwrap_or_default();
-        start = end;
-        (name, value)
-    });
-    values.collect()
+/// The header of a native container, which says itself who it is: for people.
+const NATIVE: &CStr = c"baler";
+
+/// The header of Kieker's container, which has no room for an identity.
+const KIEKER: &CStr = c"kieker";
+
+/// The key and the header of a message.
+#[derive(Debug)]
+pub(crate) struct Label {
+    pub(crate) key: String,
+    pub(crate) header: (&'static CStr, String),
 }
 
-/// Who the headers say that a chunk is; nothing if one of them is missing or malformed.
-pub(crate) fn read(headers: &impl Headers) -> Option<ChunkMeta> {
+impl Label {
+    /// The label of a chunk.
+    pub(crate) fn new(meta: &ChunkMeta, partition_by: PartitionBy) -> Self {
+        let ChunkIdentity {
+            producer,
+            epoch,
+            lane,
+            sequence,
+        } = meta.identity;
+        let key = match partition_by {
+            PartitionBy::Lane => format!("{producer}/{lane}"),
+            PartitionBy::Producer | PartitionBy::RoundRobin => producer.to_string(),
+        };
+        let header = match meta.container {
+            ContainerKind::Native => (NATIVE, format!("{lane}/{sequence}")),
+            ContainerKind::Kieker => {
+                let records = meta.records;
+                (KIEKER, format!("{lane}/{sequence}/{epoch}/{records}"))
+            }
+        };
+        Self { key, header }
+    }
+}
+
+/// Who a message says that its chunk is; nothing if it leaves that to the chunk.
+pub(crate) fn read(message: &impl Message) -> Option<ChunkMeta> {
+    let headers = message.headers()?;
     // The last header of a name counts, as in Kafka's `Headers.lastHeader`.
-    let text = |name: &CStr| {
-        let value = headers
-            .iter()
-            .filter(|header| header.key.as_bytes() == name.to_bytes())
-            .last()?
-            .value?;
-        std::str::from_utf8(value).ok()
+    let text = |name: &str| {
+        let value = headers.iter().filter(|header| header.key == name).last();
+        std::str::from_utf8(value?.value?).ok()
     };
-    let (start, random) = text(EPOCH)?.split_once('-')?;
-    let container = match text(CONTAINER)? {
+    let Some(value) = KIEKER.to_str().ok().and_then(text) else {
+        return read_six_headers(text);
+    };
+    let key = std::str::from_utf8(message.key()?).ok()?;
+    let producer = key.split_once('/').map_or(key, |(producer, _)| producer);
+    let mut parts = value.splitn(4, '/');
+    Some(ChunkMeta {
+        container: ContainerKind::Kieker,
+        identity: ChunkIdentity {
+            producer: producer.parse().ok()?,
+            lane: parts.next()?.parse().ok()?,
+            sequence: parts.next()?.parse().ok()?,
+            epoch: parse_epoch(parts.next()?)?,
+        },
+        records: parts.next()?.parse().ok()?,
+    })
+}
+
+/// Messages had six headers before version 0.1.0 was released.
+fn read_six_headers<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Option<ChunkMeta> {
+    let container = match text("container")? {
         name if name == ContainerKind::Kieker.name() => ContainerKind::Kieker,
         name if name == ContainerKind::Native.name() => ContainerKind::Native,
         _ => return None,
     };
     Some(ChunkMeta {
         container,
-        records: text(RECORDS)?.parse().ok()?,
+        records: text("records")?.parse().ok()?,
         identity: ChunkIdentity {
-            producer: text(PRODUCER)?.parse::<ProducerId>().ok()?,
-            epoch: Epoch {
-                start_unix_ns: start.parse().ok()?,
-                random: u32::from_str_radix(random, 16).ok()?,
-            },
-            lane: text(LANE)?.parse().ok()?,
-            sequence: text(SEQUENCE)?.parse().ok()?,
+            producer: text("producer")?.parse::<ProducerId>().ok()?,
+            epoch: parse_epoch(text("epoch")?)?,
+            lane: text("lane")?.parse().ok()?,
+            sequence: text("sequence")?.parse().ok()?,
         },
+    })
+}
+
+/// An epoch as it is displayed: its start in nanoseconds, a hyphen, the random part in hexadecimal.
+fn parse_epoch(text: &str) -> Option<Epoch> {
+    let (start, random) = text.split_once('-')?;
+    Some(Epoch {
+        start_unix_ns: start.parse().ok()?,
+        random: u32::from_str_radix(random, 16).ok()?,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rdkafka::message::{Header, OwnedHeaders};
+    use rdkafka::Timestamp;
+    use rdkafka::message::{Header, OwnedHeaders, OwnedMessage};
 
     use super::*;
 
-    fn add(headers: OwnedHeaders, name: &CStr, value: &str) -> OwnedHeaders {
-        let (key, value) = (name.to_str().unwrap(), Some(value));
-        headers.insert(Header { key, value })
+    fn message(key: &str, headers: &[(&str, &str)]) -> OwnedMessage {
+        let headers = headers
+            .iter()
+            .fold(OwnedHeaders::new(), |all, (key, value)| {
+                let value = Some(*value);
+                all.insert(Header { key, value })
+            });
+        let key = Some(key.as_bytes().to_vec());
+        let time = Timestamp::NotAvailable;
+        OwnedMessage::new(None, key, "t".into(), time, 0, 0, Some(headers))
     }
 
-    fn written(meta: &ChunkMeta) -> OwnedHeaders {
-        // What was there before must not show.
-        let mut text = "before".to_owned();
-        let entries = write(meta, &mut text).into_iter();
-        entries.fold(OwnedHeaders::new(), |headers, (name, value)| {
-            add(headers, name, value)
-        })
+    fn written(meta: &ChunkMeta, partition_by: PartitionBy) -> OwnedMessage {
+        let label = Label::new(meta, partition_by);
+        let (name, value) = &label.header;
+        message(&label.key, &[(name.to_str().unwrap(), value)])
     }
+
+    fn meta(container: ContainerKind) -> ChunkMeta {
+        ChunkMeta {
+            container,
+            records: 1_024,
+            identity: ChunkIdentity {
+                producer: ProducerId::new(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef),
+                epoch: Epoch {
+                    start_unix_ns: 1_700_000_000_000_000_000,
+                    random: 0xfe_dcba,
+                },
+                lane: 31,
+                sequence: 999_999,
+            },
+        }
+    }
+
+    const WAYS: [PartitionBy; 3] = [
+        PartitionBy::Producer,
+        PartitionBy::Lane,
+        PartitionBy::RoundRobin,
+    ];
 
     proptest! {
         #[test]
-        fn identity_survives_its_headers(
+        fn identity_survives_beside_a_container_without_one(
             producer: u128,
             start_unix_ns: u64,
             random: u32,
             lane: u32,
             sequence: u64,
             records: u32,
-            native: bool,
+            way in 0..WAYS.len(),
         ) {
             let meta = ChunkMeta {
-                container: if native { ContainerKind::Native } else { ContainerKind::Kieker },
+                container: ContainerKind::Kieker,
                 records,
                 identity: ChunkIdentity {
                     producer: ProducerId::new(producer),
@@ -118,36 +170,62 @@ mod tests {
                     sequence,
                 },
             };
-            prop_assert_eq!(read(&written(&meta)), Some(meta));
+            prop_assert_eq!(read(&written(&meta, WAYS[way])), Some(meta));
         }
 
         #[test]
-        fn foreign_headers_are_no_identity(values in prop::collection::vec(".*", 6)) {
-            let names = [PRODUCER, EPOCH, LANE, SEQUENCE, RECORDS, CONTAINER];
-            let headers = names.iter().zip(&values).fold(OwnedHeaders::new(), |headers, (name, value)| {
-                add(headers, name, value)
-            });
-            // Whatever it yields, it yields; a random text is no container.
-            prop_assert_eq!(read(&headers), None);
+        fn foreign_keys_and_headers_are_no_identity(
+            key in ".*",
+            name in "kieker|container|epoch|baler",
+            value in ".*",
+        ) {
+            prop_assert_eq!(read(&message(&key, &[(&name, &value)])), None);
+        }
+    }
+
+    #[test]
+    fn label_of_a_native_chunk_is_short_and_leaves_the_identity_to_the_chunk() {
+        let meta = meta(ContainerKind::Native);
+        assert_eq!(read(&written(&meta, PartitionBy::Producer)), None);
+        let label = Label::new(&meta, PartitionBy::Producer);
+        assert_eq!(label.key, "0123456789abcdef0123456789abcdef");
+        assert_eq!(label.header, (NATIVE, "31/999999".to_owned()));
+        // Kafka's record batch, version 2: a chunk of up to a MiB, alone in its batch.
+        let batch = 61;
+        let record = 3 + 1 + 1 + 1;
+        let key = 1 + label.key.len();
+        let value = 3;
+        let header = 1 + 1 + NATIVE.to_bytes().len() + 1 + label.header.1.len();
+        assert!(batch + record + key + value + header <= 120);
+    }
+
+    #[test]
+    fn six_headers_of_older_messages_are_read() {
+        let headers = [
+            ("producer", "0123456789abcdef0123456789abcdef"),
+            ("epoch", "1700000000000000000-00fedcba"),
+            ("lane", "31"),
+            ("sequence", "999999"),
+            ("records", "1024"),
+            ("container", "kieker"),
+        ];
+        let old = message("0123456789abcdef0123456789abcdef", &headers);
+        assert_eq!(read(&old), Some(meta(ContainerKind::Kieker)));
+        let native = [&headers[..5], &[("container", "native")]].concat();
+        let old = message("0123456789abcdef0123456789abcdef/31", &native);
+        assert_eq!(read(&old), Some(meta(ContainerKind::Native)));
+        for missing in 0..headers.len() {
+            let mut fewer = headers.to_vec();
+            fewer.remove(missing);
+            assert_eq!(read(&message("", &fewer)), None, "{:?}", headers[missing]);
         }
     }
 
     #[test]
     fn last_header_of_a_name_counts() {
-        let meta = ChunkMeta {
-            container: ContainerKind::Native,
-            records: 3,
-            identity: ChunkIdentity {
-                producer: ProducerId::new(1),
-                epoch: Epoch {
-                    start_unix_ns: 2,
-                    random: 3,
-                },
-                lane: 4,
-                sequence: 5,
-            },
-        };
-        let headers = add(written(&meta), LANE, "9");
-        assert_eq!(read(&headers).map(|meta| meta.identity.lane), Some(9));
+        let headers = [("kieker", "1/2/3-4/5"), ("kieker", "6/7/8-9/10")];
+        let read = read(&message("0b/1", &headers)).unwrap();
+        assert_eq!((read.identity.lane, read.identity.sequence), (6, 7));
+        assert_eq!(read.identity.producer, ProducerId::new(0xb));
     }
 }

@@ -1,27 +1,21 @@
 #![doc = include_str!("../README.md")]
 
-mod admin;
 mod browser;
+mod client;
 mod config;
 mod embedded;
 mod error;
 mod headers;
 mod plain;
 mod reader;
-mod secrets;
-mod settings;
-mod stats;
-mod token;
-mod topic;
 mod writer;
 
 pub use browser::{Browse, KafkaBrowser};
-pub use config::{Headers, KafkaConfig, PartitionBy};
+pub use config::{KafkaConfig, NewTopicShape, PartitionBy, ShapeError};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
 pub use plain::PlainProducer;
 pub use reader::KafkaReader;
-pub use topic::{NewTopicShape, ShapeError};
 pub use writer::KafkaWriter;
 
 /// The scheme of this medium's URIs.

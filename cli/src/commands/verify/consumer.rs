@@ -16,7 +16,7 @@ use baler_common::transport::{
 use super::event::{Event, Run};
 use super::numbered::{Checked, Numbered};
 use super::orders::{self, Order};
-use super::recording::Telling;
+use super::recording::EventPipe;
 use super::report::ConsumerReport;
 use crate::args::{Sabotage, VerifyConsumerArgs};
 use crate::endpoint;
@@ -26,9 +26,9 @@ use crate::shutdown::Shutdown;
 /// How often a consumer that holds a chunk looks whether it still has to.
 const HELD: Duration = Duration::from_millis(20);
 
-/// What a consumer was told.
+/// What a consumer was told to do.
 #[derive(Debug, Default)]
-struct Told {
+struct Instructions {
     hold: AtomicBool,
     slow_micros: AtomicU64,
 }
@@ -38,8 +38,8 @@ pub(in crate::commands) fn run(
     args: &VerifyConsumerArgs,
     shutdown: &Shutdown,
 ) -> Result<Code, Failure> {
-    let telling = Telling::stdout().map_err(|error| Failure::output("standard output", &error))?;
-    let told = Arc::new(Told::default());
+    let events = EventPipe::stdout().map_err(|error| Failure::output("standard output", &error))?;
+    let told = Arc::new(Instructions::default());
     let (orders, ending) = (Arc::clone(&told), shutdown.clone());
     orders::listen(move |order| match order {
         Order::Hold => orders.hold.store(true, Ordering::Release),
@@ -56,17 +56,19 @@ pub(in crate::commands) fn run(
 
     let opened = endpoint::open_reader(&args.from, true)?;
     let repeated = Repeated::default();
-    let reader = Watching {
+    let reader = ReportingReader {
         inner: opened.reader,
         repeated: repeated.clone(),
+        events: events.clone(),
+        waits_for: None,
     };
-    let mut source = Source::new(Box::new(reader)).with_quarantine(Aside {
-        telling: telling.clone(),
+    let mut source = Source::new(Box::new(reader)).with_quarantine(ReportingQuarantine {
+        events: events.clone(),
     });
-    telling.tell(&Event::Ready);
-    let mut stage = Comparing {
+    events.tell(&Event::Ready);
+    let mut stage = Comparison {
         seed: args.seed,
-        telling: telling.clone(),
+        events: events.clone(),
         told,
         repeated,
         shutdown: shutdown.clone(),
@@ -88,7 +90,7 @@ pub(in crate::commands) fn run(
     };
     let json = serde_json::to_string(&report)
         .map_err(|error| Failure::output("a report", &error.into()))?;
-    telling.tell(&Event::Report { json });
+    events.tell(&Event::Report { json });
     match error {
         Some(error) => Err(error.into()),
         None => Ok(Code::Done),
@@ -111,13 +113,17 @@ impl Repeated {
     }
 }
 
-/// A reader whose repeated deliveries are noted, since a parcel does not say that it is one.
-struct Watching {
+/// A reader whose repeated deliveries are noted, since a parcel does not say that it is one, and
+/// which tells what it waits for.
+struct ReportingReader {
     inner: Box<dyn ChunkReader>,
     repeated: Repeated,
+    events: EventPipe,
+    /// What was told last; nothing before the first call.
+    waits_for: Option<&'static str>,
 }
 
-impl ChunkReader for Watching {
+impl ChunkReader for ReportingReader {
     fn capability(&self) -> &ReaderCapability {
         self.inner.capability()
     }
@@ -127,7 +133,13 @@ impl ChunkReader for Watching {
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
-        let received = self.inner.receive(by)?;
+        let received = self.inner.receive(by);
+        let what = self.inner.waits_for().unwrap_or_default();
+        if self.waits_for.replace(what) != Some(what) {
+            let what = what.to_owned();
+            self.events.tell(&Event::Waits { what });
+        }
+        let received = received?;
         if let Received::Chunk(delivery) = &received
             && delivery.redelivered
         {
@@ -153,14 +165,14 @@ impl ChunkReader for Watching {
     }
 }
 
-/// Puts foreign bytes aside by telling them.
-struct Aside {
-    telling: Telling,
+/// Puts foreign bytes aside by telling of them.
+struct ReportingQuarantine {
+    events: EventPipe,
 }
 
-impl Quarantine for Aside {
+impl Quarantine for ReportingQuarantine {
     fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        self.telling.tell(&Event::Quarantined {
+        self.events.tell(&Event::Quarantined {
             bytes: poison.bytes.into(),
         });
         Ok(())
@@ -168,10 +180,10 @@ impl Quarantine for Aside {
 }
 
 /// Compares every record with what it must be.
-struct Comparing {
+struct Comparison {
     seed: u64,
-    telling: Telling,
-    told: Arc<Told>,
+    events: EventPipe,
+    told: Arc<Instructions>,
     repeated: Repeated,
     shutdown: Shutdown,
     /// What the lie is, and after how many chunks.
@@ -179,7 +191,7 @@ struct Comparing {
     held_back: Option<Event>,
 }
 
-impl Stage for Comparing {
+impl Stage for Comparison {
     fn name(&self) -> &'static str {
         "compare"
     }
@@ -207,7 +219,7 @@ impl Stage for Comparing {
         };
         self.tell(event);
         if self.told.hold.load(Ordering::Acquire) {
-            self.telling.tell(&Event::Holding);
+            self.events.tell(&Event::Holding);
             // The kill comes now, between decoding and settling.
             loop {
                 let ended = self.shutdown.wait_until(Instant::now() + HELD);
@@ -226,22 +238,22 @@ impl Stage for Comparing {
     }
 }
 
-impl Comparing {
+impl Comparison {
     /// Tells the truth, unless it was told to lie: a medium that lies looks the same from here.
     fn tell(&mut self, event: Event) {
         let Some((sabotage, after)) = &mut self.sabotage else {
-            self.telling.tell(&event);
+            self.events.tell(&event);
             return;
         };
         if let Some(held_back) = self.held_back.take() {
-            self.telling.tell(&event);
-            self.telling.tell(&held_back);
+            self.events.tell(&event);
+            self.events.tell(&held_back);
             self.sabotage = None;
             return;
         }
         *after = after.saturating_sub(1);
         if *after > 0 {
-            self.telling.tell(&event);
+            self.events.tell(&event);
             return;
         }
         let sabotage = *sabotage;
@@ -253,8 +265,8 @@ impl Comparing {
         match (sabotage, event) {
             (Sabotage::Lose, _) => {}
             (Sabotage::Duplicate, event) => {
-                self.telling.tell(&event);
-                self.telling.tell(&event);
+                self.events.tell(&event);
+                self.events.tell(&event);
             }
             (
                 _,
@@ -276,14 +288,14 @@ impl Comparing {
                         ..run
                     });
                 }
-                self.telling.tell(&Event::Processed {
+                self.events.tell(&Event::Processed {
                     identity,
                     redelivered,
                     runs,
                     altered,
                 });
             }
-            (_, event) => self.telling.tell(&event),
+            (_, event) => self.events.tell(&event),
         }
     }
 }

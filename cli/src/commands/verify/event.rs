@@ -60,6 +60,11 @@ pub(super) enum Event {
     },
     /// A consumer holds a chunk that it processed, and does not settle it.
     Holding,
+    /// What a consumer lacks before it is at the end of its medium changed.
+    Waits {
+        /// What it lacks; empty at the end.
+        what: String,
+    },
     /// The last word, as JSON.
     Report {
         /// The document.
@@ -163,6 +168,10 @@ impl Event {
                 out.push(8);
                 out.extend(json.as_bytes());
             }
+            Self::Waits { what } => {
+                out.push(9);
+                out.extend(what.as_bytes());
+            }
         }
     }
 
@@ -223,6 +232,9 @@ impl Event {
             7 => Self::Holding,
             8 => Self::Report {
                 json: String::from_utf8(rest.into()).ok()?,
+            },
+            9 => Self::Waits {
+                what: String::from_utf8(rest.into()).ok()?,
             },
             _ => return None,
         })
@@ -345,6 +357,9 @@ mod tests {
             Event::Quarantined { bytes: Vec::new() },
             Event::Holding,
             Event::Report { json: "{}".into() },
+            Event::Waits {
+                what: "broker".into(),
+            },
         ]
     }
 

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::fleet::Ending;
 use super::oracle::Teller;
 use super::orders::Order;
-use super::process::Process;
 use super::run::Run;
 use super::stand::{Harm, broken};
 use crate::args::FaultChoice;
@@ -129,8 +129,7 @@ impl Run<'_> {
                 if fault == FaultChoice::ProducerKill {
                     self.fleet().kill_producer(producer);
                 } else {
-                    self.fleet()
-                        .end_producer(producer, |process| process.terminate());
+                    self.fleet().end_producer(producer, Ending::Terminate);
                 }
                 self.pause(held / 4);
                 self.fleet().revive_producer(producer, &[])?;
@@ -141,8 +140,7 @@ impl Run<'_> {
                 if let Some(reader) = self.fleet().reader(consumer) {
                     self.wait_until_ready(Teller::Reader(reader));
                 }
-                self.fleet()
-                    .end_consumer(consumer, |process| process.terminate());
+                self.fleet().end_consumer(consumer, Ending::Terminate);
                 self.pause(held / 4);
                 self.fleet().revive_consumer(consumer)?;
                 Ok(format!("consumer {consumer}"))
@@ -163,8 +161,7 @@ impl Run<'_> {
             FaultChoice::Rebalance => {
                 let joined = self.fleet().add_consumer()?;
                 self.pause(held * 2);
-                self.fleet()
-                    .end_consumer(joined, |process| process.order(Order::Finish));
+                self.fleet().end_consumer(joined, Ending::Finish);
                 Ok(format!("consumer {joined} joined and left"))
             }
             _ => {
@@ -215,16 +212,15 @@ impl Run<'_> {
             _ => "drop-oldest",
         };
         let records = self.plan.burst.max(1);
-        let finish = |process: &mut Process| process.order(Order::Finish);
         let mut fleet = self.fleet();
-        fleet.end_producer(producer, finish);
+        fleet.end_producer(producer, Ending::Finish);
         let flags = ["--overflow", policy, "--queue-bytes", SMALL_QUEUES];
         let flags: Vec<String> = flags.into_iter().map(str::to_owned).collect();
         fleet.revive_producer(producer, &flags)?;
         fleet.give_to(producer, records);
         drop(fleet);
         self.pause(Duration::from_millis(300));
-        self.fleet().end_producer(producer, finish);
+        self.fleet().end_producer(producer, Ending::Finish);
         self.fleet().revive_producer(producer, &[])?;
         Ok(format!("{records} records at once with {policy}"))
     }

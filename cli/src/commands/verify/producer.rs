@@ -11,7 +11,7 @@ use super::event::Event;
 use super::numbered::{Numbered, Stream};
 use super::orders::{self, Order};
 use super::poison;
-use super::recording::{PoisonQueue, RecordingWriter, Telling};
+use super::recording::{EventPipe, PoisonQueue, RecordingWriter};
 use super::report::ProducerReport;
 use crate::args::VerifyProducerArgs;
 use crate::endpoint;
@@ -38,7 +38,7 @@ pub(in crate::commands) fn run(
     args: &VerifyProducerArgs,
     shutdown: &Shutdown,
 ) -> Result<Code, Failure> {
-    let telling = Telling::stdout().map_err(|error| Failure::output("standard output", &error))?;
+    let events = EventPipe::stdout().map_err(|error| Failure::output("standard output", &error))?;
     let poison = PoisonQueue::default();
     ignore_full_files()?;
     let mut writer = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
@@ -46,7 +46,7 @@ pub(in crate::commands) fn run(
     writer.writer = Box::new(RecordingWriter::new(
         writer.writer,
         args.seed,
-        telling.clone(),
+        events.clone(),
         poison.clone(),
     ));
     let observation = Observation::start(&args.observe, "verify", shutdown, true)?;
@@ -56,7 +56,7 @@ pub(in crate::commands) fn run(
         false,
         (shutdown, &observation, true),
     )?;
-    telling.tell(&Event::Ready);
+    events.tell(&Event::Ready);
 
     let (shares, receivers): (Vec<Sender<Share>>, Vec<Receiver<Share>>) =
         (0..args.threads).map(|_| channel()).unzip();
@@ -94,7 +94,7 @@ pub(in crate::commands) fn run(
     };
     let json = serde_json::to_string(&report)
         .map_err(|error| Failure::output("a report", &error.into()))?;
-    telling.tell(&Event::Report { json });
+    events.tell(&Event::Report { json });
     observation.finish()?;
     Ok(Code::Done)
 }

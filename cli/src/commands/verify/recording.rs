@@ -21,11 +21,11 @@ use super::numbered::{Checked, Numbered};
 
 /// Where a process tells its events; clones share.
 #[derive(Debug, Clone)]
-pub(super) struct Telling {
+pub(super) struct EventPipe {
     pipe: Arc<Mutex<File>>,
 }
 
-impl Telling {
+impl EventPipe {
     /// Tells on standard output.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ pub(super) struct RecordingWriter {
 
 /// What is known of the chunks that go through.
 struct Records {
-    telling: Telling,
+    events: EventPipe,
     seed: u64,
     decoder: ChunkDecoder,
     /// What the inner writer has, by its ticket.
@@ -106,11 +106,11 @@ impl RecordingWriter {
     pub(super) fn new(
         inner: Box<dyn ChunkWriter>,
         seed: u64,
-        telling: Telling,
+        events: EventPipe,
         poison: PoisonQueue,
     ) -> Self {
         let records = Records {
-            telling,
+            events,
             seed,
             decoder: ChunkDecoder::default(),
             sent: HashMap::new(),
@@ -139,7 +139,7 @@ impl Records {
             self.decoder.reuse(decoded.batch);
         }
         self.announced.insert(chunk.ticket, identity);
-        self.telling.tell(&Event::Offered { identity, runs });
+        self.events.tell(&Event::Offered { identity, runs });
     }
 
     fn ticket(&mut self) -> u64 {
@@ -194,7 +194,7 @@ impl Records {
             Sent::Poison(bytes) => {
                 match outcome {
                     Outcome::Confirmed | Outcome::Spooled => {
-                        self.telling.tell(&Event::Poisoned { bytes });
+                        self.events.tell(&Event::Poisoned { bytes });
                         self.poison.open.fetch_sub(1, Ordering::AcqRel);
                     }
                     Outcome::Refused(error) if error.is_retryable() => {
@@ -210,12 +210,11 @@ impl Records {
                 match (&outcome, self.announced.get(&ticket).copied()) {
                     (Outcome::Confirmed | Outcome::Spooled, Some(identity)) => {
                         let spooled = matches!(outcome, Outcome::Spooled);
-                        self.telling
-                            .tell(&Event::Acknowledged { identity, spooled });
+                        self.events.tell(&Event::Acknowledged { identity, spooled });
                         self.announced.remove(&ticket);
                     }
                     (Outcome::Refused(error), Some(identity)) if !error.is_retryable() => {
-                        self.telling.tell(&Event::Refused { identity });
+                        self.events.tell(&Event::Refused { identity });
                         self.announced.remove(&ticket);
                     }
                     _ => {}

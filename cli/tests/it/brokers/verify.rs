@@ -36,6 +36,13 @@ fn kafka_keeps_its_promise_while_consumers_come_and_go() {
 }
 
 #[test]
+fn kafka_promises_no_order_where_chunks_go_to_the_partitions_in_turn() {
+    let to = "kafka+mock:verify?partition_by=round_robin";
+    let seen = holds(to, 106, "rebalance,producer-term", &[]);
+    assert!(seen["out_of_order"].as_u64() > Some(0), "{seen}");
+}
+
+#[test]
 fn kafka_keeps_its_promise_while_producers_come_and_go() {
     holds(
         "kafka+mock:",

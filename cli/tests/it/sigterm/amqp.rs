@@ -18,7 +18,7 @@ fn both_ends_of_rabbitmq_end_in_time_and_add_up() {
     for (number, state) in STATES.into_iter().enumerate() {
         let uri = broker.uri(&format!("?queue=sigterm-{number}"));
         let (receiver, [records, summary]) =
-            receive_queue(&uri, &folder.path().join(number.to_string()));
+            receive_queue(&uri, &folder.path().join(number.to_string()), "2");
         let sender = generate_for_ever(&uri);
         wait_for_records(&records);
         let frozen = broker.set(state);

@@ -1,7 +1,6 @@
 //! A proxy before a Kafka cluster.
 
 mod frame;
-mod group;
 mod protocol;
 mod relay;
 #[cfg(feature = "security")]
@@ -13,13 +12,11 @@ mod tls;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crate::{FaultError, TcpProxy};
-use group::Groups;
-use protocol::Offer;
 #[cfg(feature = "security")]
 pub use sasl::{KafkaSasl, SaslMechanism};
 #[cfg(feature = "security")]
@@ -55,7 +52,6 @@ struct Shared {
     tls: Option<Arc<rustls::ServerConfig>>,
     #[cfg(feature = "security")]
     sasl: Option<KafkaSasl>,
-    groups: OnceLock<Groups>,
     state: Mutex<State>,
 }
 
@@ -181,19 +177,6 @@ impl KafkaProxy {
         self.shared.lock().switches.throttle = time;
     }
 
-    /// Has the groups of librdkafka's mock keep two rules of Apache Kafka, from the connections on that
-    /// are made afterwards:
-    ///
-    /// - a commit is refused (`REBALANCE_IN_PROGRESS`) only while the leader deals the partitions; the
-    ///   mock refuses it also for as long as it waits for members to join;
-    /// - a member may ask for its partitions after the leader has dealt them; the mock sends it back,
-    ///   and the group begins anew.
-    ///
-    /// All members must connect through this proxy.
-    pub fn keep_group_rules(&self) {
-        self.shared.groups.get_or_init(Groups::default);
-    }
-
     /// How many connections were forwarded so far.
     pub fn connections(&self) -> usize {
         let state = self.shared.lock();
@@ -267,19 +250,12 @@ impl Shared {
         self.lock().switches.throttle
     }
 
-    /// The groups whose members are to be looked at.
-    fn groups(&self) -> Option<&Groups> {
-        self.groups.get()
-    }
-
-    fn offer(&self) -> Offer {
-        Offer {
-            #[cfg(feature = "security")]
-            sasl: self.sasl.is_some(),
-            #[cfg(not(feature = "security"))]
-            sasl: false,
-            groups: self.groups().is_some(),
-        }
+    /// Whether the proxy answers requests of SASL itself.
+    fn offers_sasl(&self) -> bool {
+        #[cfg(feature = "security")]
+        return self.sasl.is_some();
+        #[cfg(not(feature = "security"))]
+        false
     }
 
     /// Has a client authenticate, if it must.

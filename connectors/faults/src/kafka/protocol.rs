@@ -2,7 +2,6 @@
 //!
 //! After the message definitions of Kafka's protocol guide and KIP-482 (flexible versions).
 
-use super::group;
 use super::splice::Splice;
 
 /// `Produce`: from version 10 on an answer may name brokers (KIP-951).
@@ -87,33 +86,25 @@ pub(super) type Other<'a> = &'a mut dyn FnMut(&str, i32) -> Option<Name>;
 /// A host and a port.
 type Name = (String, u16);
 
-/// What a proxy does beside naming other brokers.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Offer {
-    /// It answers requests of SASL itself.
-    pub(super) sasl: bool,
-    /// It looks at what members of groups say.
-    pub(super) groups: bool,
-}
-
-/// The answer with other brokers in it, and with what the proxy offers; nothing if it is malformed.
+/// The answer with other brokers in it, and with SASL if the proxy answers its requests; nothing if
+/// the answer is malformed.
 pub(super) fn rewrite(
     asked: Asked,
     response: &[u8],
-    offer: Offer,
+    offers_sasl: bool,
     other: Other<'_>,
 ) -> Option<Vec<u8>> {
     let mut splice = Splice::new(response);
     splice.i32()?;
     match asked.key {
-        API_VERSIONS => versions(&mut splice, asked.version, offer)?,
+        API_VERSIONS => versions(&mut splice, asked.version, offers_sasl)?,
         METADATA => metadata(&mut splice, asked.version, other)?,
         _ => coordinator(&mut splice, asked.version, other)?,
     }
     Some(splice.rest())
 }
 
-fn versions(splice: &mut Splice<'_>, version: i16, offer: Offer) -> Option<()> {
+fn versions(splice: &mut Splice<'_>, version: i16, offers_sasl: bool) -> Option<()> {
     // An answer that says only that the question was too new comes in any shape.
     if splice.i16()? == UNSUPPORTED_VERSION {
         return Some(());
@@ -121,7 +112,7 @@ fn versions(splice: &mut Splice<'_>, version: i16, offer: Offer) -> Option<()> {
     let flexible = version >= 3;
     let count = splice.take_count(flexible)?;
     let mut told = splice.clone();
-    let mut missing = if offer.sasl {
+    let mut missing = if offers_sasl {
         SASL.to_vec()
     } else {
         Vec::new()
@@ -136,9 +127,7 @@ fn versions(splice: &mut Splice<'_>, version: i16, offer: Offer) -> Option<()> {
     for _ in 0..count {
         let key = splice.i16()?;
         splice.i16()?;
-        let groups: &[_] = if offer.groups { &group::NEWEST } else { &[] };
-        let mut newest = NEWEST.iter().chain(groups);
-        let newest = newest.find(|(known, _)| *known == key);
+        let newest = NEWEST.iter().find(|(known, _)| *known == key);
         splice.i16_at_most(newest.map_or(i16::MAX, |(_, newest)| *newest))?;
         splice.tags(flexible)?;
     }
@@ -204,12 +193,7 @@ mod tests {
             assert_eq!((host, port), ("a", 9092));
             Some(("proxy".to_owned(), 7))
         };
-        rewrite(
-            Asked { key, version },
-            response,
-            Offer::default(),
-            &mut other,
-        )
+        rewrite(Asked { key, version }, response, false, &mut other)
     }
 
     #[test]
@@ -269,11 +253,7 @@ mod tests {
     fn what_authenticates_is_offered_beside_what_brokers_offer() {
         let with_sasl = |version, answer: &[u8]| {
             let key = API_VERSIONS;
-            let sasl = Offer {
-                sasl: true,
-                groups: false,
-            };
-            rewrite(Asked { key, version }, answer, sasl, &mut |_, _| None)
+            rewrite(Asked { key, version }, answer, true, &mut |_, _| None)
         };
         // A broker that knows the handshake, up to a version that the proxy does not.
         let old = b"\0\0\0\x01\0\0\0\0\0\x01\0\x11\0\0\0\x02";

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use super::Shared;
 use super::frame;
-use super::group;
 use super::protocol::{self, Asked};
 
 /// Requests whose answers are to be rewritten, by number.
@@ -18,7 +17,6 @@ type Open = Arc<Mutex<HashMap<i32, Question>>>;
 /// A request whose answer is to be rewritten.
 enum Question {
     Names(Asked),
-    Group(group::Question),
     Counted(Asked),
 }
 
@@ -48,7 +46,7 @@ pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) 
                 end(&[client, broker]);
             });
             // However it ends, the connection is over.
-            requests(from_client, to_broker, &asked, &muted, &shared).ok();
+            requests(from_client, to_broker, &asked, &muted).ok();
         }
         end(&over);
     });
@@ -72,7 +70,7 @@ fn ask(
 
 fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<Shared>) -> io::Result<Vec<u8>> {
     let mut other = |host: &str, port: i32| shared.instead_of(host, port);
-    let rewritten = protocol::rewrite(asked, answer, shared.offer(), &mut other);
+    let rewritten = protocol::rewrite(asked, answer, shared.offers_sasl(), &mut other);
     rewritten.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
@@ -83,33 +81,19 @@ fn end(streams: &[TcpStream]) {
     }
 }
 
-fn requests(
-    mut from: impl Read,
-    mut to: impl Write,
-    open: &Open,
-    muted: &Muted,
-    shared: &Shared,
-) -> io::Result<()> {
+fn requests(mut from: impl Read, mut to: impl Write, open: &Open, muted: &Muted) -> io::Result<()> {
     loop {
         let frame = frame::read(&mut from)?;
-        let groups = shared.groups();
         let names = protocol::asked(&frame).map(|(number, it)| (number, Question::Names(it)));
-        let of_groups = || {
-            let (number, it) = groups?.asked(&frame)?;
-            Some((number, Question::Group(it)))
-        };
         let counted =
             || protocol::counted(&frame).map(|(number, it)| (number, Question::Counted(it)));
-        let question = names.or_else(of_groups).or_else(counted);
+        let question = names.or_else(counted);
         rest_until(muted);
         if let Some((number, question)) = question {
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             open.insert(number, question);
         }
         frame::write(&mut to, &frame)?;
-        if let Some(groups) = groups {
-            groups.passed_on(&frame);
-        }
     }
 }
 
@@ -140,11 +124,6 @@ fn responses(
         match question {
             None => {}
             Some(Question::Names(asked)) => frame = rewrite(asked, &frame, shared)?,
-            Some(Question::Group(question)) => {
-                let groups = shared.groups();
-                let answer = groups.and_then(|groups| groups.answered(&question, &frame));
-                frame = answer.ok_or(io::ErrorKind::InvalidData)?;
-            }
             Some(Question::Counted(asked)) => {
                 let time = shared.throttle();
                 let millis = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);

@@ -37,12 +37,8 @@ impl<'a> Splice<'a> {
         Some(i32::from_be_bytes(self.copy(4)?.try_into().ok()?))
     }
 
-    pub(super) fn take_i16(&mut self) -> Option<i16> {
+    fn take_i16(&mut self) -> Option<i16> {
         Some(i16::from_be_bytes(self.take(2)?.try_into().ok()?))
-    }
-
-    pub(super) fn take_i64(&mut self) -> Option<i64> {
-        Some(i64::from_be_bytes(self.take(8)?.try_into().ok()?))
     }
 
     pub(super) fn i16_at_most(&mut self, most: i16) -> Option<()> {
@@ -134,13 +130,6 @@ impl<'a> Splice<'a> {
     pub(super) fn string(&mut self, flexible: bool) -> Option<()> {
         let text = self.take_string(flexible)?;
         self.put_string(flexible, text)
-    }
-
-    /// A string that is not null and not compact.
-    pub(super) fn copy_string(&mut self) -> Option<Box<[u8]>> {
-        let text = self.take_string(false)??;
-        self.put_string(false, Some(text))?;
-        Some(text.into())
     }
 
     /// A host and a port.

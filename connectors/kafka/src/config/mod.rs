@@ -1,7 +1,12 @@
 //! Where the cluster is, and how its ends behave.
 
+pub(crate) mod settings;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +15,8 @@ use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::embedded::EmbeddedCluster;
 use crate::error::KafkaConfigError;
-use crate::settings::{self, ClientSettings, User};
-use crate::topic::NewTopicShape;
 use crate::{EMBEDDED_SCHEME, SCHEME};
+use settings::ClientSettings;
 
 /// The settings of both ends.
 #[derive(Clone)]
@@ -26,7 +30,6 @@ pub struct KafkaConfig {
     pub(crate) max_message_is_set: bool,
     pub(crate) create_topic: Option<NewTopicShape>,
     pub(crate) partition_by: PartitionBy,
-    pub(crate) headers: Headers,
     pub(crate) revoke_timeout: Duration,
     pub(crate) client: ClientSettings,
     pub(crate) embedded: Option<Arc<EmbeddedCluster>>,
@@ -44,17 +47,8 @@ pub enum PartitionBy {
     RoundRobin,
 }
 
-/// Which messages say in headers who their chunk is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headers {
-    /// All of them.
-    All,
-    /// Those whose container does not say it itself.
-    Needed,
-}
-
-/// What a message has beside the chunk, at most, rounded up: key 44, headers 180, the record's
-/// frame 20 and that of a batch 61 bytes.
+/// What a message has beside the chunk, at most, rounded up: key 44, header 80, the record's frame
+/// 20 and that of a batch 61 bytes.
 const OVERHEAD: u32 = 512;
 
 /// The default of librdkafka's `message.max.bytes`, below that of brokers.
@@ -82,7 +76,6 @@ impl KafkaConfig {
             max_message_is_set: false,
             create_topic: None,
             partition_by: PartitionBy::Producer,
-            headers: Headers::All,
             revoke_timeout: Duration::from_secs(3),
             client: ClientSettings::new(bootstrap_servers),
             embedded: None,
@@ -174,29 +167,24 @@ impl KafkaConfig {
             &mut config.partition_by,
             uri.take_choice("partition_by", &choices)?,
         );
-        let choices = [("all", Headers::All), ("needed", Headers::Needed)];
-        set(&mut config.headers, uri.take_choice("headers", &choices)?);
         set(
             &mut config.revoke_timeout,
             uri.take_duration("revoke_timeout")?,
         );
-        let credentials = uri
-            .user()
-            .map(|user| (user.into(), uri.password().map(Into::into)));
-        let rest = uri.take_rest();
-        uri.finish()?;
-        let user = match &credentials {
-            None => User::None,
-            Some((_, None)) => User::WithoutPassword,
-            Some((_, Some(_))) => User::WithPassword,
-        };
-        settings::check(&rest, user)?;
-        if let Some((user, password)) = credentials {
-            config.client.set("sasl.username", user);
-            if let Some(password) = password {
-                config.client.set("sasl.password", password);
-            }
+        let mut credentials = Vec::new();
+        for (name, value) in [
+            ("sasl.username", uri.user()),
+            ("sasl.password", uri.password()),
+        ] {
+            credentials.extend(value.map(|value| (name.into(), value.into())));
         }
+        let mut rest = uri.take_rest();
+        uri.finish()?;
+        if !credentials.is_empty() {
+            check_user(&credentials, &rest)?;
+        }
+        rest.append(&mut credentials);
+        settings::check(&rest)?;
         for (name, value) in rest {
             config.client.set(&name, value);
         }
@@ -255,13 +243,6 @@ impl KafkaConfig {
         self
     }
 
-    /// Sets which messages say in headers who their chunk is.
-    #[must_use]
-    pub fn headers(mut self, headers: Headers) -> Self {
-        self.headers = headers;
-        self
-    }
-
     /// Sets how long a reader's owner may still settle chunks of partitions that go to another
     /// reader; the group waits for it.
     #[must_use]
@@ -281,7 +262,7 @@ impl KafkaConfig {
             .iter()
             .map(|(name, value)| ((*name).into(), (*value).into()))
             .collect();
-        settings::check(&settings, User::None)?;
+        settings::check(&settings)?;
         for (name, value) in settings {
             self.client.set(&name, value);
         }
@@ -298,6 +279,30 @@ impl KafkaConfig {
     pub(crate) fn max_chunk_bytes(&self) -> NonZeroUsize {
         chunk_of(self.max_message_bytes.get())
     }
+}
+
+/// Checks that the URI may have these credentials beside these settings.
+fn check_user(
+    credentials: &[(Box<str>, Box<str>)],
+    settings: &[(Box<str>, Box<str>)],
+) -> Result<(), KafkaConfigError> {
+    const USER: &str = "the user of the URI";
+    let value = |name: &str| settings.iter().find(|(it, _)| **it == *name);
+    for (name, _) in credentials {
+        if value(name).is_some() {
+            let why = "there can be one of them";
+            return Err(KafkaConfigError::conflict(USER, &**name, why));
+        }
+    }
+    let protocol = value("security.protocol").map_or("plaintext", |(_, protocol)| protocol);
+    if protocol.to_ascii_lowercase().starts_with("sasl_") {
+        return Ok(());
+    }
+    Err(KafkaConfigError::conflict(
+        USER,
+        format!("security.protocol={protocol}"),
+        "a user is told to sasl_ssl or sasl_plaintext only",
+    ))
 }
 
 /// The largest chunk in a message of so many bytes.
@@ -321,5 +326,35 @@ impl fmt::Debug for KafkaConfig {
         write!(f, "KafkaConfig({self})")
     }
 }
-#[cfg(test)]
-mod tests;
+
+/// The shape of a topic that is to be created: `PARTITIONS,REPLICATION`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewTopicShape {
+    /// How many partitions it has.
+    pub partitions: NonZeroU16,
+    /// On how many brokers each partition is.
+    pub replication: NonZeroU16,
+}
+
+/// A text is not `PARTITIONS,REPLICATION`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not PARTITIONS,REPLICATION such as 12,3")]
+pub struct ShapeError;
+
+impl FromStr for NewTopicShape {
+    type Err = ShapeError;
+
+    fn from_str(text: &str) -> Result<Self, ShapeError> {
+        let (partitions, replication) = text.split_once(',').ok_or(ShapeError)?;
+        Ok(Self {
+            partitions: partitions.parse().map_err(|_| ShapeError)?,
+            replication: replication.parse().map_err(|_| ShapeError)?,
+        })
+    }
+}
+
+impl fmt::Display for NewTopicShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.partitions, self.replication)
+    }
+}

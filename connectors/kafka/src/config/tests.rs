@@ -10,7 +10,8 @@ fn config(text: &str) -> Result<KafkaConfig, KafkaConfigError> {
 fn settings_come_from_the_uri() {
     let config = config(
         "kafka://a:9092,b:9093/chunks?window_chunks=8&window=2MiB&message.max.bytes=1MiB\
-         &partition_by=lane&headers=needed&revoke_timeout=1s&group.id=mine&linger.ms=50",
+         &partition_by=lane&revoke_timeout=1s&group.id=mine&linger.ms=50\
+         &session.timeout.ms=7000&group.instance.id=one",
     )
     .unwrap();
     assert_eq!(config.to_string(), "kafka://a:9092,b:9093/chunks");
@@ -19,7 +20,6 @@ fn settings_come_from_the_uri() {
     assert_eq!(config.window.bytes.get(), 2 << 20);
     assert_eq!(config.max_chunk_bytes().get(), (1 << 20) - 512);
     assert_eq!(config.partition_by, PartitionBy::Lane);
-    assert_eq!(config.headers, Headers::Needed);
     assert_eq!(config.revoke_timeout, Duration::from_secs(1));
     let producer = config.producer(false).unwrap();
     assert_eq!(producer.get("bootstrap.servers"), Some("a:9092,b:9093"));
@@ -27,7 +27,11 @@ fn settings_come_from_the_uri() {
     assert_eq!(producer.get("acks"), Some("all"));
     assert_eq!(producer.get("enable.idempotence"), Some("true"));
     assert_eq!(producer.get("message.max.bytes"), Some("1048576"));
-    assert_eq!(config.consumer().unwrap().get("group.id"), Some("mine"));
+    let consumer = config.consumer().unwrap();
+    assert_eq!(consumer.get("group.id"), Some("mine"));
+    assert_eq!(consumer.get("session.timeout.ms"), Some("7000"));
+    assert_eq!(consumer.get("heartbeat.interval.ms"), Some("500"));
+    assert_eq!(consumer.get("group.instance.id"), Some("one"));
 }
 
 #[test]
@@ -222,4 +226,16 @@ fn embedded_cluster_tells_where_it_listens() {
         config.to_string(),
         format!("kafka://{}/chunks", cluster.bootstrap_servers())
     );
+}
+
+#[test]
+fn shape_is_two_numbers() {
+    let shape: NewTopicShape = "12,3".parse().unwrap();
+    assert_eq!((shape.partitions.get(), shape.replication.get()), (12, 3));
+    assert_eq!(shape.to_string(), "12,3");
+    for wrong in [
+        "", "12", "12,", ",3", "0,1", "1,0", "1,2,3", "1, 2", "99999,1",
+    ] {
+        assert_eq!(wrong.parse::<NewTopicShape>(), Err(ShapeError), "{wrong}");
+    }
 }

@@ -10,24 +10,12 @@ pub enum RequestKind {
     Produce,
     /// A consumer takes chunks.
     Fetch,
-    /// Which brokers and topics there are.
-    Metadata,
-    /// Which offsets a partition has.
-    ListOffsets,
-    /// An idempotent producer asks for its number.
-    InitProducerId,
-    /// Which broker keeps a group.
-    FindCoordinator,
     /// A consumer enters its group.
     JoinGroup,
-    /// A consumer learns its partitions.
-    SyncGroup,
     /// A consumer lives.
     Heartbeat,
     /// A consumer says what it has settled.
     OffsetCommit,
-    /// What the group has settled.
-    OffsetFetch,
 }
 
 /// An error that a broker answers with, by its name in Kafka's protocol.
@@ -74,10 +62,6 @@ pub enum RequestFault {
     NotCoordinator,
     /// `REBALANCE_IN_PROGRESS`.
     RebalanceInProgress,
-    /// `UNKNOWN_MEMBER_ID`: the group forgot the member.
-    UnknownMember,
-    /// `ILLEGAL_GENERATION`: the group went on without the member.
-    IllegalGeneration,
 }
 
 impl RequestKind {
@@ -85,15 +69,9 @@ impl RequestKind {
         match self {
             Self::Produce => RDKafkaApiKey::Produce,
             Self::Fetch => RDKafkaApiKey::Fetch,
-            Self::Metadata => RDKafkaApiKey::Metadata,
-            Self::ListOffsets => RDKafkaApiKey::ListOffsets,
-            Self::InitProducerId => RDKafkaApiKey::InitProducerId,
-            Self::FindCoordinator => RDKafkaApiKey::FindCoordinator,
             Self::JoinGroup => RDKafkaApiKey::JoinGroup,
-            Self::SyncGroup => RDKafkaApiKey::SyncGroup,
             Self::Heartbeat => RDKafkaApiKey::Heartbeat,
             Self::OffsetCommit => RDKafkaApiKey::OffsetCommit,
-            Self::OffsetFetch => RDKafkaApiKey::OffsetFetch,
         }
     }
 }
@@ -127,8 +105,6 @@ impl RequestFault {
             Self::CoordinatorNotAvailable => Code::RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
             Self::NotCoordinator => Code::RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
             Self::RebalanceInProgress => Code::RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS,
-            Self::UnknownMember => Code::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID,
-            Self::IllegalGeneration => Code::RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION,
         }
     }
 }

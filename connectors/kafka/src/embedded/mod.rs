@@ -34,10 +34,10 @@ pub struct EmbeddedCluster {
 }
 
 type Cluster = MockCluster<'static, DefaultProducerContext>;
-type Order = Box<dyn FnOnce(&mut Kept) + Send>;
+type Order = Box<dyn FnOnce(&mut ClusterState) + Send>;
 
 /// The cluster, and what was made in it.
-struct Kept {
+struct ClusterState {
     cluster: Cluster,
     topics: Vec<(Box<str>, u16)>,
 }
@@ -107,7 +107,7 @@ impl EmbeddedCluster {
 
     fn order(
         &self,
-        order: impl FnOnce(&mut Kept) -> KafkaResult<()> + Send + 'static,
+        order: impl FnOnce(&mut ClusterState) -> KafkaResult<()> + Send + 'static,
     ) -> Result<(), KafkaConfigError> {
         let (done, told) = channel();
         let order: Order = Box::new(move |kept| {
@@ -283,7 +283,7 @@ fn keep(brokers: u16, started: &Sender<KafkaResult<String>>, orders: &Receiver<O
     };
     started.send(Ok(cluster.bootstrap_servers())).ok();
     let topics = Vec::new();
-    let mut kept = Kept { cluster, topics };
+    let mut kept = ClusterState { cluster, topics };
     for order in orders {
         order(&mut kept);
     }

@@ -2,11 +2,11 @@
 
 mod commit;
 mod lane;
+mod membership;
 #[cfg(test)]
 mod passing;
 #[cfg(test)]
 mod schedules;
-mod shared;
 mod state;
 mod worker;
 
@@ -26,7 +26,7 @@ use rdkafka::consumer::Consumer;
 
 use crate::SCHEME;
 use crate::config::{KafkaConfig, PartitionBy};
-use shared::Shared;
+use membership::Membership;
 pub(crate) use state::origin;
 pub(crate) use worker::NO_VALUE;
 use worker::{Callbacks, Client};
@@ -39,7 +39,7 @@ use worker::{Callbacks, Client};
 pub struct KafkaReader {
     capability: ReaderCapability,
     topic: Box<str>,
-    shared: Arc<Shared>,
+    membership: Arc<Membership>,
     /// Empty once it was given to its thread to end it.
     client: Option<Arc<Client>>,
     /// Its end is the end of the thread.
@@ -72,9 +72,9 @@ impl KafkaReader {
         let failed = |error: &dyn fmt::Display| {
             Failure::last("open", error.to_string()).at(&config.endpoint)
         };
-        let shared = Arc::new(Shared::new(&config.endpoint));
+        let membership = Arc::new(Membership::new(&config.endpoint));
         let mut callbacks = Callbacks {
-            shared: Arc::clone(&shared),
+            membership: Arc::clone(&membership),
             revoke_timeout: config.revoke_timeout,
             from_the_end: false,
             topic: config.topic.clone(),
@@ -87,7 +87,7 @@ impl KafkaReader {
         let reset = settings.get("auto.offset.reset");
         callbacks.from_the_end = reset.is_some_and(|reset| !STARTS.contains(&reset));
         if settings.get("statistics.interval.ms") != Some("0") {
-            shared.expect_connection();
+            membership.expect_connection();
         }
         let client = Client::from_config_and_context(&settings, callbacks)
             .map_err(|error| failed(&error))?;
@@ -100,7 +100,7 @@ impl KafkaReader {
             .client
             .get_or_init(|| Arc::downgrade(&client));
         let polled = Arc::clone(&client);
-        let polling = Arc::clone(&shared);
+        let polling = Arc::clone(&membership);
         let (running, ended) = channel::<()>();
         thread::Builder::new()
             .name("baler-kafka-read".into())
@@ -124,7 +124,7 @@ impl KafkaReader {
         Ok(Self {
             capability,
             topic: config.topic.clone(),
-            shared,
+            membership,
             client: Some(client),
             ended,
             config,
@@ -134,7 +134,7 @@ impl KafkaReader {
     /// Leaves the group, in the thread that polls. Commits until `commit_by` before that.
     fn end(&mut self, commit_by: Instant) {
         self.client = None;
-        self.shared.stop(commit_by);
+        self.membership.stop(commit_by);
     }
 }
 
@@ -144,11 +144,11 @@ impl ChunkReader for KafkaReader {
     }
 
     fn set_demand(&mut self, chunks: usize) {
-        self.shared.set_demand(chunks);
+        self.membership.set_demand(chunks);
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
-        let received = self.shared.receive(by);
+        let received = self.membership.receive(by);
         received.map_err(|failure| failure.at(&self.config.endpoint))
     }
 
@@ -160,19 +160,19 @@ impl ChunkReader for KafkaReader {
                 stored.is_ok()
             })
         };
-        Ok(self.shared.settle(token, verdict, store))
+        Ok(self.membership.settle(token, verdict, store))
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        self.shared.waits_for()
+        self.membership.waits_for()
     }
 
     fn stats(&self) -> ReaderStats {
-        self.shared.stats()
+        self.membership.stats()
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
-        let unsettled = self.shared.unsettled();
+        let unsettled = self.membership.unsettled();
         let now = Instant::now();
         let left = by.saturating_duration_since(now);
         // The rest is for leaving the group, so that a commit that stays refused is told in time.
@@ -181,7 +181,7 @@ impl ChunkReader for KafkaReader {
         let error = match self.ended.recv_timeout(left) {
             // Nothing is ever sent; the end of the thread is told as that of the channel.
             Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                self.shared.last_uncommitted()
+                self.membership.last_uncommitted()
             }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 let message = "the group was not left in time; the last commit may be missing";

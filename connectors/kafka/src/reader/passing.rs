@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Received, Verdict};
 use bytes::Bytes;
 
-use super::shared::Shared;
+use super::membership::Membership;
 use super::state::{Fetched, Next};
 
 const CHUNKS: usize = 5_000;
@@ -28,24 +28,24 @@ fn chunk(offset: usize) -> Fetched {
 
 /// Passes on chunks, as many at once as there is room for but at most so many, as the client hands
 /// them out; how often it waited.
-fn pass_on(shared: &Shared, at_once: usize) -> usize {
+fn pass_on(membership: &Membership, at_once: usize) -> usize {
     let (mut passed, mut waits) = (0, 0);
     while passed < CHUNKS {
-        match shared.next() {
+        match membership.next() {
             Next::Stop => panic!("it was stopped"),
             Next::Keep => {
                 waits += 1;
-                assert_eq!(shared.wait_for_room(LONG), Next::Fetch);
+                assert_eq!(membership.wait_for_room(LONG), Next::Fetch);
             }
             Next::Fetch => {
                 for _ in 0..at_once {
-                    shared.fetched(chunk(passed));
+                    membership.fetched(chunk(passed));
                     passed += 1;
-                    if passed == CHUNKS || shared.next() != Next::Fetch {
+                    if passed == CHUNKS || membership.next() != Next::Fetch {
                         break;
                     }
                 }
-                shared.tell();
+                membership.tell();
             }
         }
     }
@@ -53,11 +53,11 @@ fn pass_on(shared: &Shared, at_once: usize) -> usize {
 }
 
 /// Takes all chunks and holds as many as `holds` before it settles the oldest.
-fn take_all(shared: &Shared, holds: usize) {
+fn take_all(membership: &Membership, holds: usize) {
     let mut held = VecDeque::new();
     let by = Instant::now() + LONG;
     for taken in 0..CHUNKS {
-        match shared.receive(by).unwrap() {
+        match membership.receive(by).unwrap() {
             Received::Chunk(delivery) => {
                 assert_eq!(delivery.origin.position, u64::try_from(taken).unwrap());
                 held.push_back(delivery.token);
@@ -65,21 +65,21 @@ fn take_all(shared: &Shared, holds: usize) {
             other => panic!("{other:?} after {taken} chunks"),
         }
         if held.len() == holds {
-            shared.settle(held.pop_front().unwrap(), Verdict::Ack, |_, _| true);
+            membership.settle(held.pop_front().unwrap(), Verdict::Ack, |_, _| true);
         }
     }
 }
 
 /// Lets the two run side by side; how often the polling thread waited.
 fn pass_all(demand: usize, holds: usize, at_once: usize) -> usize {
-    let shared = Arc::new(Shared::new("kafka://h:1/t"));
-    shared.set_demand(demand);
+    let membership = Arc::new(Membership::new("kafka://h:1/t"));
+    membership.set_demand(demand);
     let passing = thread::spawn({
-        let shared = Arc::clone(&shared);
-        move || pass_on(&shared, at_once)
+        let membership = Arc::clone(&membership);
+        move || pass_on(&membership, at_once)
     });
     let since = Instant::now();
-    take_all(&shared, holds);
+    take_all(&membership, holds);
     let waits = passing.join().unwrap();
     assert!(since.elapsed() < LONG, "somebody was not woken");
     waits
@@ -102,15 +102,15 @@ fn polling_thread_is_woken_for_many_chunks_at_once() {
 
 #[test]
 fn thread_waits_until_there_is_room_for_half() {
-    let shared = Shared::new("kafka://h:1/t");
-    shared.set_demand(64);
-    (0..32).for_each(|offset| shared.fetched(chunk(offset)));
+    let membership = Membership::new("kafka://h:1/t");
+    membership.set_demand(64);
+    (0..32).for_each(|offset| membership.fetched(chunk(offset)));
     let waited = |taken: usize| {
         for _ in 0..taken {
-            shared.receive(Instant::now()).unwrap();
+            membership.receive(Instant::now()).unwrap();
         }
         let since = Instant::now();
-        let next = shared.wait_for_room(Duration::from_millis(20));
+        let next = membership.wait_for_room(Duration::from_millis(20));
         (next, since.elapsed() >= Duration::from_millis(20))
     };
     assert_eq!(waited(0), (Next::Keep, true));

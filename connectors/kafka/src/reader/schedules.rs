@@ -7,7 +7,7 @@ use baler_common::transport::{Received, Settled, Token, Verdict};
 use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 
-use super::shared::Shared;
+use super::membership::Membership;
 use super::state::Fetched;
 
 /// Offsets of each partition; every fifth is no chunk but a mark of a transaction.
@@ -34,7 +34,7 @@ struct Partition {
 }
 
 struct Group {
-    reader: Shared,
+    reader: Membership,
     partitions: [Partition; PARTITIONS],
     held: Vec<(Token, usize, i64)>,
 }
@@ -46,7 +46,7 @@ fn number(partition: usize) -> i32 {
 impl Group {
     fn new() -> Self {
         let mut group = Self {
-            reader: Shared::new("kafka://h:1/t"),
+            reader: Membership::new("kafka://h:1/t"),
             partitions: Default::default(),
             held: Vec::new(),
         };
@@ -137,7 +137,7 @@ impl Group {
 
     /// The process is gone; the next one starts where the broker says.
     fn kill(&mut self) {
-        self.reader = Shared::new("kafka://h:1/t");
+        self.reader = Membership::new("kafka://h:1/t");
         self.reader.set_demand(8);
         self.held.clear();
         for partition in 0..PARTITIONS {

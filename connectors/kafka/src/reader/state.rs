@@ -14,7 +14,7 @@ const AHEAD: usize = 32;
 /// How many offsets of a partition may wait behind one that is not settled.
 const MAX_PENDING: usize = 1 << 16;
 
-/// What both threads know, behind the lock of [`Shared`](super::shared::Shared).
+/// What both threads know, behind the lock of [`Membership`](super::membership::Membership).
 #[derive(Default)]
 pub(super) struct State {
     /// The partitions that this reader owns.

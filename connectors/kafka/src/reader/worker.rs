@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::Failure;
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
@@ -15,12 +16,12 @@ use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::commit::{commit_stored, wait_for_commits};
-use super::shared::Shared;
+use super::membership::Membership;
 use super::state::{Fetched, Next};
+use crate::client;
+use crate::client::token::TokenSource;
 use crate::error::{code_of, is_refusal, refusal};
 use crate::headers;
-use crate::stats;
-use crate::token::TokenSource;
 
 /// How long one call of poll lasts when nothing comes; it spins for its last fraction of a
 /// millisecond.
@@ -39,7 +40,7 @@ const QUESTION: Duration = Duration::from_millis(200);
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
-    pub(super) shared: Arc<Shared>,
+    pub(super) membership: Arc<Membership>,
     pub(super) revoke_timeout: Duration,
     /// Whether a group that committed nothing begins at the end of a partition.
     pub(super) from_the_end: bool,
@@ -52,7 +53,7 @@ pub(super) struct Callbacks {
 impl fmt::Debug for Callbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Callbacks")
-            .field("shared", &self.shared)
+            .field("membership", &self.membership)
             .finish_non_exhaustive()
     }
 }
@@ -67,13 +68,17 @@ impl ClientContext for Callbacks {
         self.tokens.next(config)
     }
 
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(level, facility, message);
+    }
+
     fn stats(&self, statistics: Statistics) {
         let again = |broker: &Broker| u64::try_from(broker.connects? - 1).ok();
         let reconnects = statistics.brokers.values().filter_map(again).sum();
         let up = |broker: &Broker| broker.state == "UP";
         let connected = statistics.brokers.values().any(up);
-        self.shared.reconnected(reconnects, connected);
-        self.shared.throttled(stats::throttled(&statistics));
+        self.membership.reconnected(reconnects, connected);
+        self.membership.throttled(client::throttled(&statistics));
         let Some(topic) = statistics.topics.get(&*self.topic) else {
             return;
         };
@@ -82,7 +87,7 @@ impl ClientContext for Callbacks {
             let start = [partition.committed_offset, partition.lo_offset]
                 .into_iter()
                 .find(|offset| *offset >= 0);
-            self.shared
+            self.membership
                 .said(partition.partition, start, partition.hi_offset);
         }
     }
@@ -90,15 +95,15 @@ impl ClientContext for Callbacks {
     fn error(&self, error: KafkaError, reason: &str) {
         // Poll hands out everything but alerts as well, without saying why.
         if let Some(failure) = refusal(&error, reason) {
-            self.shared.fail(failure);
+            self.membership.fail(failure);
             return;
         }
         match code_of(&error) {
             // Of one broker. That all are away is said next, and not why.
             Some(RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve) => {
-                self.shared.note_unreached(reason);
+                self.membership.note_unreached(reason);
             }
-            Some(RDKafkaErrorCode::AllBrokersDown) => self.shared.fail_to_connect(),
+            Some(RDKafkaErrorCode::AllBrokersDown) => self.membership.fail_to_connect(),
             _ => {}
         }
     }
@@ -109,7 +114,7 @@ impl ConsumerContext for Callbacks {
         if let Rebalance::Assign(list) = rebalance {
             // The client keeps a partition paused that left while it was, also when it comes back;
             // nobody would let it go on then. One that was not paused stays as it is.
-            report(&self.shared, client.resume(list));
+            report(&self.membership, client.resume(list));
         }
         if let Rebalance::Revoke(list) = rebalance {
             let partitions = partitions(list);
@@ -124,9 +129,9 @@ impl ConsumerContext for Callbacks {
                 self.revoke_timeout
             };
             let by = Instant::now() + time;
-            self.shared.revoked(&partitions, by);
+            self.membership.revoked(&partitions, by);
             // A reader that leaves has committed before.
-            if !lost && !self.shared.has_left() {
+            if !lost && !self.membership.has_left() {
                 self.commit(&partitions, by, || {});
             }
         }
@@ -135,15 +140,15 @@ impl ConsumerContext for Callbacks {
     fn post_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Assign(list) => {
-                self.shared.assigned(&partitions(list));
-                if self.shared.is_paused() && list.count() > 0 {
-                    report(&self.shared, client.pause(list));
+                self.membership.assigned(&partitions(list));
+                if self.membership.is_paused() && list.count() > 0 {
+                    report(&self.membership, client.pause(list));
                 }
             }
             Rebalance::Revoke(_) => {}
             Rebalance::Error(error) => {
                 let failure = Failure::retry("read from", error.to_string());
-                self.shared.fail(failure);
+                self.membership.fail(failure);
             }
         }
     }
@@ -153,7 +158,7 @@ impl ConsumerContext for Callbacks {
             // Nothing was stored since the last commit.
             Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) | Ok(()) => {}
             // The next commit holds what this one did.
-            Err(error) => self.shared.fail_for_now(failure(&error)),
+            Err(error) => self.membership.fail_for_now(failure(&error)),
         }
     }
 }
@@ -162,17 +167,17 @@ impl Callbacks {
     /// Commits what is settled of partitions that leave; see `commit_stored` for `meanwhile`.
     fn commit(&self, partitions: &[i32], by: Instant, meanwhile: impl Fn()) {
         // Without a broker it would only wait: then the client's own commit does, behind it.
-        if partitions.is_empty() || self.shared.is_cut_off() {
+        if partitions.is_empty() || self.membership.is_cut_off() {
             return;
         }
         let Some(client) = self.client.get().and_then(Weak::upgrade) else {
             return;
         };
-        if let Err(error) = commit_stored(&client, || self.shared.commit_by(by), meanwhile) {
+        if let Err(error) = commit_stored(&client, || self.membership.commit_by(by), meanwhile) {
             let message = format!(
                 "{error}; what was settled of {partitions:?} since the last commit comes again"
             );
-            self.shared
+            self.membership
                 .uncommitted(Failure::retry("commit to", message));
         }
     }
@@ -183,9 +188,9 @@ fn partitions(list: &TopicPartitionList) -> Vec<i32> {
     elements.iter().map(|element| element.partition()).collect()
 }
 
-fn report(shared: &Shared, result: KafkaResult<()>) {
+fn report(membership: &Membership, result: KafkaResult<()>) {
     if let Err(error) = result {
-        shared.fail(failure(&error));
+        membership.fail(failure(&error));
     }
 }
 
@@ -198,29 +203,29 @@ fn failure(error: &KafkaError) -> Failure {
 }
 
 /// Polls until it is told to stop, then leaves the group.
-pub(super) fn run(client: Arc<Client>, shared: &Shared) {
+pub(super) fn run(client: Arc<Client>, membership: &Membership) {
     let mut asked = Instant::now();
     loop {
-        match shared.next() {
+        match membership.next() {
             Next::Stop => break,
             Next::Fetch => {
-                if shared.is_paused() {
-                    set_paused(&client, shared, false);
+                if membership.is_paused() {
+                    set_paused(&client, membership, false);
                 }
-                take(&client, shared, POLL);
+                take(&client, membership, POLL);
             }
-            Next::Keep if shared.is_paused() => {
-                if shared.wait_for_room(WHILE_PAUSED) == Next::Keep {
-                    take(&client, shared, Duration::ZERO);
+            Next::Keep if membership.is_paused() => {
+                if membership.wait_for_room(WHILE_PAUSED) == Next::Keep {
+                    take(&client, membership, Duration::ZERO);
                     if asked.elapsed() >= BETWEEN_QUESTIONS {
-                        ask_for_ends(&client, shared);
+                        ask_for_ends(&client, membership);
                         asked = Instant::now();
                     }
                 }
             }
             Next::Keep => {
-                if shared.wait_for_room(BEFORE_PAUSE) == Next::Keep {
-                    set_paused(&client, shared, true);
+                if membership.wait_for_room(BEFORE_PAUSE) == Next::Keep {
+                    set_paused(&client, membership, true);
                 }
             }
         }
@@ -228,13 +233,13 @@ pub(super) fn run(client: Arc<Client>, shared: &Shared) {
     // Before the client leaves: while it is a member, a group that changes settles, and takes the
     // commit then. It settles only if the members go on polling, since partitions are given and
     // taken there; nothing more is fetched meanwhile.
-    set_paused(&client, shared, true);
+    set_paused(&client, membership, true);
     if !client.assignment_lost() {
         let by = Instant::now() + client.context().revoke_timeout;
-        let poll = || take(&client, shared, Duration::ZERO);
-        client.context().commit(&shared.partitions(), by, poll);
+        let poll = || take(&client, membership, Duration::ZERO);
+        client.context().commit(&membership.partitions(), by, poll);
     }
-    shared.leave();
+    membership.leave();
     wait_for_commits(&client);
     // The last one to hold it: this leaves the group.
     drop(client);
@@ -242,17 +247,17 @@ pub(super) fn run(client: Arc<Client>, shared: &Shared) {
 
 /// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
 /// that the reader falls behind.
-fn ask_for_ends(client: &Client, shared: &Shared) {
+fn ask_for_ends(client: &Client, membership: &Membership) {
     let topic = &client.context().topic;
-    for partition in shared.partitions() {
+    for partition in membership.partitions() {
         match client.fetch_watermarks(topic, partition, QUESTION) {
             Ok((first, end)) => {
-                let start = if shared.lacks_start(partition) {
+                let start = if membership.lacks_start(partition) {
                     committed(client, topic, partition, (first, end))
                 } else {
                     None
                 };
-                shared.said(partition, start, end);
+                membership.said(partition, start, end);
             }
             // The broker is away: the others are asked the next time.
             Err(_) => return,
@@ -279,8 +284,8 @@ fn committed(
     }
 }
 
-fn set_paused(client: &Client, shared: &Shared, paused: bool) {
-    shared.set_paused(paused);
+fn set_paused(client: &Client, membership: &Membership, paused: bool) {
+    membership.set_paused(paused);
     let result = client.assignment().and_then(|list| {
         if list.count() == 0 {
             Ok(())
@@ -290,50 +295,50 @@ fn set_paused(client: &Client, shared: &Shared, paused: bool) {
             client.resume(&list)
         }
     });
-    report(shared, result);
+    report(membership, result);
 }
 
 /// Why a message without a value is damaged.
 pub(crate) const NO_VALUE: &str = "a message without a value, as compacted topics have";
 
 /// Waits for something, and passes on what is there by then, as far as there is room for it.
-fn take(client: &Client, shared: &Shared, time: Duration) {
+fn take(client: &Client, membership: &Membership, time: Duration) {
     let mut next = client.poll(time);
     while let Some(polled) = next {
         match polled {
-            Ok(message) => pass_on(client, shared, &message),
+            Ok(message) => pass_on(client, membership, &message),
             Err(error) => match error {
-                KafkaError::PartitionEOF(partition) => shared.reached_end(partition),
+                KafkaError::PartitionEOF(partition) => membership.reached_end(partition),
                 // One broker of several is away; that all are is told apart.
                 KafkaError::MessageConsumption(
                     RDKafkaErrorCode::AllBrokersDown
                     | RDKafkaErrorCode::BrokerTransportFailure
                     | RDKafkaErrorCode::Resolve,
                 ) => {}
-                error => shared.fail(failure(&error)),
+                error => membership.fail(failure(&error)),
             },
         }
-        if shared.next() != Next::Fetch {
+        if membership.next() != Next::Fetch {
             break;
         }
         next = client.poll(Duration::ZERO);
     }
-    shared.tell();
+    membership.tell();
 }
 
-fn pass_on(client: &Client, shared: &Shared, message: &BorrowedMessage<'_>) {
+fn pass_on(client: &Client, membership: &Membership, message: &BorrowedMessage<'_>) {
     let (partition, offset) = (message.partition(), message.offset());
     let Some(payload) = message.payload() else {
-        return shared.damaged(partition, offset, NO_VALUE, |partition, offset| {
+        return membership.damaged(partition, offset, NO_VALUE, |partition, offset| {
             let stored = client.store_offset(message.topic(), partition, offset);
             stored.is_ok()
         });
     };
-    shared.fetched(Fetched {
+    membership.fetched(Fetched {
         partition,
         offset,
         bytes: Bytes::copy_from_slice(payload),
-        meta: message.headers().and_then(headers::read),
+        meta: headers::read(message),
         redelivered: false,
     });
 }

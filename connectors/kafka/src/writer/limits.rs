@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::admin::Admin;
+use crate::client::admin::Admin;
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use baler_common::transport::Failure;
 

@@ -1,10 +1,10 @@
 //! The sending end.
 
 mod limits;
-mod link;
 mod offsets;
 mod produce;
 mod producer;
+mod state;
 
 use std::ffi::CString;
 use std::fmt;
@@ -17,14 +17,15 @@ use baler_common::transport::{
 };
 use rdkafka::error::RDKafkaErrorCode;
 
-use crate::admin::Admin;
-use crate::config::{Headers, KafkaConfig, PartitionBy, chunk_of};
+use crate::SCHEME;
+use crate::client::admin::Admin;
+use crate::config::{KafkaConfig, PartitionBy, chunk_of};
 use crate::error::{Concern, concern};
-use crate::{SCHEME, headers};
+use crate::headers::Label;
 use limits::{Limits, TooLarge};
-use link::Link;
 use produce::{Envelope, produce};
 use producer::{Producer, Topic};
+use state::ProducerState;
 
 /// Sends chunks to a topic, one chunk a message.
 ///
@@ -36,7 +37,7 @@ pub struct KafkaWriter {
     /// The configured topic, once the writer was opened.
     topic: CString,
     capability: Capability,
-    link: Arc<Link>,
+    producer_state: Arc<ProducerState>,
     producer: Option<Producer>,
     /// Whether each message is a batch of its own, after a batch was above the topic's limit.
     alone: bool,
@@ -46,8 +47,6 @@ pub struct KafkaWriter {
     /// How many partitions the topic has, and which one is next in turn.
     partitions: i32,
     turn: i32,
-    /// Where the values of a chunk's headers are put together.
-    header_text: String,
 }
 
 impl fmt::Debug for KafkaWriter {
@@ -70,7 +69,7 @@ impl KafkaWriter {
         config.window.apply(&mut capability);
         capability.durability = durability(&config, 2);
         Self {
-            link: Link::unopened(&config.endpoint),
+            producer_state: ProducerState::unopened(&config.endpoint),
             config,
             capability,
             producer: None,
@@ -79,7 +78,6 @@ impl KafkaWriter {
             created: false,
             partitions: 1,
             turn: 0,
-            header_text: String::new(),
             topic: CString::default(),
         }
     }
@@ -96,16 +94,16 @@ impl KafkaWriter {
             .map_err(|error| Failure::last("open", error.to_string()))?;
         self.topic = CString::new(&*self.config.topic)
             .map_err(|error| Failure::last("open", error.to_string()))?;
-        let producer = Producer::start(&self.config, &self.link, self.alone)?;
+        let producer = Producer::start(&self.config, &self.producer_state, self.alone)?;
         if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
-            producer.reach(&self.link, by)?;
+            producer.reach(&self.producer_state, by)?;
             Admin::start(&self.config)?.create(&self.config.topic, shape, by)?;
             self.created = true;
         }
         let Topic {
             partitions,
             replicas,
-        } = producer.find(&self.config.topic, &self.link, by)?;
+        } = producer.find(&self.config.topic, &self.producer_state, by)?;
         let message_bytes = self.limits.learn(&self.config, too_large, by)?;
         self.capability.max_chunk_bytes = chunk_of(message_bytes);
         self.partitions = partitions;
@@ -124,31 +122,23 @@ impl KafkaWriter {
             let failure = Failure::retry("write to", "it is closed");
             return Err(self.broken(&failure));
         };
-        let identity = chunk.meta.identity;
-        let key = match self.config.partition_by {
-            PartitionBy::Producer => Some(identity.producer.to_string()),
-            PartitionBy::Lane => Some(format!("{}/{}", identity.producer, identity.lane)),
-            PartitionBy::RoundRobin => None,
-        };
-        let has_headers =
-            self.config.headers == Headers::All || !chunk.meta.container.carries_identity();
-        let headers = has_headers.then(|| headers::write(&chunk.meta, &mut self.header_text));
+        let label = Label::new(&chunk.meta, self.config.partition_by);
+        let in_turn = self.config.partition_by == PartitionBy::RoundRobin;
         let envelope = Envelope {
             topic: &self.topic,
-            partition: key.is_none().then(|| self.turn % self.partitions.max(1)),
-            key: key.as_deref(),
-            headers: headers.unwrap_or_default(),
+            partition: in_turn.then(|| self.turn % self.partitions.max(1)),
+            label: &label,
         };
-        let lent = Box::new(self.link.lend(chunk));
-        let Err(code) = produce(client, &envelope, lent) else {
+        let sent = Box::new(self.producer_state.lend(chunk));
+        let Err(code) = produce(client, &envelope, sent) else {
             self.turn = self.turn.checked_add(1).unwrap_or(0);
             return Ok(());
         };
         if code == RDKafkaErrorCode::QueueFull {
-            self.link.give_back(chunk.ticket, true);
+            self.producer_state.give_back(chunk.ticket, true);
             return Err(RejectReason::Full);
         }
-        self.link.give_back(chunk.ticket, false);
+        self.producer_state.give_back(chunk.ticket, false);
         if concern(code) == Concern::Size {
             return Err(RejectReason::TooLarge {
                 max_chunk_bytes: self.capability.max_chunk_bytes.get(),
@@ -158,7 +148,7 @@ impl KafkaWriter {
             Concern::Everything => Failure::last("write to", code.to_string()),
             _ => Failure::retry("write to", code.to_string()),
         };
-        self.link.fail(failure.clone());
+        self.producer_state.fail(failure.clone());
         Err(self.broken(&failure))
     }
 }
@@ -182,11 +172,11 @@ impl ChunkWriter for KafkaWriter {
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
         let max_chunk_bytes = self.capability.max_chunk_bytes.get();
-        let result = if let Some(failure) = self.link.failure() {
+        let result = if let Some(failure) = self.producer_state.failure() {
             Err(self.broken(&failure))
         } else if chunk.bytes.len() > max_chunk_bytes {
             Err(RejectReason::TooLarge { max_chunk_bytes })
-        } else if self.link.take(&chunk, &self.capability) {
+        } else if self.producer_state.take(&chunk, &self.capability) {
             self.send(&chunk)
         } else {
             Err(RejectReason::Full)
@@ -195,36 +185,39 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        match self.link.confirmations(out) {
+        match self.producer_state.confirmations(out) {
             None => Ok(()),
             Some(failure) => Err(failure.at(&self.config.endpoint)),
         }
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.link.set_notify(notify);
+        self.producer_state.set_notify(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.link.set_awaited(awaited);
+        self.producer_state.set_awaited(awaited);
     }
 
     fn stats(&self) -> WriterStats {
         let mut stats = WriterStats::default();
-        stats.throttled = self.link.throttled();
+        stats.throttled = self.producer_state.throttled();
         stats
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
-        let too_large = match self.link.chunk_too_large() {
+        let too_large = match self.producer_state.chunk_too_large() {
             Some(bytes) => Some(TooLarge::Chunk { bytes }),
-            None => self.link.batch_too_large().then_some(TooLarge::Batch),
+            None => self
+                .producer_state
+                .batch_too_large()
+                .then_some(TooLarge::Batch),
         };
         self.alone |= too_large == Some(TooLarge::Batch);
         self.producer = None;
-        self.link = self.link.next(self.alone);
+        self.producer_state = self.producer_state.next(self.alone);
         self.open(by, too_large).map_err(|failure| {
-            self.link.fail(failure.clone());
+            self.producer_state.fail(failure.clone());
             failure.at(&self.config.endpoint)
         })
     }
@@ -234,11 +227,12 @@ impl ChunkWriter for KafkaWriter {
         let Some(producer) = self.producer.take() else {
             return report;
         };
-        let failure = self.link.drain(by);
+        let failure = self.producer_state.drain(by);
         // From here on nothing is confirmed any more: what follows is the whole account.
-        self.link.fail(Failure::retry("write to", "it was closed"));
-        self.link.confirmations(&mut report.confirmations);
-        report.unconfirmed = self.link.unconfirmed();
+        self.producer_state
+            .fail(Failure::retry("write to", "it was closed"));
+        self.producer_state.confirmations(&mut report.confirmations);
+        report.unconfirmed = self.producer_state.unconfirmed();
         report.error = failure.map(|failure| failure.at(&self.config.endpoint));
         producer.close(by);
         report

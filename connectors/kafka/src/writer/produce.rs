@@ -2,20 +2,21 @@
 //!
 //! `BaseProducer::send` has librdkafka copy each payload, into memory that one thread asks for and
 //! another one gives back. With the collector using chunks' memory again, not doing so takes 7 % off
-//! what records in chunks of 1,024 cost the writing process (the bench `brokers`). Here librdkafka is lent the chunk's own memory until the delivery report.
+//! what records in chunks of 1,024 cost the writing process (the bench `brokers`). Here librdkafka
+//! reads the chunk's own memory until the delivery report.
 //!
 //! # Invariants
 //!
-//! 1. What is lent is owned by the message's opaque, which no one but the delivery callback, or the
+//! 1. The payload is owned by the message's opaque, which no one but the delivery callback, or the
 //!    failed call, turns back into a box. librdkafka.h on `rd_kafka_produce`: without
 //!    `RD_KAFKA_MSG_F_COPY` and `RD_KAFKA_MSG_F_FREE` the payload is the application's, which must
 //!    not touch it before the message's delivery report.
 //! 2. The opaque is of the type that the client's context names ([`DeliveryOpaque`](rdkafka::producer::ProducerContext::DeliveryOpaque)),
 //!    made by [`into_ptr`](rdkafka::IntoOpaque::into_ptr): rdkafka's callback takes it back as that.
 //! 3. The bytes of a [`Bytes`](bytes::Bytes) stay where they are while one of its clones lives, wherever it moves.
-//! 4. Key, names and values of headers are copied before the call returns.
+//! 4. Key, name and value of the header are copied before the call returns.
 //!
-//! A message without a report when its client ends leaks its opaque, and so what it has lent.
+//! A message without a report when its client ends leaks its opaque, and so the payload.
 
 #![expect(
     unsafe_code,
@@ -34,7 +35,8 @@ use rdkafka::bindings::{
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::{BaseProducer, Producer as _};
 
-use super::link::{Callbacks, Lent};
+use super::state::{Callbacks, SentChunk};
+use crate::headers::Label;
 
 /// What goes with a chunk.
 #[derive(Debug)]
@@ -42,12 +44,11 @@ pub(super) struct Envelope<'a> {
     pub(super) topic: &'a CStr,
     /// Chosen by the key if there is none.
     pub(super) partition: Option<i32>,
-    pub(super) key: Option<&'a str>,
-    pub(super) headers: Vec<(&'static CStr, &'a str)>,
+    pub(super) label: &'a Label,
 }
 
 /// Neither copied nor freed.
-const LENT: c_int = 0;
+const SHARED: c_int = 0;
 
 /// Hands a chunk to the client's queue; never blocks.
 ///
@@ -57,37 +58,37 @@ const LENT: c_int = 0;
 pub(super) fn produce(
     client: &BaseProducer<Callbacks>,
     envelope: &Envelope<'_>,
-    lent: Box<Lent>,
+    sent: Box<SentChunk>,
 ) -> Result<(), RDKafkaErrorCode> {
     // Invariant 3: this is where they are still when the box is a pointer.
-    let payload = memory(&lent.bytes);
-    let opaque = lent.into_ptr();
-    let mut parts = Vec::with_capacity(6 + envelope.headers.len());
+    let payload = memory(&sent.bytes);
+    let opaque = sent.into_ptr();
+    let mut parts = Vec::with_capacity(7);
     let mut part = |vtype, u| parts.push(rd_kafka_vu_t { vtype, u });
     let cstr = envelope.topic.as_ptr();
     part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_TOPIC, Value { cstr });
     if let Some(i32_) = envelope.partition {
         part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_PARTITION, Value { i32_ });
     }
-    part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_MSGFLAGS, Value { i: LENT });
+    part(
+        rd_kafka_vtype_t::RD_KAFKA_VTYPE_MSGFLAGS,
+        Value { i: SHARED },
+    );
     part(
         rd_kafka_vtype_t::RD_KAFKA_VTYPE_VALUE,
         Value { mem: payload },
     );
-    if let Some(key) = envelope.key {
-        let mem = memory(key.as_bytes());
-        part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_KEY, Value { mem });
-    }
+    let mem = memory(envelope.label.key.as_bytes());
+    part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_KEY, Value { mem });
     let ptr = opaque;
     part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_OPAQUE, Value { ptr });
-    for (name, value) in &envelope.headers {
-        let header = Header {
-            name: name.as_ptr(),
-            val: value.as_ptr().cast(),
-            size: isize::try_from(value.len()).unwrap_or(isize::MAX),
-        };
-        part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_HEADER, Value { header });
-    }
+    let (name, value) = &envelope.label.header;
+    let header = Header {
+        name: name.as_ptr(),
+        val: value.as_ptr().cast(),
+        size: isize::try_from(value.len()).unwrap_or(isize::MAX),
+    };
+    part(rd_kafka_vtype_t::RD_KAFKA_VTYPE_HEADER, Value { header });
     // SAFETY: the client lives, each part has the value that its type asks for (librdkafka.h,
     // `rd_kafka_vtype_t`), and they live until the call returns; the payload until the opaque is a box
     // again, by the first three invariants.
@@ -101,7 +102,7 @@ pub(super) fn produce(
     let code = unsafe {
         let code = rd_kafka_error_code(error);
         rd_kafka_error_destroy(error);
-        drop(Box::<Lent>::from_ptr(opaque));
+        drop(Box::<SentChunk>::from_ptr(opaque));
         code
     };
     Err(code.into())

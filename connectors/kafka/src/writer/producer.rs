@@ -12,7 +12,7 @@ use rdkafka::error::{IsError, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
-use super::link::{Callbacks, Link};
+use super::state::{Callbacks, ProducerState};
 use crate::config::KafkaConfig;
 use crate::error::{Concern, code_of, concern};
 
@@ -34,19 +34,23 @@ fn told(code: RDKafkaErrorCode) -> (RDKafkaErrorCode, Box<str>) {
 }
 
 /// Asks until the cluster answers, `by` at most.
-fn until<T>(link: &Link, by: Instant, ask: impl Fn(Duration) -> Answer<T>) -> Result<T, Failure> {
+fn until<T>(
+    producer_state: &ProducerState,
+    by: Instant,
+    ask: impl Fn(Duration) -> Answer<T>,
+) -> Result<T, Failure> {
     let start = Instant::now();
     let mut last: Box<str> = "no broker answered in time".into();
     loop {
         let now = Instant::now();
-        if let Some(reason) = link.refused() {
+        if let Some(reason) = producer_state.refused() {
             return Err(Failure::last("connect to", reason));
         }
-        if let Some(failure) = link.failure() {
+        if let Some(failure) = producer_state.failure() {
             return Err(failure);
         }
         if now >= by {
-            let message = link.trouble().unwrap_or(last);
+            let message = producer_state.trouble().unwrap_or(last);
             return Err(Failure::retry("connect to", message));
         }
         match ask((by - now).min(QUESTION)) {
@@ -63,7 +67,7 @@ fn until<T>(link: &Link, by: Instant, ask: impl Fn(Duration) -> Answer<T>) -> Re
                 last = message;
             }
         }
-        link.wait((by - now).min(Duration::from_millis(50)));
+        producer_state.wait((by - now).min(Duration::from_millis(50)));
     }
 }
 
@@ -88,12 +92,12 @@ impl Producer {
     /// Starts a producer; it connects by itself.
     pub(super) fn start(
         config: &KafkaConfig,
-        link: &Arc<Link>,
+        producer_state: &Arc<ProducerState>,
         alone: bool,
     ) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::last("open", error.to_string());
         let callbacks = Callbacks {
-            link: Arc::clone(link),
+            producer_state: Arc::clone(producer_state),
             tokens: config.client.tokens(),
         };
         let client = BaseProducer::from_config_and_context(&config.producer(alone)?, callbacks)
@@ -102,14 +106,14 @@ impl Producer {
         let polled = Arc::clone(&client);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let link = Arc::clone(link);
+        let producer_state = Arc::clone(producer_state);
         let (running, ended) = channel::<()>();
         thread::Builder::new()
             .name("baler-kafka-send".into())
             .spawn(move || {
                 while !stopped.load(Ordering::Acquire) {
                     polled.poll(POLL);
-                    link.pay();
+                    producer_state.pay();
                 }
                 // The last one to hold it: ending it takes a moment that no owner shall wait for.
                 drop(polled);
@@ -128,13 +132,20 @@ impl Producer {
     }
 
     /// Asks for the topic until the cluster answers, `by` at most.
-    pub(super) fn find(&self, topic: &str, link: &Link, by: Instant) -> Result<Topic, Failure> {
-        until(link, by, |time| self.ask(topic, time))
+    pub(super) fn find(
+        &self,
+        topic: &str,
+        producer_state: &ProducerState,
+        by: Instant,
+    ) -> Result<Topic, Failure> {
+        until(producer_state, by, |time| self.ask(topic, time))
     }
 
     /// Waits until a broker answers, `by` at most.
-    pub(super) fn reach(&self, link: &Link, by: Instant) -> Result<(), Failure> {
-        until(link, by, |time| self.metadata(None, time).map(drop))
+    pub(super) fn reach(&self, producer_state: &ProducerState, by: Instant) -> Result<(), Failure> {
+        until(producer_state, by, |time| {
+            self.metadata(None, time).map(drop)
+        })
     }
 
     fn metadata(&self, topic: Option<&str>, time: Duration) -> Answer<Metadata> {

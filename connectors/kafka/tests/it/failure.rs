@@ -4,7 +4,7 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ContainerKind, Durability, RejectReason, RetryClass, Verdict};
-use baler_connector_kafka::{Headers, KafkaConfig, PartitionBy, RequestFault, RequestKind};
+use baler_connector_kafka::{KafkaConfig, PartitionBy, RequestFault, RequestKind};
 use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, drive_pair, within_patience};
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
@@ -277,12 +277,12 @@ fn round_robin_reaches_every_partition() {
 }
 
 #[test]
-fn container_with_an_identity_needs_no_headers() {
+fn container_with_an_identity_speaks_for_itself() {
     let config = KafkaConfig::embedded("native", 1).unwrap();
     let kafka = Kafka::fresh();
     let mut reader = kafka.reader_with(config.clone());
     reader.set_demand(8);
-    let mut pump = Pump::open(kafka.writer_with(config.headers(Headers::Needed)));
+    let mut pump = Pump::open(kafka.writer_with(config));
     let mut source = ChunkSource::new(1);
     let mut native = source.next(0, 50);
     native.meta.container = ContainerKind::Native;

@@ -1,6 +1,8 @@
 //! The same against a cluster named by `KAFKA_BOOTSTRAP`, in plain text. Each case has a topic and
 //! a group of its own, which it leaves behind.
 
+mod churn;
+
 use std::future::Future;
 use std::num::NonZeroU16;
 use std::pin::pin;

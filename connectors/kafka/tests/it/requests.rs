@@ -168,7 +168,9 @@ fn readers_killed_while_chunks_flow_lose_nothing() {
 #[test]
 fn static_member_that_comes_back_soon_moves_nothing() {
     let kafka = Kafka::fresh();
-    let member = |name| kafka.config_with(&[("group.instance.id", name)]);
+    // The mock has the group deal its partitions again; this assignor leaves them where they are.
+    let assignor = ("partition.assignment.strategy", "cooperative-sticky");
+    let member = |name| kafka.config_with(&[("group.instance.id", name), assignor]);
     let mut taps = vec![
         Tap::new(kafka.reader_with(member("a"))),
         Tap::new(kafka.reader_with(member("b"))),

@@ -17,8 +17,34 @@ use crate::exit::Failure;
 /// How often producers are given records.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
-/// How long a process may take to end when it is asked to, before it is killed.
-const GRACE: Duration = Duration::from_secs(20);
+/// How a process is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By an order: it delivers everything first, and waits for its broker.
+    Finish,
+    /// By SIGTERM: it delivers what it can within `--shutdown-timeout`.
+    Terminate,
+}
+
+impl Ending {
+    fn ask(self, process: &mut Process) {
+        match self {
+            Self::Finish => process.order(Order::Finish),
+            Self::Terminate => process.terminate(),
+        }
+    }
+
+    /// How long the process may take before it is killed.
+    const fn grace(self) -> Duration {
+        match self {
+            // Kafka's client gives a message up after `message.timeout.ms`, 120 s by default. The
+            // last words take up to 30 s more.
+            Self::Finish => Duration::from_secs(160),
+            // The default of `--shutdown-timeout`, and as much again.
+            Self::Terminate => Duration::from_secs(20),
+        }
+    }
+}
 
 /// The processes of a run.
 #[derive(Debug)]
@@ -162,12 +188,26 @@ impl Fleet {
         }
     }
 
-    /// Takes a producer out that is to end in good order; `how` asks it to.
-    pub(super) fn end_producer(&mut self, number: usize, how: impl FnOnce(&mut Process)) {
+    /// Ends a producer in good order.
+    pub(super) fn end_producer(&mut self, number: usize, how: Ending) {
         if let Some(mut process) = self.take_producer(number) {
-            how(&mut process);
-            let ended = self.ends_in_time("producer", number, &mut process);
+            how.ask(&mut process);
+            let ended = self.ends_in_time("producer", number, how, &mut process);
             self.close_account(number, ended);
+        }
+    }
+
+    /// Ends all producers in good order, side by side.
+    pub(super) fn finish_producers(&mut self) {
+        for process in self
+            .producers
+            .iter_mut()
+            .filter_map(|it| it.process.as_mut())
+        {
+            Ending::Finish.ask(process);
+        }
+        for number in 0..self.producers.len() {
+            self.end_producer(number, Ending::Finish);
         }
     }
 
@@ -176,11 +216,18 @@ impl Fleet {
     }
 
     /// Waits for a process that was asked to end; one that does not is killed.
-    fn ends_in_time(&mut self, kind: &str, number: usize, process: &mut Process) -> bool {
-        let ended = process.wait(Instant::now() + GRACE);
+    fn ends_in_time(
+        &mut self,
+        kind: &str,
+        number: usize,
+        how: Ending,
+        process: &mut Process,
+    ) -> bool {
+        let grace = how.grace();
+        let ended = process.wait(Instant::now() + grace);
         if !ended {
             self.violations.push(format!(
-                "{kind} {number} did not end within {GRACE:?} of being asked to"
+                "{kind} {number} did not end within {grace:?} of being asked to"
             ));
             process.kill();
         }
@@ -238,10 +285,24 @@ impl Fleet {
     }
 
     /// Ends a consumer in good order.
-    pub(super) fn end_consumer(&mut self, number: usize, how: impl FnOnce(&mut Process)) {
+    pub(super) fn end_consumer(&mut self, number: usize, how: Ending) {
         if let Some(mut process) = self.take_consumer(number) {
-            how(&mut process);
-            self.ends_in_time("consumer", number, &mut process);
+            how.ask(&mut process);
+            self.ends_in_time("consumer", number, how, &mut process);
+        }
+    }
+
+    /// Ends all consumers in good order, side by side.
+    pub(super) fn finish_consumers(&mut self) {
+        for process in self
+            .consumers
+            .iter_mut()
+            .filter_map(|it| it.process.as_mut())
+        {
+            Ending::Finish.ask(process);
+        }
+        for number in 0..self.consumers.len() {
+            self.end_consumer(number, Ending::Finish);
         }
     }
 

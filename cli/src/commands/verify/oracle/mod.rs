@@ -51,6 +51,8 @@ pub(super) struct Oracle {
     acknowledged: u64,
     delivered: u64,
     redelivered: u64,
+    /// How many chunks were acknowledged, processed or put aside.
+    moved: u64,
     unreadable: u64,
     /// What is wrong wherever it is seen, in words.
     examples: Vec<String>,
@@ -72,6 +74,8 @@ struct Reader {
     seen: HashMap<Stream, Seen>,
     holding: bool,
     ready: bool,
+    /// What it lacks before it is at the end of its medium; nothing once it has ended.
+    waits_for: Option<String>,
     report: Option<ConsumerReport>,
 }
 
@@ -115,6 +119,7 @@ impl Oracle {
                 self.open.insert(identity, runs);
             }
             Event::Acknowledged { identity, spooled } => {
+                self.moved = self.moved.saturating_add(1);
                 let Some(runs) = self.open.remove(&identity) else {
                     self.unreadable = self.unreadable.saturating_add(1);
                     return;
@@ -139,7 +144,10 @@ impl Oracle {
                 Ok(report) => account.report = Some(report),
                 Err(_) => self.unreadable = self.unreadable.saturating_add(1),
             },
-            Event::Processed { .. } | Event::Quarantined { .. } | Event::Holding => {
+            Event::Processed { .. }
+            | Event::Quarantined { .. }
+            | Event::Holding
+            | Event::Waits { .. } => {
                 self.unreadable = self.unreadable.saturating_add(1);
             }
         }
@@ -155,6 +163,7 @@ impl Oracle {
                 redelivered,
                 identity,
             } => {
+                self.moved = self.moved.saturating_add(1);
                 self.altered = self.altered.saturating_add(altered);
                 if altered > 0 && self.examples.len() < EXAMPLES {
                     self.examples
@@ -165,8 +174,12 @@ impl Oracle {
                     self.delivered_run(number, run, redelivered);
                 }
             }
-            Event::Quarantined { bytes } => count(&mut self.quarantined, bytes),
+            Event::Quarantined { bytes } => {
+                self.moved = self.moved.saturating_add(1);
+                count(&mut self.quarantined, bytes);
+            }
             Event::Holding => reader.holding = true,
+            Event::Waits { what } => reader.waits_for = Some(what),
             Event::Report { json } => match serde_json::from_str(&json) {
                 Ok(report) => reader.report = Some(report),
                 Err(_) => self.unreadable = self.unreadable.saturating_add(1),
@@ -190,13 +203,16 @@ impl Oracle {
                 within = within.saturating_add(1);
                 continue;
             }
-            if sets.delivered.insert(record) {
-                self.delivered = self.delivered.saturating_add(1);
-            } else {
+            let is_copy = !sets.delivered.insert(record);
+            if is_copy {
                 self.duplicates_across = self.duplicates_across.saturating_add(1);
+            } else {
+                self.delivered = self.delivered.saturating_add(1);
             }
-            // What the medium says it has delivered before may come late: its reader was lost.
-            if seen.highest.is_some_and(|highest| record < highest) && !redelivered {
+            // A copy may come late: another reader had the first one, and not every medium says that
+            // it delivers again. What the medium says it has delivered before may come late as well.
+            let is_late = seen.highest.is_some_and(|highest| record < highest);
+            if is_late && !is_copy && !redelivered {
                 late = late.saturating_add(1);
             }
             seen.highest = seen.highest.max(Some(record));
@@ -222,10 +238,50 @@ impl Oracle {
 
     /// Says that a process has ended, with or without a last word.
     pub(super) fn ended(&mut self, teller: Teller) {
-        if let Teller::Producer { producer, life } = teller {
-            let account = self.producers.entry((producer, life)).or_default();
-            account.ended = true;
+        match teller {
+            Teller::Producer { producer, life } => {
+                let account = self.producers.entry((producer, life)).or_default();
+                account.ended = true;
+            }
+            Teller::Reader(reader) => {
+                if let Some(reader) = self.readers.get_mut(&reader) {
+                    reader.waits_for = None;
+                }
+            }
         }
+    }
+
+    /// How many chunks were acknowledged, processed or put aside so far, copies too.
+    pub(super) const fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Whether a running consumer lacks its broker, or its part of the medium.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.lacks(&["broker", "partitions", "queue"])
+    }
+
+    /// Whether every running consumer has read all that its part of the medium has, as far as it can
+    /// know.
+    pub(super) fn is_at_end(&self) -> bool {
+        !self.is_cut_off() && !self.lacks(&["chunks"])
+    }
+
+    /// Whether a running consumer waits for one of these; see `ChunkReader::waits_for`.
+    fn lacks(&self, nouns: &[&str]) -> bool {
+        let mut readers = self.readers.values();
+        readers.any(|reader| {
+            let lacks = reader.waits_for.as_deref();
+            lacks.is_some_and(|noun| nouns.contains(&noun))
+        })
+    }
+
+    /// Whether a life of a producer had records acknowledged, and all of these were delivered.
+    pub(super) fn has_arrived(&self, producer: u16, life: u16) -> bool {
+        let streams = self.streams.iter();
+        let mut own = streams.filter(|(it, _)| it.producer == producer && it.life == life);
+        self.acknowledged_by(producer, life) > 0
+            && own.all(|(_, sets)| sets.acknowledged.missing_from(&sets.delivered) == 0)
     }
 
     /// Records acknowledged so far.

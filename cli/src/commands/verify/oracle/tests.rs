@@ -216,6 +216,74 @@ fn an_earlier_record_after_a_later_one_is_out_of_order_unless_it_was_redelivered
 }
 
 #[test]
+fn copy_that_a_reader_meets_first_in_the_middle_is_in_order() {
+    let mut oracle = sent();
+    deliver(&mut oracle, 0, 0..10);
+    // Another reader gets a copy of a later chunk first; not every medium marks it as repeated.
+    deliver(&mut oracle, 1, [5, 3, 4]);
+    assert_only(&oracle.judge(true), "");
+}
+
+#[test]
+fn reader_without_a_broker_is_cut_off_and_one_with_chunks_left_is_not_at_its_end() {
+    let mut oracle = sent();
+    for (lacks, is_cut_off, is_at_end) in [
+        ("broker", true, false),
+        ("partitions", true, false),
+        ("queue", true, false),
+        ("chunks", false, false),
+        ("sender", false, true),
+        ("", false, true),
+    ] {
+        let what = lacks.to_owned();
+        oracle.told(Teller::Reader(0), Event::Waits { what });
+        let seen = (oracle.is_cut_off(), oracle.is_at_end());
+        assert_eq!(seen, (is_cut_off, is_at_end), "{lacks}");
+    }
+    let what = "broker".to_owned();
+    oracle.told(Teller::Reader(0), Event::Waits { what });
+    oracle.ended(Teller::Reader(0));
+    assert!(!oracle.is_cut_off() && oracle.is_at_end());
+}
+
+#[test]
+fn life_has_arrived_when_its_own_records_have_and_not_when_others_have() {
+    let mut oracle = sent();
+    let (identity, life) = (
+        identity(10),
+        Teller::Producer {
+            producer: 0,
+            life: 1,
+        },
+    );
+    let fresh = || {
+        vec![Run {
+            stream: stream(1),
+            first: 0,
+            count: 1,
+        }]
+    };
+    let runs = fresh();
+    oracle.told(life, Event::Offered { identity, runs });
+    assert!(!oracle.has_arrived(0, 1), "nothing is acknowledged");
+    let spooled = false;
+    oracle.told(life, Event::Acknowledged { identity, spooled });
+    let moved = oracle.moved();
+    // Late records of the first life.
+    deliver(&mut oracle, 0, 0..10);
+    assert_eq!(oracle.moved(), moved + 10);
+    assert!(oracle.has_arrived(0, 0) && !oracle.has_arrived(0, 1));
+    let event = Event::Processed {
+        identity: Some(identity),
+        redelivered: false,
+        runs: fresh(),
+        altered: 0,
+    };
+    oracle.told(Teller::Reader(0), event);
+    assert!(oracle.has_arrived(0, 1));
+}
+
+#[test]
 fn accounts_that_do_not_add_up_are_told() {
     for (emitted, delivered, dropped) in [(101, 100, 0), (100, 99, 1), (100, 100, 1)] {
         let mut oracle = sent();

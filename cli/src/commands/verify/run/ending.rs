@@ -1,97 +1,86 @@
 //! The end of a run: everything given out, everything arrived, one record more.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Run;
 use crate::commands::verify::fleet::TICK;
-use crate::commands::verify::orders::Order;
 use crate::exit::Failure;
+
+/// How long to wait at most for consumers that have no broker, or no part of the medium.
+const AWAY: Duration = Duration::from_secs(600);
 
 impl Run<'_> {
     /// Waits until everything is given out, then ends all producers in good order.
     pub(super) fn drain(&self) -> Result<(), Failure> {
-        let by = Instant::now() + self.args.patience;
-        while !self.fleet().is_given_out() {
-            self.pause(TICK);
-            self.interrupted()?;
-            if Instant::now() > by {
-                let message = "not all records could be given to producers in time";
-                self.fleet().violations.push(message.to_owned());
-                break;
-            }
+        let all = self.wait_until(|| self.fleet().is_given_out());
+        self.interrupted()?;
+        if !all {
+            let message = "not all records could be given to producers in time";
+            self.fleet().violations.push(message.to_owned());
         }
         // Nobody looks after processes in between: they end because they are told to.
-        let mut fleet = self.fleet();
-        for number in 0..fleet.producers() {
-            if let Some(process) = fleet.producer(number) {
-                process.order(Order::Finish);
-            }
-        }
-        for number in 0..fleet.producers() {
-            fleet.end_producer(number, |_| {});
-        }
+        self.fleet().finish_producers();
         Ok(())
+    }
+
+    /// Waits until a condition holds; whether it does. Gives up when no chunk moved for `--patience`
+    /// while every consumer had its broker and its part of the medium.
+    fn wait_until(&self, mut holds: impl FnMut() -> bool) -> bool {
+        let start = Instant::now();
+        let (mut moved, mut since) = (None, start);
+        loop {
+            if holds() {
+                return true;
+            }
+            let (now_moved, is_cut_off) = {
+                let oracle = self.board.lock();
+                (oracle.moved(), oracle.is_cut_off())
+            };
+            let now = Instant::now();
+            let is_away = is_cut_off && now.duration_since(start) < AWAY;
+            if moved.replace(now_moved) != Some(now_moved) || is_away {
+                since = now;
+            }
+            if now.duration_since(since) > self.args.patience || self.shutdown.is_requested() {
+                return false;
+            }
+            self.pause(TICK);
+        }
     }
 
     /// Waits until everything acknowledged has arrived.
     pub(super) fn complete(&self, violations: &mut Vec<String>) {
-        let by = Instant::now() + self.args.patience;
-        loop {
-            let soon = Instant::now() + TICK;
-            if self.board.lock().is_complete() {
-                return;
-            }
-            let known = self.board.lock().delivered();
-            self.board
-                .wait_for(soon, |oracle| oracle.delivered() != known);
-            if Instant::now() > by {
-                let oracle = self.board.lock();
-                violations.push(format!(
-                    "after {:?} {} of {} acknowledged records were delivered",
-                    self.args.patience,
-                    oracle.delivered(),
-                    oracle.acknowledged(),
-                ));
-                return;
-            }
-            if self.shutdown.is_requested() {
-                return;
-            }
+        if !self.wait_until(|| self.board.lock().is_complete()) {
+            let oracle = self.board.lock();
+            violations.push(format!(
+                "{} of {} acknowledged records were delivered, then nothing more came for {:?}",
+                oracle.delivered(),
+                oracle.acknowledged(),
+                self.args.patience,
+            ));
         }
     }
 
-    /// Sends one record more by each producer; whether they arrive.
+    /// Sends one more record by each producer; whether they arrive.
     pub(super) fn fresh(&self) -> Result<bool, Failure> {
+        // The lock must not be held in the loop.
         let count = self.fleet().producers();
-        let before = self.board.lock().delivered();
+        let mut lives = Vec::new();
         for number in 0..count {
-            self.fleet().revive_producer(number, &[])?;
-            self.fleet().give_to(number, 1);
-            if let Some(process) = self.fleet().producer(number) {
-                process.order(Order::Finish);
-            }
+            let mut fleet = self.fleet();
+            fleet.revive_producer(number, &[])?;
+            fleet.give_to(number, 1);
+            let producer = u16::try_from(number).unwrap_or(u16::MAX);
+            lives.push((producer, fleet.life(number)));
         }
-        let wanted = before.saturating_add(u64::try_from(count).unwrap_or(0));
-        let by = Instant::now() + self.args.patience;
-        let passed = self
-            .board
-            .wait_for(by, |oracle| oracle.delivered() >= wanted);
-        for number in 0..count {
-            self.fleet().end_producer(number, |_| {});
-        }
+        self.fleet().finish_producers();
+        let passed = self.wait_until(|| {
+            let oracle = self.board.lock();
+            let mut lives = lives.iter();
+            lives.all(|(producer, life)| oracle.has_arrived(*producer, *life))
+        });
+        // Copies, and records that nobody sent, may still follow. They are judged, too.
+        self.wait_until(|| self.board.lock().is_at_end());
         Ok(passed)
-    }
-
-    /// Ends all consumers in good order.
-    pub(super) fn end_consumers(&self) {
-        let count = self.fleet().consumers();
-        for number in 0..count {
-            if let Some(process) = self.fleet().consumer(number) {
-                process.order(Order::Finish);
-            }
-        }
-        for number in 0..count {
-            self.fleet().end_consumer(number, |_| {});
-        }
     }
 }

@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         let mut violations = Vec::new();
         self.complete(&mut violations);
         let fresh_record_passed = self.fresh()?;
-        self.end_consumers();
+        self.fleet().finish_consumers();
         self.interrupted()?;
         Ok(self.document(fresh_record_passed, violations))
     }

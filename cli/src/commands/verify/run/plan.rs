@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use baler_common::transport::Order;
+
 use super::shown;
 use crate::args::{FaultChoice, VerifyArgs};
 use crate::commands::verify::random::Random;
 use crate::commands::verify::stand::{ANYWHERE, Stand, WITH_SPOOL};
+use crate::endpoint;
 use crate::exit::{Code, Failure};
 
 /// What seed and flags decide.
@@ -42,8 +45,10 @@ impl Plan {
             .saturating_add(1);
         let slice = args.records / slices;
         let alone = consumers == 1 && !faults.contains(&FaultChoice::Rebalance);
+        let writer = endpoint::writer(&stand.producer_uri(0))?.writer;
+        let is_ordered = writer.capability().order == Order::PerLane;
         Ok(Self {
-            order_promised: alone || stand.orders_competitors(),
+            order_promised: is_ordered && (alone || stand.orders_competitors()),
             down_at_start: faults.contains(&FaultChoice::BrokerDownAtStart),
             schedule,
             slice,

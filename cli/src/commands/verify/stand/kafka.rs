@@ -46,10 +46,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     // The mock does not check sequence numbers as a broker does: of several requests in
     // flight it takes a later one although the first one failed, and order is lost.
     ("max.in.flight.requests.per.connection", "1"),
-    // Below socket.timeout.ms: a request to join that is sent again while the group waits for a
-    // dead member makes the mock fail an assertion and end this process.
-    ("session.timeout.ms", "6000"),
-    ("heartbeat.interval.ms", "500"),
     // How long an unanswered request to join is waited for.
     ("max.poll.interval.ms", "8000"),
     ("auto.commit.interval.ms", "200"),
@@ -63,7 +59,7 @@ pub(super) struct Kafka {
     proxy: KafkaProxy,
     /// Before consumers, only slow or still: a member whose connection ends while the group forms
     /// makes the mock fail an assertion (`!member->resp` in rdkafka_mock_cgrp.c), which ends this
-    /// process. It also makes up for rules of groups that the mock breaks.
+    /// process.
     calm: KafkaProxy,
     topic: String,
     settings: String,
@@ -83,7 +79,6 @@ impl Kafka {
             .map_err(broken)?;
         let before = || KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken);
         let (proxy, calm) = (before()?, before()?);
-        calm.keep_group_rules();
         Ok(Self {
             cluster,
             proxy,

@@ -1,4 +1,5 @@
-//! What the owner's thread and the polling thread share.
+//! A reader's membership in its group: partitions, chunks that came of them, and news for the owner.
+//! The owner's thread and the polling thread share it.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,8 @@ use bytes::Bytes;
 use super::lane::Lane;
 use super::state::{Awaited, Fetched, Next, State, name, names, origin};
 
-/// What the owner's thread and the polling thread share.
-pub(super) struct Shared {
+/// A reader's membership in its group, which the owner's thread and the polling thread share.
+pub(super) struct Membership {
     pub(super) endpoint: Box<str>,
     state: Mutex<State>,
     /// Wakes the owner, who waits for chunks and news.
@@ -22,15 +23,15 @@ pub(super) struct Shared {
     room: Condvar,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for Membership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("Membership")
             .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl Membership {
     pub(super) fn new(endpoint: &str) -> Self {
         Self {
             endpoint: endpoint.into(),

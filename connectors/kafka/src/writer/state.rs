@@ -1,4 +1,5 @@
-//! What the owner's thread and the client's callbacks share.
+//! The state of a producer: chunks that are not confirmed, confirmations, and why it failed. The
+//! owner's thread and the client's callbacks share it.
 
 use std::error::Error;
 use std::fmt;
@@ -11,24 +12,25 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 use rdkafka::statistics::Statistics;
 
 use super::offsets::Offsets;
+use crate::client;
+use crate::client::token::TokenSource;
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{Concern, code_of, concern, is_alert, is_refusal};
-use crate::stats;
-use crate::token::TokenSource;
 
-/// What the owner's thread and the callbacks of one producer share.
+/// The state of one producer, which the owner's thread and the client's callbacks share.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ProducerState {
     endpoint: Box<str>,
     /// Whether each message is a batch of its own, so that its size alone is judged.
     alone: bool,
-    state: Mutex<State>,
+    state: Mutex<Progress>,
     changed: Condvar,
     notify: Arc<NotifyCell>,
     throttled: Arc<Throttled>,
@@ -39,7 +41,7 @@ pub(super) struct Link {
 type Throttled = AtomicU64;
 
 #[derive(Default)]
-struct State {
+struct Progress {
     /// What was taken and not confirmed.
     window: Window,
     known: Vec<Confirmation>,
@@ -58,9 +60,9 @@ struct State {
     lacks_room: bool,
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
+        f.debug_struct("Progress")
             .field("window", &self.window.len())
             .field("failure", &self.failure)
             .finish_non_exhaustive()
@@ -69,7 +71,7 @@ impl fmt::Debug for State {
 
 /// What travels with a message to its delivery report.
 #[derive(Debug)]
-pub(super) struct Lent {
+pub(super) struct SentChunk {
     pub(super) ticket: u64,
     /// Its number among all that were offered.
     number: u64,
@@ -79,7 +81,7 @@ pub(super) struct Lent {
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
-    pub(super) link: Arc<Link>,
+    pub(super) producer_state: Arc<ProducerState>,
     pub(super) tokens: TokenSource,
 }
 
@@ -90,53 +92,68 @@ impl ClientContext for Callbacks {
         self.tokens.next(config)
     }
 
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(level, facility, message);
+    }
+
     fn stats(&self, statistics: Statistics) {
-        let more = stats::throttled(&statistics).as_millis();
+        let more = client::throttled(&statistics).as_millis();
         let more = u64::try_from(more).unwrap_or(u64::MAX);
-        self.link.throttled.fetch_add(more, Ordering::Relaxed);
+        self.producer_state
+            .throttled
+            .fetch_add(more, Ordering::Relaxed);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
         match code_of(&error) {
             // The next delivery report or offer meets it as well; this one says why.
-            Some(RDKafkaErrorCode::Fatal) => self.link.fail(Failure::retry("write to", reason)),
-            Some(code) if is_refusal(code) || is_alert(reason) => self.link.update(|state| {
-                state.refused = Some(reason.into());
-            }),
+            Some(RDKafkaErrorCode::Fatal) => {
+                self.producer_state.fail(Failure::retry("write to", reason))
+            }
+            Some(code) if is_refusal(code) || is_alert(reason) => {
+                self.producer_state.update(|state| {
+                    state.refused = Some(reason.into());
+                })
+            }
             // It says how many, but not why.
-            Some(RDKafkaErrorCode::AllBrokersDown) => match self.link.refused() {
+            Some(RDKafkaErrorCode::AllBrokersDown) => match self.producer_state.refused() {
                 // The next producer reads secrets anew, and is refused for good if they are wrong.
-                Some(refused) => self.link.fail(Failure::retry("write to", refused)),
-                None => self.link.update(|state| {
+                Some(refused) => self
+                    .producer_state
+                    .fail(Failure::retry("write to", refused)),
+                None => self.producer_state.update(|state| {
                     state.trouble.get_or_insert_with(|| reason.into());
                 }),
             },
             _ => self
-                .link
+                .producer_state
                 .update(|state| state.trouble = Some(reason.into())),
         }
     }
 }
 
 impl ProducerContext for Callbacks {
-    type DeliveryOpaque = Box<Lent>;
+    type DeliveryOpaque = Box<SentChunk>;
 
-    fn delivery(&self, result: &DeliveryResult<'_>, lent: Self::DeliveryOpaque) {
+    fn delivery(&self, result: &DeliveryResult<'_>, sent: Self::DeliveryOpaque) {
         match result {
             Ok(message) => {
-                self.link.settle(lent.ticket, Outcome::Confirmed);
-                self.link
-                    .check_offset(lent.number, message.partition(), message.offset());
+                self.producer_state.settle(sent.ticket, Outcome::Confirmed);
+                self.producer_state.check_offset(
+                    sent.number,
+                    message.partition(),
+                    message.offset(),
+                );
             }
-            Err((error, _)) => self.link.failed(lent.ticket, error),
+            Err((error, _)) => self.producer_state.failed(sent.ticket, error),
         }
     }
 }
 
-impl Link {
-    /// A link that was never opened.
+impl ProducerState {
+    /// A state of a producer that was never opened.
     pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
-        let link = Arc::new(Self {
+        let producer_state = Arc::new(Self {
             endpoint: endpoint.into(),
             alone: false,
             state: Mutex::default(),
@@ -145,11 +162,11 @@ impl Link {
             throttled: Arc::default(),
             offsets: Arc::default(),
         });
-        link.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
-        link
+        producer_state.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
+        producer_state
     }
 
-    /// The link of the next producer, which tells whom this one told and goes on counting.
+    /// The state of the next producer, which notifies the same owner and goes on counting.
     pub(super) fn next(&self, alone: bool) -> Arc<Self> {
         Arc::new(Self {
             endpoint: self.endpoint.clone(),
@@ -163,8 +180,8 @@ impl Link {
     }
 
     /// What travels with the message of a chunk.
-    pub(super) fn lend(&self, chunk: &Chunk) -> Lent {
-        Lent {
+    pub(super) fn lend(&self, chunk: &Chunk) -> SentChunk {
+        SentChunk {
             ticket: chunk.ticket,
             number: self.offsets.offer(),
             bytes: chunk.bytes.clone(),
@@ -189,11 +206,11 @@ impl Link {
         Duration::from_millis(self.throttled.load(Ordering::Relaxed))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn update(&self, change: impl FnOnce(&mut State)) {
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }

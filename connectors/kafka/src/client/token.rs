@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rdkafka::client::OAuthToken;
 use serde_json::{Value, json};
 
-use crate::secrets::{self, TOKEN_FILE};
+use super::{TOKEN_FILE, read_secret};
 
 /// How long a token that does not say it itself counts.
 const LIFETIME: Duration = Duration::from_secs(300);
@@ -27,7 +27,7 @@ impl TokenSource {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
         match &self.file {
             Some(path) => {
-                let token = secrets::read(TOKEN_FILE, path)
+                let token = read_secret(TOKEN_FILE, path)
                     .map_err(|failure| failure.message.into_string())?;
                 from_text(token.trim(), now)
             }

@@ -14,8 +14,8 @@ use rdkafka::config::FromClientConfig;
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 
 use crate::config::KafkaConfig;
+use crate::config::NewTopicShape;
 use crate::error::{Concern, concern};
-use crate::topic::NewTopicShape;
 
 /// How long the cluster may take to say what its limits are; without them the settings count.
 const QUESTION: Duration = Duration::from_secs(2);

@@ -1,0 +1,283 @@
+//! The settings, secrets and tokens of librdkafka's clients, and what all of its clients say.
+
+pub(crate) mod admin;
+pub(crate) mod token;
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::Failure;
+use rdkafka::ClientConfig;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::statistics::Statistics;
+
+use crate::browser::Browse;
+use crate::config::KafkaConfig;
+use crate::config::settings::ClientSettings;
+use token::TokenSource;
+
+/// What both ends set where the user is silent.
+pub(crate) const BOTH: &[(&str, &str)] = &[
+    ("client.id", "baler"),
+    // Brokers close idle connections, which is nothing to report.
+    ("log.connection.close", "false"),
+    // A broker that returns is found within a second; 10 s is the client's default.
+    ("reconnect.backoff.max.ms", "1000"),
+    // A host that does not answer costs this long, 30 s is the client's default.
+    ("socket.connection.setup.timeout.ms", "5000"),
+    ("socket.keepalive.enable", "true"),
+    // A connection that does not answer is given up after this; 60 s is the client's default.
+    ("socket.timeout.ms", "10000"),
+];
+
+/// What a writer sets where the user is silent.
+pub(crate) const PRODUCER: &[(&str, &str)] = &[
+    ("acks", "all"),
+    ("enable.idempotence", "true"),
+    // Larger chunks are sent from where they are; the client's default is 65,535.
+    ("message.copy.max.bytes", "4096"),
+    // Afterwards the writer is broken and its owner decides; the client's default is 300 s. This is
+    // `delivery.timeout.ms` of Java's client: a node that was killed is away for about 40 s.
+    ("message.timeout.ms", "120000"),
+    // The partition that Kafka's Java client would choose for the key.
+    ("partitioner", "murmur2_random"),
+    // For how long brokers hold the writer back is in the client's statistics.
+    ("statistics.interval.ms", "1000"),
+];
+
+/// What a reader sets where the user is silent.
+pub(crate) const CONSUMER: &[(&str, &str)] = &[
+    // What a killed reader settled since its last commit comes again; the client's default is 5 s.
+    ("auto.commit.interval.ms", "500"),
+    // A group that reads for the first time loses nothing.
+    ("auto.offset.reset", "earliest"),
+    // Offsets are stored as chunks are settled, and what is stored is committed.
+    ("enable.auto.commit", "true"),
+    ("enable.auto.offset.store", "false"),
+    // A reader says whether it has handed out all that there is.
+    ("enable.partition.eof", "true"),
+    ("fetch.error.backoff.ms", "100"),
+    // A queue of few messages is full often: a reader takes no more than one queue each time.
+    ("fetch.queue.backoff.ms", "10"),
+    ("group.id", "baler"),
+    // Members learn so soon that the group deals its partitions again; 3 s is the client's default.
+    ("heartbeat.interval.ms", "500"),
+    // The client's defaults are 64 MiB and 100,000 messages.
+    ("queued.max.messages.kbytes", "32768"),
+    ("queued.min.messages", "4000"),
+    // A consumer that was killed is replaced after this; 45 s is the client's default. Brokers take
+    // no less than 6 s (`group.min.session.timeout.ms`).
+    ("session.timeout.ms", "6000"),
+    // How far the reader is behind, and how often it connected, is in the client's statistics.
+    ("statistics.interval.ms", "1000"),
+    // A topic, or a partition, that is new is found after this; 300 s is the client's default.
+    ("topic.metadata.refresh.interval.ms", "10000"),
+];
+
+/// `max.poll.interval.ms`, unless the session lasts longer. The connector polls on a thread of its
+/// own, however slow its owner is; and joining a group over a half-open connection, librdkafka waits
+/// this long for the answer, five minutes by its default.
+const POLL_INTERVAL_MS: u64 = 60_000;
+
+/// A setting that names a file, and the setting of librdkafka that the file holds.
+pub(crate) const FILES: [(&str, &str); 3] = [
+    ("sasl.password.file", "sasl.password"),
+    ("ssl.key.password.file", "ssl.key.password"),
+    ("ssl.keystore.password.file", "ssl.keystore.password"),
+];
+
+/// The setting that names the file of a token.
+pub(crate) const TOKEN_FILE: &str = "sasl.oauthbearer.token.file";
+
+/// Whether a setting is this connector's own: librdkafka does not know it.
+pub(crate) fn is_own(name: &str) -> bool {
+    name == TOKEN_FILE || FILES.iter().any(|(file, _)| *file == name)
+}
+
+/// What a file holds; its line end is none of it. `setting` named it.
+///
+/// It is read for every client, so that a renewed secret is taken up.
+pub(crate) fn read_secret(setting: &str, path: &str) -> Result<String, Failure> {
+    let text = fs::read_to_string(Path::new(path)).map_err(|error| {
+        let message = format!("{setting}={path}: {error}");
+        Failure::last("open", message)
+    })?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+impl ClientSettings {
+    /// The user's settings over defaults.
+    fn over(&self, defaults: &[&[(&str, &str)]]) -> Result<ClientConfig, Failure> {
+        let mut config = ClientConfig::new();
+        for (name, value) in defaults.iter().copied().flatten() {
+            if self.value(name).is_none() {
+                config.set(*name, *value);
+            }
+        }
+        let protocol = self.value("security.protocol").unwrap_or_default();
+        let protocol = protocol.to_ascii_lowercase();
+        if protocol.starts_with("sasl_") && self.value("sasl.mechanism").is_none() {
+            // The client's default is GSSAPI, which needs a library of the system.
+            config.set("sasl.mechanism", "PLAIN");
+        }
+        let names = ["ssl.ca.location", "ssl.ca.pem"];
+        if protocol.ends_with("ssl") && names.iter().all(|name| self.value(name).is_none()) {
+            // OpenSSL is built in and does not know where the system keeps certificates.
+            config.set("ssl.ca.location", "probe");
+        }
+        for (name, value) in self.of_the_client() {
+            config.set(name, value);
+        }
+        for (file, direct) in FILES {
+            if let Some(path) = self.value(file) {
+                config.set(direct, read_secret(file, path)?);
+            }
+        }
+        Ok(config)
+    }
+
+    /// Where tokens of OAUTHBEARER come from.
+    pub(crate) fn tokens(&self) -> TokenSource {
+        TokenSource {
+            file: self.value(TOKEN_FILE).map(Into::into),
+        }
+    }
+}
+
+impl KafkaConfig {
+    /// A producer's settings. `alone`: each message in a batch of its own.
+    pub(crate) fn producer(&self, alone: bool) -> Result<ClientConfig, Failure> {
+        let mut config = self.client.over(&[BOTH, PRODUCER])?;
+        // The writer keeps to its window; the client's bounds are twice as wide because it counts
+        // a message until after its delivery was reported.
+        let bytes = self.window.bytes.max(self.max_message_bytes).get();
+        config.set("queue.buffering.max.kbytes", (bytes / 512 + 1).to_string());
+        let chunks = self.window.chunks.get().saturating_mul(2).min(10_000_000);
+        config.set("queue.buffering.max.messages", chunks.to_string());
+        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        if alone {
+            config.set("batch.num.messages", "1");
+        }
+        Ok(config)
+    }
+
+    /// A consumer's settings.
+    pub(crate) fn consumer(&self) -> Result<ClientConfig, Failure> {
+        let mut config = self.client.over(&[BOTH, CONSUMER])?;
+        if self.client.value("max.poll.interval.ms").is_none() {
+            let session = self.client.value("session.timeout.ms");
+            let session = session.and_then(|session| session.parse().ok());
+            let interval = POLL_INTERVAL_MS.max(session.unwrap_or(0));
+            config.set("max.poll.interval.ms", interval.to_string());
+        }
+        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        Ok(config)
+    }
+
+    /// The settings of a client that looks at the topic. Its `group.id` has no effect beyond what the
+    /// client needs one for: it never subscribes, and who does not subscribe joins no group.
+    pub(crate) fn browser(&self, browse: Browse) -> Result<ClientConfig, Failure> {
+        let mut config = self.client.over(&[BOTH, CONSUMER])?;
+        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        config.set("enable.auto.commit", "false");
+        config.set(
+            "enable.partition.eof",
+            (browse == Browse::UntilNow).to_string(),
+        );
+        config.set("statistics.interval.ms", "0");
+        // Where a partition is read from that was cut off at its start meanwhile.
+        let reset = match browse {
+            Browse::FromNow => "latest",
+            Browse::FromOldest | Browse::UntilNow => "earliest",
+        };
+        config.set("auto.offset.reset", reset);
+        config.remove("group.instance.id");
+        Ok(config)
+    }
+
+    /// The settings of a client that administers; it sends no chunk.
+    pub(crate) fn administrator(&self) -> Result<ClientConfig, Failure> {
+        self.client.over(&[BOTH])
+    }
+
+    /// Whether a client can administer: it gets no tokens of OAUTHBEARER, for which librdkafka asks
+    /// by a queue that rdkafka does not serve there.
+    pub(crate) fn can_administer(&self) -> bool {
+        let mechanism = self.client.value("sasl.mechanism");
+        !mechanism.is_some_and(|name| name.eq_ignore_ascii_case("OAUTHBEARER"))
+    }
+}
+
+/// For how long brokers held the client back since the statistics before, because it was above a
+/// quota: the sum of the `throttle_time_ms` in their answers. It is the broker that holds back, by
+/// not reading from the connection for so long (KIP-219).
+pub(crate) fn throttled(statistics: &Statistics) -> Duration {
+    let windows = statistics
+        .brokers
+        .values()
+        .filter_map(|it| it.throttle.as_ref());
+    let millis = windows.map(|window| u64::try_from(window.sum).unwrap_or(0));
+    Duration::from_millis(millis.fold(0, u64::saturating_add))
+}
+
+/// How often a message that librdkafka repeats many times a second is passed on.
+const BETWEEN_REPEATED: Duration = Duration::from_secs(30);
+
+/// Passes a line of librdkafka's log on. While all brokers are away it looks for them some 20 times a
+/// second (`REBOOTSTRAP`, with the setting `debug`): that is said at first, and rarely from then on.
+pub(crate) fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
+    static SAID: Mutex<Option<Instant>> = Mutex::new(None);
+    if facility == "REBOOTSTRAP"
+        && !is_due(&mut SAID.lock().unwrap_or_else(PoisonError::into_inner))
+    {
+        return;
+    }
+    let level = match level {
+        RDKafkaLogLevel::Emerg
+        | RDKafkaLogLevel::Alert
+        | RDKafkaLogLevel::Critical
+        | RDKafkaLogLevel::Error => log::Level::Error,
+        RDKafkaLogLevel::Warning => log::Level::Warn,
+        RDKafkaLogLevel::Notice | RDKafkaLogLevel::Info => log::Level::Info,
+        RDKafkaLogLevel::Debug => log::Level::Debug,
+    };
+    log::log!(target: "librdkafka", level, "{facility} {message}");
+}
+
+/// Whether a repeated message is to be said again; notes that it is.
+fn is_due(said: &mut Option<Instant>) -> bool {
+    let due = said.is_none_or(|said| said.elapsed() >= BETWEEN_REPEATED);
+    if due {
+        *said = Some(Instant::now());
+    }
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_end_is_no_part_of_a_secret_and_a_missing_file_is_named() {
+        let name = format!("baler-kafka-secret-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let text = path.to_str().unwrap();
+        fs::write(&path, " hush \r\n").unwrap();
+        assert_eq!(read_secret("sasl.password.file", text).unwrap(), " hush ");
+        fs::remove_file(&path).unwrap();
+        let failure = read_secret("sasl.password.file", text).unwrap_err();
+        assert!(failure.message.contains("sasl.password.file"));
+        assert!(failure.message.contains(text));
+    }
+
+    #[test]
+    fn repeated_message_is_said_at_first_and_rarely_from_then_on() {
+        let mut said = None;
+        assert!(is_due(&mut said));
+        assert!((0..100).all(|_| !is_due(&mut said)));
+        said = Instant::now().checked_sub(BETWEEN_REPEATED);
+        assert!(is_due(&mut said));
+    }
+}
