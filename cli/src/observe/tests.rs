@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use baler_common::record::kieker::misc::EmptyRecord;
+use baler_common::record::kieker::EmptyRecord;
 use baler_common::transport::LaneLag;
 use baler_monitoring::Controller;
 use serde_json::Value;

@@ -93,8 +93,12 @@ pub fn refuse<T: FieldValue>(value: ValueRef<'_>) -> ReadError {
     }
 }
 
-macro_rules! integer_field {
-    ($($type:ty: $kind:ident, $write:ident, $width:ident, $bits:expr);* $(;)?) => {$(
+/// Implements [`FieldValue`] for types of one width.
+///
+/// A line has the Rust type, its [`FieldType`], its [`Width`], the call of [`RowWriter`], the value's
+/// bits, and the value that becomes of a [`ValueRef`].
+macro_rules! scalar_field {
+    ($($type:ty: $kind:ident, $width:ident, $write:ident, $bits:expr, $read:expr;)*) => {$(
         impl FieldValue for $type {
             const WIDTH: Width = Width::$width;
 
@@ -112,128 +116,47 @@ macro_rules! integer_field {
             }
 
             fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
-                let number = match value {
-                    ValueRef::Signed(number) => Self::try_from(number).ok(),
-                    ValueRef::Unsigned(number) => Self::try_from(number).ok(),
-                    _ => None,
-                };
-                number.ok_or_else(|| refuse::<Self>(value))
+                let read: fn(ValueRef<'_>) -> Option<Self> = $read;
+                read(value).ok_or_else(|| refuse::<Self>(value))
             }
         }
     )*};
 }
 
-integer_field! {
-    i8: I8, i8, One, Self::cast_unsigned;
-    i16: I16, i16, Two, Self::cast_unsigned;
-    i32: I32, i32, Four, Self::cast_unsigned;
-    i64: I64, i64, Eight, Self::cast_unsigned;
-    u8: U8, u8, One, Self::from;
-    u16: U16, u16, Two, Self::from;
-    u32: U32, u32, Four, Self::from;
-    u64: U64, u64, Eight, Self::from;
+scalar_field! {
+    bool: Bool, One, bool, u64::from, |value| match value {
+        ValueRef::Bool(value) => Some(value),
+        _ => None,
+    };
+    i8: I8, One, i8, Self::cast_unsigned, integer;
+    i16: I16, Two, i16, Self::cast_unsigned, integer;
+    i32: I32, Four, i32, Self::cast_unsigned, integer;
+    i64: I64, Eight, i64, Self::cast_unsigned, integer;
+    u8: U8, One, u8, Self::from, integer;
+    u16: U16, Two, u16, Self::from, integer;
+    u32: U32, Four, u32, Self::from, integer;
+    u64: U64, Eight, u64, Self::from, integer;
+    f32: F32, Four, f32, Self::to_bits, |value| match value {
+        ValueRef::F32(value) => Some(value),
+        value => integer::<i16>(value).map(Self::from).or_else(|| integer::<u16>(value).map(Self::from)),
+    };
+    f64: F64, Eight, f64, Self::to_bits, |value| match value {
+        ValueRef::F64(value) => Some(value),
+        ValueRef::F32(value) => Some(value.into()),
+        value => integer::<i32>(value).map(Self::from).or_else(|| integer::<u32>(value).map(Self::from)),
+    };
+    char: Char, Four, char, u32::from, |value| match value {
+        ValueRef::Char(value) => Some(value),
+        _ => None,
+    };
 }
 
-impl FieldValue for bool {
-    const WIDTH: Width = Width::One;
-
-    #[inline(always)]
-    fn bits(&self) -> u64 {
-        u64::from(*self)
-    }
-
-    fn field_type() -> FieldType {
-        FieldType::Bool
-    }
-
-    fn write(&self, row: &mut RowWriter<'_>) {
-        row.bool(*self);
-    }
-
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
-        match value {
-            ValueRef::Bool(value) => Ok(value),
-            _ => Err(refuse::<Self>(value)),
-        }
-    }
-}
-
-impl FieldValue for f32 {
-    const WIDTH: Width = Width::Four;
-
-    #[inline(always)]
-    fn bits(&self) -> u64 {
-        u64::from(self.to_bits())
-    }
-
-    fn field_type() -> FieldType {
-        FieldType::F32
-    }
-
-    fn write(&self, row: &mut RowWriter<'_>) {
-        row.f32(*self);
-    }
-
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
-        let number = match value {
-            ValueRef::F32(value) => Some(value),
-            ValueRef::Signed(value) => i16::try_from(value).ok().map(Self::from),
-            ValueRef::Unsigned(value) => u16::try_from(value).ok().map(Self::from),
-            _ => None,
-        };
-        number.ok_or_else(|| refuse::<Self>(value))
-    }
-}
-
-impl FieldValue for f64 {
-    const WIDTH: Width = Width::Eight;
-
-    #[inline(always)]
-    fn bits(&self) -> u64 {
-        self.to_bits()
-    }
-
-    fn field_type() -> FieldType {
-        FieldType::F64
-    }
-
-    fn write(&self, row: &mut RowWriter<'_>) {
-        row.f64(*self);
-    }
-
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
-        let number = match value {
-            ValueRef::F64(value) => Some(value),
-            ValueRef::F32(value) => Some(Self::from(value)),
-            ValueRef::Signed(value) => i32::try_from(value).ok().map(Self::from),
-            ValueRef::Unsigned(value) => u32::try_from(value).ok().map(Self::from),
-            _ => None,
-        };
-        number.ok_or_else(|| refuse::<Self>(value))
-    }
-}
-
-impl FieldValue for char {
-    const WIDTH: Width = Width::Four;
-
-    #[inline(always)]
-    fn bits(&self) -> u64 {
-        u64::from(u32::from(*self))
-    }
-
-    fn field_type() -> FieldType {
-        FieldType::Char
-    }
-
-    fn write(&self, row: &mut RowWriter<'_>) {
-        row.char(*self);
-    }
-
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
-        match value {
-            ValueRef::Char(value) => Ok(value),
-            _ => Err(refuse::<Self>(value)),
-        }
+/// The integer, if the value is one that fits.
+fn integer<T: TryFrom<i64> + TryFrom<u64>>(value: ValueRef<'_>) -> Option<T> {
+    match value {
+        ValueRef::Signed(number) => number.try_into().ok(),
+        ValueRef::Unsigned(number) => number.try_into().ok(),
+        _ => None,
     }
 }
 

@@ -105,23 +105,28 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// Appends the value to a row of this type.
+    /// Appends the value to a row, as a field of this type.
     pub fn write(self, row: &mut RowWriter<'_>, field_type: &FieldType) {
         match (self, field_type) {
-            (Self::Null, FieldType::Optional(_)) => row.none(),
+            (Self::Null, _) => row.none(),
             (value, FieldType::Optional(inner)) => {
                 row.some();
                 value.write(row, inner);
             }
-            (Self::List(list), FieldType::List(inner)) => {
-                row.list(list.len());
-                list.iter().for_each(|item| item.write(row, inner));
-            }
-            (Self::Record(record), _) => record.write(row),
+            (Self::Bool(value), _) => row.bool(value),
+            (Self::Signed(value), _) => row.integer(value.to_le_bytes(), field_type),
+            (Self::Unsigned(value), _) => row.integer(value.to_le_bytes(), field_type),
+            (Self::F32(value), _) => row.f32(value),
+            (Self::F64(value), _) => row.f64(value),
+            (Self::Char(value), _) => row.char(value),
             (Self::String(value), _) => row.str(value),
             (Self::Bytes(value), _) => row.bytes(value),
             (Self::Enum(value), _) => row.variant(value.number),
-            (value, _) => row.value(&value.to_value(), field_type),
+            (Self::List(list), _) => {
+                row.list(list.len());
+                list.iter().for_each(|item| item.write(row, list.item_type));
+            }
+            (Self::Record(record), _) => record.write(row),
         }
     }
 }

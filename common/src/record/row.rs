@@ -14,7 +14,7 @@
 //! | record | its fields |
 
 use super::intern::Interned;
-use super::value::Value;
+use super::schema::FieldType;
 
 /// Marks a string's length as the number of an interned string.
 pub(super) const INTERNED: u32 = 0x8000_0000;
@@ -108,54 +108,13 @@ impl<'a> RowWriter<'a> {
         self.length(len);
     }
 
-    /// Appends an owned value.
-    ///
-    /// `optional` says whether the field's type is an optional, which writes a presence byte.
-    pub fn value(&mut self, value: &Value, field_type: &super::FieldType) {
-        use super::FieldType as Type;
-        if let Type::Optional(inner) = field_type {
-            if matches!(value, Value::Null) {
-                self.none();
-            } else {
-                self.some();
-                self.value(value, inner);
-            }
-            return;
-        }
-        match value {
-            Value::Null => self.none(),
-            Value::Bool(value) => self.bool(*value),
-            Value::Signed(value) => self.integer(value.to_le_bytes(), field_type),
-            Value::Unsigned(value) => self.integer(value.to_le_bytes(), field_type),
-            Value::F32(value) => self.f32(*value),
-            Value::F64(value) => self.f64(*value),
-            Value::Char(value) => self.char(*value),
-            Value::String(value) => self.str(value),
-            Value::Bytes(value) => self.bytes(value),
-            Value::Variant(number) => self.variant(*number),
-            Value::List(values) => {
-                self.list(values.len());
-                if let Type::List(inner) = field_type {
-                    values.iter().for_each(|value| self.value(value, inner));
-                }
-            }
-            Value::Record(values) => {
-                if let Type::Record(schema) = field_type {
-                    for (value, field) in values.iter().zip(schema.fields()) {
-                        self.value(value, field.field_type());
-                    }
-                }
-            }
-        }
-    }
-
     /// Whether something was too large for a row (2 GiB); the row is then useless.
     pub fn is_too_large(&self) -> bool {
         self.too_large
     }
 
     /// The low bytes of an integer, as many as its type has.
-    fn integer(&mut self, bytes: [u8; 8], field_type: &super::FieldType) {
+    pub(super) fn integer(&mut self, bytes: [u8; 8], field_type: &FieldType) {
         let width = field_type.integer_bits().unwrap_or(64) / 8;
         let width = usize::try_from(width).unwrap_or(8);
         self.out.extend(bytes.iter().take(width));

@@ -2,6 +2,7 @@
 
 use super::row::{INTERNED, RowEnds, RowReader};
 use super::schema::{FieldType, Schema};
+use super::words::Width;
 
 /// Where an integer field is in the rows of one type: for who sorts rows before they are columns.
 #[derive(Debug, Clone)]
@@ -16,7 +17,7 @@ impl RowNumber {
     pub fn find(schema: &Schema, names: &[&str]) -> Option<Self> {
         let fields = schema.fields();
         let at = fields.iter().position(|field| {
-            names.contains(&field.name()) && width(field.field_type()).is_some()
+            names.contains(&field.name()) && field.field_type().integer_bits().is_some()
         })?;
         let (before, rest) = fields.split_at_checked(at)?;
         Some(Self {
@@ -35,36 +36,25 @@ impl RowNumber {
         for field in &self.before {
             skip(field, &mut row).ok()?;
         }
-        match self.field_type {
-            FieldType::I8 => row.i8().map(|it| i64::from(it).cast_unsigned()),
-            FieldType::I16 => row.i16().map(|it| i64::from(it).cast_unsigned()),
-            FieldType::I32 => row.i32().map(|it| i64::from(it).cast_unsigned()),
-            FieldType::U8 => row.u8().map(u64::from),
-            FieldType::U16 => row.u16().map(u64::from),
-            FieldType::U32 => row.u32().map(u64::from),
-            _ => row.u64(),
-        }
-        .ok()
+        let bits = self.field_type.integer_bits()?;
+        let mut number = [0; 8];
+        let bytes = row.take(bits / 8).ok()?;
+        number
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(to, from)| *to = *from);
+        let number = u64::from_le_bytes(number);
+        let unused = 64 - bits;
+        Some(match self.field_type {
+            FieldType::U8 | FieldType::U16 | FieldType::U32 => number,
+            _ => ((number << unused).cast_signed() >> unused).cast_unsigned(),
+        })
     }
-}
-
-/// How many bytes an integer has in a row.
-fn width(field_type: &FieldType) -> Option<u32> {
-    Some(match field_type {
-        FieldType::I8 | FieldType::U8 => 1,
-        FieldType::I16 | FieldType::U16 => 2,
-        FieldType::I32 | FieldType::U32 => 4,
-        FieldType::I64 | FieldType::U64 => 8,
-        _ => return None,
-    })
 }
 
 /// Passes over one value; schemas bound the depth.
 fn skip(field_type: &FieldType, row: &mut RowReader<'_>) -> Result<(), RowEnds> {
     let bytes = match field_type {
-        FieldType::Bool => 1,
-        FieldType::F32 | FieldType::Char | FieldType::Enum(_) => 4,
-        FieldType::F64 => 8,
         FieldType::String => match row.u32()? {
             interned if interned & INTERNED != 0 => 0,
             length => length,
@@ -88,7 +78,7 @@ fn skip(field_type: &FieldType, row: &mut RowReader<'_>) -> Result<(), RowEnds> 
             }
             0
         }
-        integer => width(integer).unwrap_or_default(),
+        flat => u32::try_from(Width::of(flat).bytes()).map_err(|_| RowEnds)?,
     };
     row.take(bytes).map(drop)
 }

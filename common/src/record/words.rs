@@ -67,7 +67,7 @@ impl Width {
     }
 
     /// The width of fields of this type; of strings that of [`Width::Text`].
-    const fn of(field_type: &FieldType) -> Self {
+    pub(super) const fn of(field_type: &FieldType) -> Self {
         match field_type {
             FieldType::Bool | FieldType::I8 | FieldType::U8 => Self::One,
             FieldType::I16 | FieldType::U16 => Self::Two,

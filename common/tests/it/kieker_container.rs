@@ -5,7 +5,7 @@ use std::sync::Arc;
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, DecodeErrorKind, KiekerSerializer, Limits,
 };
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{
     BatchBuilder, Catalog, DynamicRecord, EnumType, Field, FieldType, Record, RecordBatch,
     RowWriter, Schema, Value, ValueRef,

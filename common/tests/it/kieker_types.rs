@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use baler_common::record::kieker::KIEKER_TYPES;
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
-use baler_common::record::kieker::misc::EmptyRecord;
+use baler_common::record::kieker::{EmptyRecord, KIEKER_TYPES, OperationExecutionRecord};
 use baler_common::record::{Catalog, DynamicRecord, Record, Role, Schema, Value, read};
 use serde_json::Value as Json;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{Interned, PushError, Record as _, RowWriter, Run, Schema};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baler_common::container::{ChunkSerializer, NativeSerializer};
 use baler_common::record::Interned;
-use baler_common::record::kieker::misc::KiekerMetadataRecord;
+use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::transport::{
     ChunkIdentity, ChunkWriter, Notify, Outbox, ProducerId, RetryPolicy,
 };

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(doc)]
 use baler_common::container::LossReason;
-use baler_common::record::kieker::misc::KiekerMetadataRecord;
+use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 
-use baler_common::record::kieker::flow::trace::operation::{
+use baler_common::record::kieker::{
     AfterOperationEvent, AfterOperationFailedEvent, BeforeOperationEvent,
 };
 use baler_common::record::{Record as _, Schema};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use baler_common::record::kieker::flow::trace::TraceMetadata;
+use baler_common::record::kieker::TraceMetadata;
 use baler_common::record::{Interned, Record as _, RowWriter, Schema};
 
 use super::registry;

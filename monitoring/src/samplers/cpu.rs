@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use baler_common::record::kieker::system::{CPUUtilizationRecord, ResourceUtilizationRecord};
+use baler_common::record::kieker::{CPUUtilizationRecord, ResourceUtilizationRecord};
 
 use super::counter::float;
 use super::proc::{malformed, numbers};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use baler_common::record::kieker::system::DiskUsageRecord;
+use baler_common::record::kieker::DiskUsageRecord;
 
 use super::counter::{Meters, float, per_second};
 use super::proc::{malformed, numbers};

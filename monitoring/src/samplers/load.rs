@@ -2,7 +2,7 @@
 
 use std::io;
 
-use baler_common::record::kieker::system::LoadAverageRecord;
+use baler_common::record::kieker::LoadAverageRecord;
 
 use super::proc::malformed;
 use super::sampler::{Context, Sample, Sensor};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use baler_common::record::kieker::system::MemSwapUsageRecord;
+use baler_common::record::kieker::MemSwapUsageRecord;
 
 use super::counter::signed;
 use super::proc::malformed;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use baler_common::record::kieker::system::NetworkUtilizationRecord;
+use baler_common::record::kieker::NetworkUtilizationRecord;
 
 use super::counter::{Meters, per_second};
 use super::proc::{malformed, numbers};

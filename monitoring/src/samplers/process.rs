@@ -3,7 +3,7 @@
 use std::io;
 
 use baler_common::record::Record;
-use baler_common::record::kieker::jvm::UptimeRecord;
+use baler_common::record::kieker::UptimeRecord;
 
 use super::counter::{Reading, per_second, signed};
 use super::proc::{malformed, numbers};

@@ -4,10 +4,9 @@ use std::fmt;
 use std::io;
 use std::time::Instant;
 
-use baler_common::record::kieker::jvm::UptimeRecord;
-use baler_common::record::kieker::system::{
+use baler_common::record::kieker::{
     CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
-    NetworkUtilizationRecord, ResourceUtilizationRecord,
+    NetworkUtilizationRecord, ResourceUtilizationRecord, UptimeRecord,
 };
 
 use super::cpu::{Cpu, Detail};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use baler_common::container::ChunkDecoder;
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{Record, RecordBatch, read};
 use baler_connector_file::{PathItem, read_path};
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};

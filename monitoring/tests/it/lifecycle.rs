@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkDecoder, KiekerSerializer, LossReason};
-use baler_common::record::kieker::misc::KiekerMetadataRecord;
+use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{BatchBuilder, read};
 use baler_monitoring::{
     Clock, Controller, FlushError, StartError, TestClock, emit, installed, shutdown_installed,

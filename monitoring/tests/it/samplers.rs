@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::pattern::{Dialect, PatternList};
-use baler_common::record::kieker::jvm::UptimeRecord;
-use baler_common::record::kieker::system::{
+use baler_common::record::kieker::{
     CPUUtilizationRecord, LoadAverageRecord, MemSwapUsageRecord, ResourceUtilizationRecord,
+    UptimeRecord,
 };
 use baler_common::record::{Record, read};
 use baler_monitoring::{Controller, ControllerBuilder, ProcessRecord, Sampler, StartError};

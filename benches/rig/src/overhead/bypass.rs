@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
 use baler_common::record::BatchBuilder;
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_monitoring::Overflow;
 

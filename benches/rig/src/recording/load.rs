@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use baler_analysis::kieker_log::{LogReader, LogSettings};
 use baler_common::container::ChunkDecoder;
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{RecordRef, read};
 use baler_connector_file::{PathItem, read_path};
 

@@ -124,7 +124,7 @@ impl fmt::Display for Recording {
 
 #[cfg(test)]
 mod tests {
-    use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+    use baler_common::record::kieker::OperationExecutionRecord;
 
     use super::*;
 

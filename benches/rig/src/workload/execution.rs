@@ -13,7 +13,7 @@ use super::{Call, Workload};
 /// It is timed by its end, so that the workload's seed says everything.
 ///
 /// It can only be written; read it as
-/// [`OperationExecutionRecord`](baler_common::record::kieker::controlflow::OperationExecutionRecord).
+/// [`OperationExecutionRecord`](baler_common::record::kieker::OperationExecutionRecord).
 #[derive(Debug, Clone, Record)]
 #[record(
     name = "kieker.common.record.controlflow.OperationExecutionRecord",
@@ -171,7 +171,7 @@ fn interned(texts: &[impl AsRef<str>]) -> Vec<Interned> {
 #[cfg(test)]
 mod tests {
     use baler_common::record::BatchBuilder;
-    use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+    use baler_common::record::kieker::OperationExecutionRecord;
 
     use super::*;
 

@@ -207,7 +207,7 @@ impl<S: Stage> Stage for Where<S> {
 #[cfg(test)]
 mod tests {
     use baler_common::record::BatchBuilder;
-    use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+    use baler_common::record::kieker::OperationExecutionRecord;
 
     use super::*;
 

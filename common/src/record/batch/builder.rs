@@ -1,6 +1,6 @@
 //! Filling a batch, row by row.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use super::column::Column;
 use super::flat::FlatRows;
@@ -22,10 +22,9 @@ pub(super) const TIME_BYTES: usize = 8;
 /// Collects records into a [`RecordBatch`]; reused from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct BatchBuilder {
-    /// What is being filled; locked only by who looks at it, see [`BatchBuilder::batch`].
-    filling: Mutex<Filling>,
-    /// The batch, taken out of `filling` to be looked at, until the next change.
-    looked_at: OnceLock<RecordBatch>,
+    batch: RecordBatch,
+    /// For each table the rows that are not in its columns yet; `None` for types that are not flat.
+    rows: Vec<Option<FlatRows>>,
     strings: StringIndex,
     types: TypeIndex,
     /// Tables of the batch before, for their memory.
@@ -33,65 +32,6 @@ pub struct BatchBuilder {
     records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
-}
-
-/// A batch and the rows of its flat types that are not in its columns yet.
-#[derive(Debug, Default)]
-struct Filling {
-    batch: RecordBatch,
-    /// One a table; nothing for types that are not flat.
-    rows: Vec<Option<FlatRows>>,
-}
-
-impl Filling {
-    /// The position of a type's table, made when it is new. A table that stays empty because its
-    /// first row is refused does no harm: serializers leave empty tables out.
-    #[cold]
-    fn table_for(
-        &mut self,
-        schema: &Arc<Schema>,
-        types: &mut TypeIndex,
-        spare: &mut Vec<(Table, Option<FlatRows>)>,
-    ) -> usize {
-        if let Some(known) = types.find(schema, &self.batch.tables) {
-            return known;
-        }
-        let number = self.batch.tables.len();
-        let is_it = |(table, _): &(Table, _)| Arc::ptr_eq(&table.schema, schema);
-        let (table, rows) = match spare.iter().position(is_it) {
-            Some(position) => spare.swap_remove(position),
-            None => (Table::new(Arc::clone(schema)), FlatRows::new(schema)),
-        };
-        self.batch.tables.push(table);
-        self.rows.push(rows);
-        types.add(schema, number);
-        number
-    }
-
-    /// Goes on with the batch after somebody looked at it.
-    #[cold]
-    fn take_back(&mut self, looked_at: &mut OnceLock<RecordBatch>) {
-        self.batch = looked_at.take().unwrap_or_default();
-    }
-
-    /// Says to which table a record belongs that was added after so many others.
-    #[inline(never)]
-    fn keep_order(&mut self, number: usize, before: usize) {
-        // The records before the second type appeared were all of the first.
-        self.batch.order.resize(before, 0);
-        self.batch
-            .order
-            .push(u32::try_from(number).unwrap_or(u32::MAX));
-    }
-
-    /// Turns all rows into columns.
-    fn flush(&mut self) {
-        for (table, rows) in self.batch.tables.iter_mut().zip(&mut self.rows) {
-            if let Some(rows) = rows {
-                rows.flush(table);
-            }
-        }
-    }
 }
 
 /// Why a record could not be added; the batch is as it was before.
@@ -118,13 +58,14 @@ impl BatchBuilder {
         Self::default()
     }
 
-    /// What was collected so far.
-    pub fn batch(&self) -> &RecordBatch {
-        self.looked_at.get_or_init(|| {
-            let mut filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
-            filling.flush();
-            std::mem::take(&mut filling.batch)
-        })
+    /// The records so far.
+    pub fn batch(&mut self) -> &RecordBatch {
+        for (table, rows) in self.batch.tables.iter_mut().zip(&mut self.rows) {
+            if let Some(rows) = rows {
+                rows.flush(table);
+            }
+        }
+        &self.batch
     }
 
     /// How many records were collected.
@@ -140,43 +81,43 @@ impl BatchBuilder {
     /// How many bytes the rows had, plus those of the distinct strings: an upper estimate of
     /// what a serializer will make of them.
     pub fn estimated_bytes(&self) -> usize {
-        self.row_bytes.saturating_add(self.strings.text_bytes())
+        self.row_bytes
+            .saturating_add(self.batch.strings.text_bytes())
     }
 
     /// Removes every record, keeping the memory for rows of the same types.
     pub fn clear(&mut self) {
-        let Filling { batch, rows } = filling(&mut self.filling, &mut self.looked_at);
-        batch.strings.clear();
-        batch.order.clear();
-        // Types that are not in this batch have had no row for a whole one.
-        self.spare.clear();
-        self.spare
-            .extend(batch.tables.drain(..).zip(rows.drain(..)));
-        for (table, rows) in &mut self.spare {
+        let mut batch = std::mem::take(&mut self.batch);
+        for table in &mut batch.tables {
             table.timestamps.clear();
             table.columns.iter_mut().for_each(Column::clear);
-            if let Some(rows) = rows {
-                rows.clear();
-            }
         }
-        self.forget();
+        self.start_anew(std::mem::take(&mut batch.tables));
+        batch.strings.clear();
+        batch.order.clear();
+        self.batch = batch;
     }
 
     /// Gives the batch away and starts anew.
     pub fn take(&mut self) -> RecordBatch {
-        let filling = filling(&mut self.filling, &mut self.looked_at);
-        filling.flush();
-        let batch = std::mem::take(&mut filling.batch);
+        self.batch();
+        let batch = std::mem::take(&mut self.batch);
         let tables = batch.tables.iter();
-        let tables = tables.map(|table| Table::new(Arc::clone(&table.schema)));
-        self.spare.clear();
-        self.spare.extend(tables.zip(filling.rows.drain(..)));
-        self.forget();
+        self.start_anew(tables.map(|table| Table::new(Arc::clone(&table.schema))));
         batch
     }
 
-    /// Starts anew but for the batch.
-    fn forget(&mut self) {
+    /// Forgets all but the batch itself, and keeps these tables for records of their types.
+    fn start_anew(&mut self, tables: impl IntoIterator<Item = Table>) {
+        // Tables of the batch before the last are freed: the last one had no record of their types.
+        self.spare.clear();
+        self.spare
+            .extend(tables.into_iter().zip(self.rows.drain(..)));
+        for (_, rows) in &mut self.spare {
+            if let Some(rows) = rows {
+                rows.clear();
+            }
+        }
         self.strings.clear();
         self.types.clear();
         self.records = 0;
@@ -244,39 +185,72 @@ impl BatchBuilder {
         timestamp: i64,
         row: &[u8],
     ) -> Result<(), PushError> {
-        let filling = filling(&mut self.filling, &mut self.looked_at);
-        let number = match self.types.recent(schema) {
-            Some(number) => number,
-            None => filling.table_for(schema, &mut self.types, &mut self.spare),
-        };
-        let strings = &mut filling.batch.strings;
-        match filling.rows.get_mut(number) {
+        let number = self.table_for(schema);
+        let strings = &mut self.batch.strings;
+        let table = self.batch.tables.get_mut(number);
+        let table = table.ok_or(PushError::Full)?;
+        match self.rows.get_mut(number) {
             Some(Some(rows)) => {
-                if rows.is_full()
-                    && let Some(table) = filling.batch.tables.get_mut(number)
-                {
+                if rows.is_full() {
                     rows.make_room(table);
                 }
                 rows.push(row, timestamp, strings, &mut self.strings)?;
             }
-            _ => {
-                let table = filling.batch.tables.get_mut(number);
-                let table = table.ok_or(PushError::Full)?;
-                nested::push(table, timestamp, row, strings, &mut self.strings)?;
-            }
+            _ => nested::push(table, timestamp, row, strings, &mut self.strings)?,
         }
-        if filling.rows.len() > 1 {
-            filling.keep_order(number, self.records);
+        if self.rows.len() > 1 {
+            self.keep_order(number);
         }
         self.records = self.records.wrapping_add(1);
         // A slice has at most half of all bytes there can be.
         self.row_bytes = self.row_bytes.saturating_add(row.len() + TIME_BYTES);
         Ok(())
     }
+
+    /// The position of the type's table.
+    #[inline]
+    fn table_for(&mut self, schema: &Arc<Schema>) -> usize {
+        match self.types.recent(schema) {
+            Some(number) => number,
+            None => self.find_table(schema),
+        }
+    }
+
+    /// The position of the type's table, which is made when the type is new.
+    ///
+    /// A table stays empty if its first row is refused. Serializers leave empty tables out.
+    #[cold]
+    fn find_table(&mut self, schema: &Arc<Schema>) -> usize {
+        let tables = &mut self.batch.tables;
+        let known = tables.iter().position(|table| {
+            table.schema.fingerprint() == schema.fingerprint() && table.schema == *schema
+        });
+        let number = known.unwrap_or_else(|| {
+            let mut spare = self.spare.iter();
+            let (table, rows) =
+                match spare.position(|(table, _)| Arc::ptr_eq(&table.schema, schema)) {
+                    Some(position) => self.spare.swap_remove(position),
+                    None => (Table::new(Arc::clone(schema)), FlatRows::new(schema)),
+                };
+            tables.push(table);
+            self.rows.push(rows);
+            tables.len() - 1
+        });
+        self.types.remember(schema, number);
+        number
+    }
+
+    /// Notes the table of the record that is being added.
+    #[inline(never)]
+    fn keep_order(&mut self, table: usize) {
+        let order = &mut self.batch.order;
+        // The records before the second type appeared were all of the first.
+        order.resize(self.records, 0);
+        order.push(u32::try_from(table).unwrap_or(u32::MAX));
+    }
 }
 
-/// Adds records of one type, one after the other, to a [`BatchBuilder`]: what is the same for all of
-/// them is found once. See [`BatchBuilder::run`].
+/// Adds many records of one type; finds their table once. See [`BatchBuilder::run`].
 #[derive(Debug)]
 pub struct Run<'a> {
     pub(super) rows: &'a mut FlatRows,
@@ -290,13 +264,13 @@ pub struct Run<'a> {
 }
 
 impl BatchBuilder {
-    /// Goes on with records of this type; `None` if its fields have no fixed widths, or if some need
-    /// to be checked (bool, char, enum), or if strings lie between them.
+    /// Adds records of this type; `None` if a field has no fixed width, or has to be checked
+    /// (bool, char, enum).
     pub fn run(&mut self, schema: &Arc<Schema>) -> Option<Run<'_>> {
         self.run_of(schema, FlatRows::is_unchecked)
     }
 
-    /// Goes on with rows of words of this type; `None` if it is not flat.
+    /// Adds rows of words of this type; `None` if it is not flat.
     pub fn words(&mut self, schema: &Arc<Schema>) -> Option<WordRun<'_>> {
         self.run_of(schema, |rows| rows.words.is_some())
             .map(WordRun)
@@ -307,28 +281,24 @@ impl BatchBuilder {
         schema: &Arc<Schema>,
         will_do: impl FnOnce(&FlatRows) -> bool,
     ) -> Option<Run<'_>> {
-        let filling = filling(&mut self.filling, &mut self.looked_at);
-        let number = match self.types.recent(schema) {
-            Some(number) => number,
-            None => filling.table_for(schema, &mut self.types, &mut self.spare),
-        };
-        let is_mixed = filling.rows.len() > 1;
-        let rows = filling.rows.get_mut(number)?.as_mut()?;
+        let number = self.table_for(schema);
+        let is_mixed = self.rows.len() > 1;
+        let rows = self.rows.get_mut(number)?.as_mut()?;
         if !will_do(rows) {
             return None;
         }
         let order = if is_mixed {
             // The records before the second type appeared were all of the first.
-            filling.batch.order.resize(self.records, 0);
-            Some((u32::try_from(number).ok()?, &mut filling.batch.order))
+            self.batch.order.resize(self.records, 0);
+            Some((u32::try_from(number).ok()?, &mut self.batch.order))
         } else {
             None
         };
         Some(Run {
             rows,
-            table: filling.batch.tables.get_mut(number)?,
+            table: self.batch.tables.get_mut(number)?,
             order,
-            strings: &mut filling.batch.strings,
+            strings: &mut self.batch.strings,
             index: &mut self.strings,
             records: &mut self.records,
             row_bytes: &mut self.row_bytes,
@@ -372,16 +342,4 @@ impl Run<'_> {
         *self.row_bytes = self.row_bytes.saturating_add(BYTES + TIME_BYTES);
         Ok(())
     }
-}
-
-/// What is being filled, with the batch in it.
-fn filling<'a>(
-    filling: &'a mut Mutex<Filling>,
-    looked_at: &mut OnceLock<RecordBatch>,
-) -> &'a mut Filling {
-    let filling = filling.get_mut().unwrap_or_else(PoisonError::into_inner);
-    if looked_at.get().is_some() {
-        filling.take_back(looked_at);
-    }
-    filling
 }

@@ -3,6 +3,7 @@
 use super::strings::StringTable;
 use crate::record::reference::{EnumRef, ListRef, RecordFields, ValueRef};
 use crate::record::schema::{FieldType, Schema};
+use crate::record::words::low_half;
 
 /// The values of one field, one after the other.
 ///
@@ -206,6 +207,42 @@ impl Column {
                     .for_each(|field| field.truncate(len));
             }
             Self::Signed(values) => values.truncate(len),
+        }
+    }
+
+    /// Adds values of a type of fixed width, given as bits.
+    ///
+    /// Bits above the width of the type are ignored.
+    #[inline(always)]
+    pub(super) fn extend_from_bits(
+        &mut self,
+        field_type: &FieldType,
+        bits: impl Iterator<Item = u64>,
+    ) {
+        let unused = 64 - field_type.integer_bits().unwrap_or(64);
+        match (self, field_type) {
+            (Self::Bool(values), _) => values.extend(bits.map(|bits| bits & 1 != 0)),
+            (Self::Char(values), _) => {
+                values.extend(bits.map(|bits| char::from_u32(low_half(bits)).unwrap_or_default()));
+            }
+            (Self::Enum(values) | Self::F32(values) | Self::String(values), _) => {
+                values.extend(bits.map(low_half));
+            }
+            (Self::Signed(values), FieldType::I32) => {
+                values.extend(bits.map(|bits| i64::from(low_half(bits).cast_signed())));
+            }
+            (Self::Signed(values), FieldType::I64) => values.extend(bits.map(u64::cast_signed)),
+            (Self::Signed(values), _) => {
+                values.extend(bits.map(|bits| (bits << unused).cast_signed() >> unused));
+            }
+            (Self::F64(values), _) | (Self::Unsigned(values), FieldType::U64) => {
+                values.extend(bits);
+            }
+            (Self::Unsigned(values), _) => {
+                values.extend(bits.map(|bits| bits << unused >> unused));
+            }
+            // Values of these types have no fixed width.
+            (Self::Bytes(_) | Self::List(_) | Self::Optional(_) | Self::Record(_), _) => {}
         }
     }
 

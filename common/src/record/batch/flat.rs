@@ -10,6 +10,7 @@ use super::word_rows::WordsOfType;
 use crate::record::intern::Interned;
 use crate::record::row::{INTERNED, RowReader};
 use crate::record::schema::{FieldType, Schema};
+use crate::record::words::Width;
 
 /// How many bytes of rows wait to become columns at most: they stay in the processor's first cache.
 const STAGED_BYTES: usize = 8 << 10;
@@ -28,11 +29,9 @@ pub(super) struct FlatRows {
     timed_bytes: usize,
     /// Where each field is in a row.
     offsets: Box<[usize]>,
-    /// Where those are that are strings.
+    /// Where the strings are.
     strings: Box<[usize]>,
-    /// What to check, and where.
-    checks: Box<[(usize, Check)]>,
-    /// What is before each string, and behind the last one.
+    /// What is before each string, and after the last one.
     gaps: Box<[Gap]>,
     /// How rows of words become columns, if the type has such.
     pub(super) words: Option<WordsOfType>,
@@ -64,18 +63,19 @@ impl FlatRows {
     /// For the rows of this type, if all its fields have one width each.
     pub(super) fn new(schema: &Schema) -> Option<Self> {
         let mut bytes = 0;
-        let (mut offsets, mut strings, mut checks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut gaps = Vec::new();
+        let (mut offsets, mut strings, mut gaps) = (Vec::new(), Vec::new(), Vec::new());
         let mut gap = Gap::default();
         for field in schema.fields() {
-            let width = width(field.field_type())?;
+            let width = match Width::of(field.field_type()) {
+                Width::Varies => return None,
+                width => width.bytes(),
+            };
             offsets.push(bytes);
             if *field.field_type() == FieldType::String {
                 strings.push(bytes);
                 gaps.push(std::mem::take(&mut gap));
             } else {
                 if let Some(check) = Check::of(field.field_type()) {
-                    checks.push((bytes, check));
                     gap.checks.push((gap.bytes, check));
                 }
                 gap.bytes += width;
@@ -88,7 +88,6 @@ impl FlatRows {
             timed_bytes: bytes + TIME_BYTES,
             offsets: offsets.into(),
             strings: strings.into(),
-            checks: checks.into(),
             gaps: gaps.into(),
             words: WordsOfType::new(schema),
             rows: vec![0; FIRST_ROWS * (bytes + TIME_BYTES)],
@@ -118,16 +117,7 @@ impl FlatRows {
         let slot = self.rows.get_mut(self.waiting..end);
         let slot = slot.and_then(<[u8]>::split_last_chunk_mut);
         let (fields, time) = slot.ok_or(PushError::Full)?;
-        // The usual row is copied, then ids take the place of handles.
-        let usual = row.len() == fields.len()
-            && (self.checks.is_empty() || all_pass(&self.checks, row))
-            && {
-                fields.copy_from_slice(row);
-                name_interned(row, fields, &self.strings, strings, index)?
-            };
-        if !usual {
-            copy_by_gaps(fields, &self.gaps, row, strings, index)?;
-        }
+        copy_by_gaps(fields, &self.gaps, row, strings, index)?;
         *time = timestamp.to_le_bytes();
         self.waiting = end;
         Ok(())
@@ -135,7 +125,7 @@ impl FlatRows {
 
     /// Whether any bytes are a row, but for the ids of strings.
     pub(super) fn is_unchecked(&self) -> bool {
-        self.checks.is_empty()
+        self.gaps.iter().all(|gap| gap.checks.is_empty())
     }
 
     /// Adds a row whose strings are ids already, of so many that there are.
@@ -201,7 +191,7 @@ impl FlatRows {
             stride: self.timed_bytes,
             offset: self.bytes,
         };
-        times.extend(&mut table.timestamps, i64::from_le_bytes);
+        table.timestamps.extend(times.each(i64::from_le_bytes));
         self.waiting = 0;
     }
 
@@ -211,35 +201,7 @@ impl FlatRows {
     }
 }
 
-#[inline(never)]
-fn all_pass(checks: &[(usize, Check)], row: &[u8]) -> bool {
-    checks.iter().all(|(at, check)| check.passes(row, *at))
-}
-
-/// Puts ids in the place of the handles of interned strings; `false` when one is not interned.
-#[inline]
-fn name_interned(
-    row: &[u8],
-    copy: &mut [u8],
-    at: &[usize],
-    strings: &mut StringTable,
-    index: &mut StringIndex,
-) -> Result<bool, PushError> {
-    for at in at {
-        let tag = row.get(*at..).and_then(|rest| rest.first_chunk());
-        let tag = u32::from_le_bytes(*tag.ok_or(PushError::Malformed)?);
-        if tag & INTERNED == 0 {
-            return Ok(false);
-        }
-        let id = index.interned_id(Interned::from_number(tag & !INTERNED), strings)?;
-        if let Some(slot) = copy.get_mut(*at..).and_then(|rest| rest.first_chunk_mut()) {
-            *slot = id.to_le_bytes();
-        }
-    }
-    Ok(true)
-}
-
-/// Copies a row of any kind.
+/// Copies a row; ids take the place of strings.
 #[inline(never)]
 fn copy_by_gaps(
     mut fields: &mut [u8],
@@ -256,7 +218,7 @@ fn copy_by_gaps(
             let (from, behind) = row
                 .split_at_checked(gap.bytes)
                 .ok_or(PushError::Malformed)?;
-            if !gap.checks.is_empty() && !all_pass(&gap.checks, from) {
+            if !gap.checks.iter().all(|(at, check)| check.passes(from, *at)) {
                 return Err(PushError::Malformed);
             }
             to.copy_from_slice(from);
@@ -316,21 +278,6 @@ impl Check {
     }
 }
 
-/// How many bytes a value has in a row; `None` if that depends on the value. Strings have the
-/// width of their ids.
-fn width(field_type: &FieldType) -> Option<usize> {
-    Some(match field_type {
-        FieldType::Bool | FieldType::I8 | FieldType::U8 => 1,
-        FieldType::I16 | FieldType::U16 => 2,
-        FieldType::I32 | FieldType::U32 | FieldType::F32 => 4,
-        FieldType::Char | FieldType::Enum(_) | FieldType::String => 4,
-        FieldType::I64 | FieldType::U64 | FieldType::F64 => 8,
-        FieldType::Bytes | FieldType::Optional(_) | FieldType::List(_) | FieldType::Record(_) => {
-            return None;
-        }
-    })
-}
-
 /// One field of many rows.
 struct Values<'a> {
     rows: &'a [u8],
@@ -339,47 +286,29 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
+    /// Adds the values to the column of their field.
     fn append_to(&self, column: &mut Column, field_type: &FieldType) {
-        match column {
-            Column::Bool(values) => self.extend(values, |[byte]: [u8; 1]| byte == 1),
-            Column::Char(values) => self.extend(values, |code| {
-                char::from_u32(u32::from_le_bytes(code)).unwrap_or_default()
-            }),
-            Column::Enum(values) | Column::F32(values) | Column::String(values) => {
-                self.extend(values, u32::from_le_bytes);
-            }
-            Column::F64(values) => self.extend(values, u64::from_le_bytes),
-            Column::Signed(values) => match field_type {
-                FieldType::I8 => self.extend(values, |it| i8::from_le_bytes(it).into()),
-                FieldType::I16 => self.extend(values, |it| i16::from_le_bytes(it).into()),
-                FieldType::I32 => self.extend(values, |it| i32::from_le_bytes(it).into()),
-                _ => self.extend(values, i64::from_le_bytes),
-            },
-            Column::Unsigned(values) => match field_type {
-                FieldType::U8 => self.extend(values, |it| u8::from_le_bytes(it).into()),
-                FieldType::U16 => self.extend(values, |it| u16::from_le_bytes(it).into()),
-                FieldType::U32 => self.extend(values, |it| u32::from_le_bytes(it).into()),
-                _ => self.extend(values, u64::from_le_bytes),
-            },
-            // Types with such columns are not flat.
-            Column::Bytes(_) | Column::List(_) | Column::Optional(_) | Column::Record(_) => {}
+        match Width::of(field_type).bytes() {
+            1 => column.extend_from_bits(field_type, self.each(|[byte]| byte.into())),
+            2 => column.extend_from_bits(field_type, self.each(|it| u16::from_le_bytes(it).into())),
+            4 => column.extend_from_bits(field_type, self.each(|it| u32::from_le_bytes(it).into())),
+            _ => column.extend_from_bits(field_type, self.each(u64::from_le_bytes)),
         }
     }
 
-    fn extend<T, const BYTES: usize>(&self, to: &mut Vec<T>, value: impl Fn([u8; BYTES]) -> T) {
-        let Self {
-            rows,
-            stride,
-            offset,
-        } = *self;
-        if stride < BYTES || offset > stride - BYTES {
-            // Never; but the compiler need not check it in every row.
-            return;
-        }
-        let values = rows.chunks_exact(stride).map(|row| {
+    /// The value of each row.
+    #[inline(always)]
+    fn each<T, const BYTES: usize>(
+        &self,
+        value: impl Fn([u8; BYTES]) -> T,
+    ) -> impl Iterator<Item = T> {
+        let offset = self.offset;
+        // Rows have room for the value: so the compiler does not check it in each row.
+        let is_there = self.stride >= BYTES && offset <= self.stride - BYTES;
+        let rows = if is_there { self.rows } else { &[] };
+        rows.chunks_exact(self.stride).map(move |row| {
             let bytes = row.get(offset..).and_then(|rest| rest.first_chunk());
             value(bytes.copied().unwrap_or([0; BYTES]))
-        });
-        to.extend(values);
+        })
     }
 }

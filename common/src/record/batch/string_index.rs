@@ -25,8 +25,6 @@ pub(super) struct StringIndex {
     texts: Vec<Known>,
     /// Counts the batches, so that nothing has to be wiped between them; never 0.
     batch: u32,
-    /// How many bytes the strings have together.
-    text_bytes: usize,
     /// Texts that came lately, by their places.
     placed: PlacedTexts,
     /// Where a text is put together.
@@ -61,7 +59,6 @@ impl Default for StringIndex {
             interned: Vec::new(),
             texts: Vec::new(),
             batch: 1,
-            text_bytes: 0,
             placed: PlacedTexts::default(),
             text: Vec::new(),
         }
@@ -209,11 +206,6 @@ impl StringIndex {
         id
     }
 
-    /// How many bytes the strings have together.
-    pub(super) fn text_bytes(&self) -> usize {
-        self.text_bytes
-    }
-
     /// The id of a string with this hash, or the place that is free for it.
     #[inline]
     fn find(&mut self, bytes: &[u8], hash: u64, table: &StringTable) -> Result<u32, usize> {
@@ -244,7 +236,6 @@ impl StringIndex {
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
         let id = table.push_with_key(string, key).ok_or(PushError::Full)?;
-        self.text_bytes = table.text_bytes();
         if let Some(slot) = self.slots.get_mut(place) {
             let next_id = id.checked_add(1).ok_or(PushError::Full)?;
             let tag = upper_half(hash);
@@ -263,7 +254,6 @@ impl StringIndex {
         }
         self.slots.fill(Slot::default());
         self.used = 0;
-        self.text_bytes = 0;
         self.placed.forget();
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {

@@ -1,20 +1,17 @@
-//! Which types a batch has already.
+//! Which types a batch had lately.
 
 use std::sync::Arc;
 
-use super::Table;
-use crate::record::schema::{Fingerprint, Schema};
+use crate::record::schema::Schema;
 
 /// How many types are found by their address.
 const RECENT: usize = 16;
 
-/// Finds the tables of types while a batch is filled.
+/// Finds the table of a type by the address of its schema, while a batch is filled.
 #[derive(Debug, Default)]
 pub(super) struct TypeIndex {
-    /// By a few bits of a schema's address. Held, so that no other schema comes to have it.
+    /// By a few bits of the address. The schema is held, so that no other one gets its address.
     recent: [Option<(Arc<Schema>, usize)>; RECENT],
-    /// Positions of tables, sorted; two have one fingerprint only when fingerprints collide.
-    known: Vec<(Fingerprint, usize)>,
 }
 
 impl TypeIndex {
@@ -26,33 +23,8 @@ impl TypeIndex {
         }
     }
 
-    /// The position of the type's table, if there is one.
-    pub(super) fn find(&mut self, schema: &Arc<Schema>, tables: &[Table]) -> Option<usize> {
-        let fingerprint = schema.fingerprint();
-        let start = self
-            .known
-            .partition_point(|(known, _)| *known < fingerprint);
-        let alike = self.known.get(start..)?.iter();
-        let position = alike
-            .take_while(|(known, _)| *known == fingerprint)
-            .map(|(_, position)| *position)
-            .find(|position| {
-                let table = tables.get(*position);
-                table.is_some_and(|table| table.schema == *schema)
-            })?;
-        self.remember(schema, position);
-        Some(position)
-    }
-
-    /// Adds a type that was not found.
-    pub(super) fn add(&mut self, schema: &Arc<Schema>, position: usize) {
-        let entry = (schema.fingerprint(), position);
-        let at = self.known.partition_point(|known| *known < entry);
-        self.known.insert(at, entry);
-        self.remember(schema, position);
-    }
-
-    fn remember(&mut self, schema: &Arc<Schema>, position: usize) {
+    /// Remembers the position of the type's table.
+    pub(super) fn remember(&mut self, schema: &Arc<Schema>, position: usize) {
         if let Some(recent) = self.recent.get_mut(place(schema)) {
             *recent = Some((Arc::clone(schema), position));
         }
@@ -61,7 +33,6 @@ impl TypeIndex {
     /// Forgets every type.
     pub(super) fn clear(&mut self) {
         self.recent.fill(None);
-        self.known.clear();
     }
 }
 

@@ -72,7 +72,9 @@ impl WordRun<'_> {
                 _ => rows.add_values(*place, column, field.field_type()),
             }
         }
-        rows.extend(&mut run.table.timestamps, rows.rows.time, unix_ns);
+        run.table
+            .timestamps
+            .extend(rows.each(rows.rows.time).map(unix_ns));
         *run.row_bytes = run.row_bytes.saturating_add(rows.bytes());
         *run.records = run.records.wrapping_add(rows.count);
         if let Some((number, order)) = &mut run.order {
@@ -178,50 +180,8 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
     /// Adds the values of a field that is no string.
     #[inline(never)]
     fn add_values(&self, place: Place, column: &mut Column, field_type: &FieldType) {
-        let at = self.field(place);
-        let bits = |word: u64| word >> place.shift;
-        match column {
-            Column::Bool(values) => self.extend(values, at, |word| bits(word) & 1 != 0),
-            Column::Char(values) => self.extend(values, at, |word| {
-                char::from_u32(low_half(bits(word))).unwrap_or_default()
-            }),
-            Column::Enum(values) | Column::F32(values) => {
-                self.extend(values, at, |word| low_half(bits(word)));
-            }
-            Column::F64(values) => self.extend(values, at, |word| word),
-            Column::Signed(values) => match field_type {
-                FieldType::I64 => self.extend(values, at, u64::cast_signed),
-                FieldType::I32 => {
-                    self.extend(values, at, |word| low_half(bits(word)).cast_signed().into());
-                }
-                _ => {
-                    let unused = 64 - field_type.integer_bits().unwrap_or(64);
-                    self.extend(values, at, |word| {
-                        (bits(word) << unused).cast_signed() >> unused
-                    });
-                }
-            },
-            Column::Unsigned(values) => match field_type {
-                FieldType::U64 => self.extend(values, at, |word| word),
-                FieldType::U32 => self.extend(values, at, |word| low_half(bits(word)).into()),
-                _ => {
-                    let unused = 64 - field_type.integer_bits().unwrap_or(64);
-                    self.extend(values, at, |word| bits(word) << unused >> unused);
-                }
-            },
-            // Strings were added; types with the others are not flat.
-            Column::String(_)
-            | Column::Bytes(_)
-            | Column::List(_)
-            | Column::Optional(_)
-            | Column::Record(_) => {}
-        }
-    }
-
-    /// Adds what `value` makes of the word of each row that is there in it.
-    #[inline(always)]
-    fn extend<T>(&self, to: &mut Vec<T>, at: usize, value: impl Fn(u64) -> T) {
-        to.extend(self.each(at).map(value));
+        let words = self.each(self.field(place));
+        column.extend_from_bits(field_type, words.map(|word| word >> place.shift));
     }
 }
 

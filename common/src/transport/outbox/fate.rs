@@ -1,8 +1,9 @@
-//! What became of a chunk.
+//! A chunk in the outbox, and what becomes of it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::transport::{Chunk, RetryClass, TransportError};
+use crate::transport::{Chunk, Outcome, RetryClass, TransportError};
 
 /// What became of a chunk; each chunk has exactly one.
 #[derive(Debug)]
@@ -32,11 +33,55 @@ pub enum End {
 }
 
 impl End {
-    /// How a refusal that is not worth another attempt ends.
-    pub(super) fn of_refusal(error: TransportError) -> Self {
-        match error.class {
-            RetryClass::Final => Self::Refused(Arc::new(error)),
-            RetryClass::Exhausted | RetryClass::Retry => Self::Undelivered(Some(Arc::new(error))),
+    /// The end of a chunk with this outcome, which is not worth another attempt.
+    pub(super) fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Confirmed => Self::Confirmed,
+            Outcome::Spooled => Self::Spooled,
+            Outcome::Refused(error) => match error.class {
+                RetryClass::Final => Self::Refused(Arc::new(error)),
+                RetryClass::Exhausted | RetryClass::Retry => {
+                    Self::Undelivered(Some(Arc::new(error)))
+                }
+            },
+        }
+    }
+}
+
+/// A chunk without a fate.
+#[derive(Debug)]
+pub(super) struct Unconfirmed {
+    pub(super) chunk: Chunk,
+    /// When it was pushed.
+    pub(super) since: Instant,
+    /// Whether the writer has it now.
+    pub(super) offered: bool,
+    /// How often the writer took it.
+    pub(super) offers: u32,
+    /// How often that, or opening the writer meanwhile, failed.
+    pub(super) failures: u32,
+    /// When it may be offered again after a refusal.
+    pub(super) not_before: Option<Instant>,
+}
+
+impl Unconfirmed {
+    /// A chunk that was pushed just now.
+    pub(super) fn new(chunk: Chunk, now: Instant) -> Self {
+        Self {
+            chunk,
+            since: now,
+            offered: false,
+            offers: 0,
+            failures: 0,
+            not_before: None,
+        }
+    }
+
+    /// Its fate.
+    pub(super) fn end(self, end: End) -> Fate {
+        Fate {
+            chunk: self.chunk,
+            end,
         }
     }
 }

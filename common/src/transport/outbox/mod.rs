@@ -5,12 +5,9 @@
 //!              ^ resend everything after a reopen |
 //! ```
 
-mod entry;
 mod fate;
-mod guarded;
 mod recovery;
 mod settings;
-mod stats;
 #[cfg(test)]
 mod tests;
 
@@ -19,11 +16,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use entry::Entry;
+use fate::Unconfirmed;
 pub use fate::{End, Fate};
-pub use guarded::guarded;
-pub use settings::OutboxSettings;
-pub use stats::{Connection, OutboxStats};
+pub use recovery::guarded;
+pub use settings::{Connection, OutboxSettings, OutboxStats};
 
 use super::chunk::Chunk;
 use super::error::{RetryClass, TransportError};
@@ -48,14 +44,14 @@ pub struct Outbox {
     writer: Box<dyn ChunkWriter>,
     settings: OutboxSettings,
     /// What has no fate yet, by ascending ticket.
-    unconfirmed: VecDeque<Entry>,
-    /// Every entry before this position was offered: with a large window most were, and looking
-    /// through them for each chunk would cost more than the chunk.
+    unconfirmed: VecDeque<Unconfirmed>,
+    /// Every chunk before this position was offered. Without it each chunk would cost a search
+    /// through a large window.
     offered_to: usize,
     bytes: usize,
     in_flight_chunks: usize,
     in_flight_bytes: usize,
-    link: Link,
+    writer_state: WriterState,
     last_error: Option<Arc<TransportError>>,
     waiting: Waiting,
     /// Whether the medium took, spooled or refused a chunk for good since the last look.
@@ -63,18 +59,21 @@ pub struct Outbox {
     /// Failures since the last confirmation.
     failures: u32,
     draws: u64,
-    counts: Counts,
+    /// How often a chunk was offered again, the writer opened, and the connection broken.
+    retries: u64,
+    opened: u64,
+    broken: u64,
     confirmations: Vec<Confirmation>,
-    /// Whether the last offers left chunks behind.
+    /// Whether the writer did not take all chunks when they were last offered.
     held_up: bool,
     /// Whether the owner waits for fates.
     awaited: bool,
-    /// What the writer was told of that.
+    /// The last value that the writer got by `set_awaited`.
     told_awaited: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Link {
+enum WriterState {
     /// To be reopened at this time, or at once.
     Closed(Option<Instant>),
     Open,
@@ -82,15 +81,8 @@ enum Link {
     Failed(Arc<TransportError>),
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    retries: u64,
-    opened: u64,
-    broken: u64,
-}
-
-/// For how long chunks may be in flight before their fates are asked for, whether anybody waits for
-/// them or not. One wake-up a second at most costs nothing that could be measured.
+/// How long chunks may be in flight before the outbox asks for confirmations, also when the owner
+/// does not wait for them.
 const OVERDUE: Duration = Duration::from_secs(1);
 
 impl Outbox {
@@ -110,13 +102,15 @@ impl Outbox {
             bytes: 0,
             in_flight_chunks: 0,
             in_flight_bytes: 0,
-            link: Link::Closed(None),
+            writer_state: WriterState::Closed(None),
             last_error: None,
             waiting: Waiting::default(),
             moved: false,
             failures: 0,
             draws: 0,
-            counts: Counts::default(),
+            retries: 0,
+            opened: 0,
+            broken: 0,
             confirmations: Vec::new(),
             held_up: false,
             awaited: true,
@@ -126,10 +120,11 @@ impl Outbox {
 
     /// Says whether the owner waits for fates, as it does until this is called.
     ///
-    /// While it does not, those of chunks that the medium took may become known no sooner than at the
-    /// second next [`drive`](Self::drive), which nothing may ask for; see
-    /// [`ChunkWriter::set_awaited`]. Refusals and failures are told of as ever, and so is everything
-    /// while chunks wait that the writer does not take, or there is no room for more.
+    /// While it does not, a confirmation may become known only at the second next
+    /// [`drive`](Self::drive), and nothing may ask for that call; see
+    /// [`ChunkWriter::set_awaited`].
+    /// Refusals and failures are reported as before. So is everything while there is a backlog or no
+    /// room.
     pub fn set_awaited(&mut self, awaited: bool) {
         self.awaited = awaited;
         self.tell_awaited(false);
@@ -184,7 +179,7 @@ impl Outbox {
     pub fn push(&mut self, chunk: Chunk, now: Instant) {
         self.bytes = self.bytes.saturating_add(chunk.bytes.len());
         self.waiting.go_on(now, None);
-        self.unconfirmed.push_back(Entry::new(chunk, now));
+        self.unconfirmed.push_back(Unconfirmed::new(chunk, now));
     }
 
     /// Does what can be done now; appends the fates that became known to `fates`.
@@ -198,28 +193,28 @@ impl Outbox {
         by: Option<Instant>,
         fates: &mut Vec<Fate>,
     ) -> Option<Instant> {
-        if matches!(self.link, Link::Open) {
+        if matches!(self.writer_state, WriterState::Open) {
             self.confirm(now, fates);
         }
         self.give_up(now, fates);
-        if let Link::Closed(at) = self.link
+        if let WriterState::Closed(at) = self.writer_state
             && at.is_none_or(|at| at <= now)
         {
             self.reopen(now, by, fates);
         }
-        while matches!(self.link, Link::Open) {
+        while matches!(self.writer_state, WriterState::Open) {
             self.offer(now, fates);
             // Media that confirm at once need no second call.
             let unconfirmed = self.unconfirmed.len();
-            if matches!(self.link, Link::Open) && self.in_flight_chunks > 0 {
+            if matches!(self.writer_state, WriterState::Open) && self.in_flight_chunks > 0 {
                 self.confirm(now, fates);
             }
-            // Nobody tells of room that was made here.
+            // The writer does not report room that was made here.
             if self.unconfirmed.len() == unconfirmed || !self.leaves_some() {
                 break;
             }
         }
-        if let Link::Failed(error) = &self.link {
+        if let WriterState::Failed(error) = &self.writer_state {
             let error = Arc::clone(error);
             for entry in self.unconfirmed.drain(..) {
                 fates.push(entry.end(End::Refused(Arc::clone(&error))));
@@ -234,10 +229,10 @@ impl Outbox {
         self.next_wake_up(now)
     }
 
-    /// Only a chunk that moved ends the wait for one that did not; without chunks an open
-    /// connection is all that there is to wait for.
+    /// Notes since when nothing moves. While chunks wait, only a chunk that moved ends the wait;
+    /// without chunks an open connection does.
     fn look_at_progress(&mut self, now: Instant) {
-        let waits = !self.is_empty() || !matches!(self.link, Link::Open);
+        let waits = !self.is_empty() || !matches!(self.writer_state, WriterState::Open);
         if std::mem::take(&mut self.moved) || !waits {
             self.waiting.end();
         }
@@ -246,8 +241,8 @@ impl Outbox {
         }
     }
 
-    /// When the owner asks for confirmations although it does not wait for them: else a writer that
-    /// tells of nothing could not be told from a medium that confirms nothing.
+    /// When the outbox asks for confirmations although the owner does not wait for them. Otherwise a
+    /// medium that confirms nothing would go unnoticed.
     fn overdue_at(&self) -> Option<Instant> {
         let since = self.waiting.since().filter(|_| self.in_flight_chunks > 0);
         since.and_then(|since| since.checked_add(OVERDUE))
@@ -266,15 +261,9 @@ impl Outbox {
             Err(error) => (Vec::new(), Some(error)),
         };
         for Confirmation { ticket, outcome } in confirmations {
-            let position = self
-                .unconfirmed
-                .binary_search_by_key(&ticket, |entry| entry.chunk.ticket);
-            if let Some(entry) = position.ok().and_then(|at| self.unconfirmed.remove(at)) {
-                fates.push(entry.end(match outcome {
-                    Outcome::Confirmed => End::Confirmed,
-                    Outcome::Spooled => End::Spooled,
-                    Outcome::Refused(error) => End::of_refusal(error),
-                }));
+            let position = position(&self.unconfirmed, ticket);
+            if let Some(entry) = position.and_then(|at| self.unconfirmed.remove(at)) {
+                fates.push(entry.end(End::of(outcome)));
             }
         }
         for entry in self.unconfirmed {
@@ -286,18 +275,18 @@ impl Outbox {
     /// What it has done and holds.
     pub fn stats(&self) -> OutboxStats {
         OutboxStats {
-            retries: self.counts.retries,
-            reopened: self.counts.opened.saturating_sub(1),
-            broken: self.counts.broken,
+            retries: self.retries,
+            reopened: self.opened.saturating_sub(1),
+            broken: self.broken,
             unconfirmed_chunks: self.unconfirmed.len(),
             unconfirmed_bytes: self.bytes,
             oldest_unconfirmed: self.unconfirmed.front().map(|entry| entry.since),
             in_flight_chunks: self.in_flight_chunks,
             in_flight_bytes: self.in_flight_bytes,
-            connection: match self.link {
-                Link::Closed(_) => Connection::Closed,
-                Link::Open => Connection::Open,
-                Link::Failed(_) => Connection::Failed,
+            connection: match self.writer_state {
+                WriterState::Closed(_) => Connection::Closed,
+                WriterState::Open => Connection::Open,
+                WriterState::Failed(_) => Connection::Failed,
             },
             writer: self.writer.stats(),
             last_error: self.last_error.clone(),
@@ -325,22 +314,14 @@ impl Outbox {
     fn settle(&mut self, confirmation: Confirmation, now: Instant, fates: &mut Vec<Fate>) {
         let Confirmation { ticket, outcome } = confirmation;
         // A ticket may be unknown: its chunk was given up while in flight.
-        let Ok(at) = self
-            .unconfirmed
-            .binary_search_by_key(&ticket, |entry| entry.chunk.ticket)
-        else {
+        let Some(at) = position(&self.unconfirmed, ticket) else {
             return;
         };
         match outcome {
-            Outcome::Confirmed => {
+            Outcome::Confirmed | Outcome::Spooled => {
                 self.failures = 0;
                 self.moved = true;
-                self.remove(at, End::Confirmed, fates);
-            }
-            Outcome::Spooled => {
-                self.failures = 0;
-                self.moved = true;
-                self.remove(at, End::Spooled, fates);
+                self.remove(at, End::of(outcome), fates);
             }
             Outcome::Refused(error) if error.is_retryable() => {
                 let draw = self.draw();
@@ -348,23 +329,16 @@ impl Outbox {
                     let delay = self.settings.retry.delay(entry.failures, draw);
                     entry.failures = entry.failures.saturating_add(1);
                     entry.not_before = now.checked_add(delay);
-                    self.in_flight_chunks = self
-                        .in_flight_chunks
-                        .saturating_sub(usize::from(entry.offered));
-                    if entry.offered {
-                        self.in_flight_bytes =
-                            self.in_flight_bytes.saturating_sub(entry.chunk.bytes.len());
-                    }
-                    entry.offered = false;
                     self.offered_to = self.offered_to.min(at);
                 }
+                self.leave_flight(at);
                 self.failed(Arc::new(error));
                 self.give_up(now, fates);
             }
             Outcome::Refused(error) => {
                 // The medium has answered; one that was given up by its client has not.
                 self.moved |= error.class == RetryClass::Final;
-                self.remove(at, End::of_refusal(error), fates);
+                self.remove(at, End::of(Outcome::Refused(error)), fates);
             }
         }
     }
@@ -382,7 +356,7 @@ impl Outbox {
                 at = at.saturating_add(1);
                 continue;
             }
-            // Those before are; this one is about to be, or the reason to stop.
+            // All before were offered.
             self.offered_to = at;
             if entry.not_before.is_some_and(|time| time > now) {
                 return;
@@ -402,7 +376,7 @@ impl Outbox {
                     let again = entry.offers > 0;
                     entry.offers = entry.offers.saturating_add(1);
                     entry.offered = true;
-                    self.counts.retries = self.counts.retries.saturating_add(u64::from(again));
+                    self.retries = self.retries.saturating_add(u64::from(again));
                     self.in_flight_chunks = self.in_flight_chunks.saturating_add(1);
                     self.in_flight_bytes = in_flight_bytes;
                     at = at.saturating_add(1);
@@ -429,26 +403,33 @@ impl Outbox {
         self.offered_to = at;
     }
 
+    /// Counts the chunk at this position as one that the writer does not have.
+    fn leave_flight(&mut self, at: usize) {
+        if let Some(entry) = self.unconfirmed.get_mut(at)
+            && std::mem::take(&mut entry.offered)
+        {
+            self.in_flight_chunks = self.in_flight_chunks.saturating_sub(1);
+            self.in_flight_bytes = self.in_flight_bytes.saturating_sub(entry.chunk.bytes.len());
+        }
+    }
+
+    /// Ends the chunk at this position.
     fn remove(&mut self, at: usize, end: End, fates: &mut Vec<Fate>) {
+        self.leave_flight(at);
         let Some(entry) = self.unconfirmed.remove(at) else {
             return;
         };
         self.offered_to = self
             .offered_to
             .saturating_sub(usize::from(at < self.offered_to));
-        let bytes = entry.chunk.bytes.len();
-        self.bytes = self.bytes.saturating_sub(bytes);
-        if entry.offered {
-            self.in_flight_chunks = self.in_flight_chunks.saturating_sub(1);
-            self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
-        }
+        self.bytes = self.bytes.saturating_sub(entry.chunk.bytes.len());
         fates.push(entry.end(end));
     }
 
     fn next_wake_up(&self, now: Instant) -> Option<Instant> {
-        let reopen = match self.link {
-            Link::Closed(at) => at,
-            Link::Open | Link::Failed(_) => None,
+        let reopen = match self.writer_state {
+            WriterState::Closed(at) => at,
+            WriterState::Open | WriterState::Failed(_) => None,
         };
         let resend = self
             .unconfirmed
@@ -470,6 +451,13 @@ impl Outbox {
             .flatten()
             .min()
     }
+}
+
+/// The position of the chunk with this ticket.
+fn position(unconfirmed: &VecDeque<Unconfirmed>, ticket: u64) -> Option<usize> {
+    unconfirmed
+        .binary_search_by_key(&ticket, |entry| entry.chunk.ticket)
+        .ok()
 }
 
 impl fmt::Debug for Outbox {

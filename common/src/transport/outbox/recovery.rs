@@ -1,11 +1,11 @@
 //! What follows a failure: a pause, another connection, or giving up.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::fate::{End, Fate};
-use super::guarded::guarded;
-use super::{Link, Outbox};
+use super::{Outbox, WriterState};
 use crate::transport::{RetryClass, TransportError};
 
 impl Outbox {
@@ -17,14 +17,14 @@ impl Outbox {
         let result = guarded("open", medium, || self.writer.reopen(by));
         match result {
             Ok(Ok(())) => {
-                self.counts.opened = self.counts.opened.saturating_add(1);
-                self.link = Link::Open;
+                self.opened = self.opened.saturating_add(1);
+                self.writer_state = WriterState::Open;
             }
             Ok(Err(error)) if error.class == RetryClass::Final => {
-                self.counts.broken = self.counts.broken.saturating_add(1);
+                self.broken = self.broken.saturating_add(1);
                 let error = Arc::new(error);
                 self.failed(Arc::clone(&error));
-                self.link = Link::Failed(error);
+                self.writer_state = WriterState::Failed(error);
             }
             Ok(Err(error)) | Err(error) => {
                 for entry in &mut self.unconfirmed {
@@ -49,11 +49,11 @@ impl Outbox {
         self.offered_to = 0;
         self.in_flight_chunks = 0;
         self.in_flight_bytes = 0;
-        self.counts.broken = self.counts.broken.saturating_add(1);
+        self.broken = self.broken.saturating_add(1);
         let draw = self.draw();
         let delay = self.settings.retry.delay(self.failures, draw);
         self.failures = self.failures.saturating_add(1);
-        self.link = Link::Closed(now.checked_add(delay));
+        self.writer_state = WriterState::Closed(now.checked_add(delay));
         self.failed(Arc::new(error));
     }
 
@@ -91,4 +91,28 @@ impl Outbox {
         self.draws = self.draws.wrapping_add(1);
         self.draws
     }
+}
+
+/// Calls a writer; a panic becomes an error after which the writer has to be reopened.
+///
+/// For owners that must outlive their writer.
+///
+/// # Errors
+///
+/// The call panicked; the error is retryable and has the panic's message.
+pub fn guarded<T>(
+    operation: &'static str,
+    medium: &'static str,
+    call: impl FnOnce() -> T,
+) -> Result<T, TransportError> {
+    // What a panicking writer leaves behind is its own; `reopen` makes it forget.
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        let message = format!("the writer panicked: {text}");
+        TransportError::new(operation, medium, RetryClass::Retry, message)
+    })
 }

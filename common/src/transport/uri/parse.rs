@@ -5,83 +5,12 @@ use percent_encoding::percent_decode_str;
 use super::settings::{Setting, Settings};
 use super::{Host, Uri, UriError, UriErrorKind};
 
-/// A piece of the text, and where it starts.
+/// The whole text of a URI. What is passed to its methods are pieces of it.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
-    text: &'a str,
-    offset: usize,
-}
-
-impl<'a> Piece<'a> {
-    /// What stands before and after a character.
-    fn split(self, at: char) -> Option<(Self, Self)> {
-        let (before, after) = self.text.split_once(at)?;
-        Some(self.halves(before, after, at))
-    }
-
-    /// What stands before and after the last such character.
-    fn split_last(self, at: char) -> Option<(Self, Self)> {
-        let (before, after) = self.text.rsplit_once(at)?;
-        Some(self.halves(before, after, at))
-    }
-
-    fn halves(self, before: &'a str, after: &'a str, at: char) -> (Self, Self) {
-        let offset = self.offset + before.len() + at.len_utf8();
-        let before = Self {
-            text: before,
-            offset: self.offset,
-        };
-        (
-            before,
-            Self {
-                text: after,
-                offset,
-            },
-        )
-    }
-
-    /// The pieces between these characters.
-    fn pieces(self, at: char) -> impl Iterator<Item = Self> {
-        let mut rest = Some(self);
-        std::iter::from_fn(move || {
-            let piece = rest?;
-            let split = piece.split(at);
-            rest = split.map(|(_, after)| after);
-            Some(split.map_or(piece, |(before, _)| before))
-        })
-    }
-
-    fn error(self, kind: UriErrorKind) -> UriError {
-        UriError {
-            offset: Some(self.offset),
-            kind,
-        }
-    }
-
-    /// The text with its percent signs resolved.
-    fn decode(self) -> Result<Box<str>, UriError> {
-        for (at, _) in self.text.match_indices('%') {
-            let followed = self
-                .text
-                .as_bytes()
-                .get(at + 1..at + 3)
-                .is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
-            if !followed {
-                return Err(UriError {
-                    offset: Some(self.offset + at),
-                    kind: UriErrorKind::Percent,
-                });
-            }
-        }
-        match percent_decode_str(self.text).decode_utf8() {
-            Ok(text) => Ok(text.into()),
-            Err(_) => Err(self.error(UriErrorKind::Percent)),
-        }
-    }
-}
+struct Text<'a>(&'a str);
 
 pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
-    let whole = Piece { text, offset: 0 };
+    let whole = Text(text);
     if let Some((at, found)) = text
         .char_indices()
         .find(|(_, c)| *c == '#' || c.is_whitespace() || c.is_control())
@@ -97,51 +26,53 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
             kind: UriErrorKind::Character { found, encoded },
         });
     }
-    let (scheme, rest) = whole
-        .split(':')
-        .filter(|(scheme, _)| is_scheme(scheme.text))
-        .ok_or_else(|| whole.error(UriErrorKind::Scheme))?;
-    let (rest, query) = match rest.split('?') {
-        Some((rest, query)) => (rest, Some(query)),
-        None => (rest, None),
-    };
-    let mut uri = Uri {
-        scheme: scheme.text.to_ascii_lowercase().into(),
-        authority: false,
-        user: None,
-        password: None,
-        hosts: Vec::new(),
-        path: "".into(),
-        path_as_typed: "".into(),
-        path_offset: rest.offset,
-        path_end: rest.offset + rest.text.len(),
-        settings: query.map_or_else(|| Ok(Settings::default()), parse_settings)?,
-    };
-    let path = match rest.text.strip_prefix("//") {
+    let (scheme, rest) = text
+        .split_once(':')
+        .filter(|(scheme, _)| is_scheme(scheme))
+        .ok_or_else(|| whole.error(text, UriErrorKind::Scheme))?;
+    let (rest, query) = split_optional(rest, '?');
+    let (authority, path) = match rest.strip_prefix("//") {
         Some(after) => {
-            uri.authority = true;
-            let offset = rest.offset + 2;
             let end = after.find('/').unwrap_or(after.len());
-            let (authority, path) = after.split_at_checked(end).unwrap_or((after, ""));
-            parse_authority(
-                Piece {
-                    text: authority,
-                    offset,
-                },
-                &mut uri,
-            )?;
-            Piece {
-                text: path,
-                offset: offset + end,
-            }
+            let (authority, path) = after.split_at_checked(end).unwrap_or((after, after));
+            (Some(authority), path)
         }
-        None => rest,
+        None => (None, rest),
     };
-    uri.path_offset = path.offset;
-    uri.path_end = path.offset + path.text.len();
-    uri.path = path.decode()?;
-    uri.path_as_typed = path.text.into();
-    Ok(uri)
+    let (credentials, hosts) = match authority.unwrap_or_default().rsplit_once('@') {
+        Some((credentials, hosts)) => (Some(split_optional(credentials, ':')), hosts),
+        None => (None, authority.unwrap_or_default()),
+    };
+    let password = credentials.and_then(|(_, password)| password);
+    let hosts = if hosts.is_empty() && credentials.is_none() {
+        Vec::new()
+    } else {
+        let hosts = hosts.split(',').map(|host| whole.host(host));
+        hosts.collect::<Result<_, _>>()?
+    };
+    let path_offset = whole.offset(path);
+    Ok(Uri {
+        scheme: scheme.to_ascii_lowercase().into(),
+        authority: authority.is_some(),
+        user: credentials
+            .map(|(user, _)| whole.decode(user))
+            .transpose()?,
+        password: password.map(|it| whole.decode(it)).transpose()?,
+        hosts,
+        path: whole.decode(path)?,
+        path_as_typed: path.into(),
+        path_offset,
+        path_end: path_offset + path.len(),
+        settings: whole.settings(query.unwrap_or_default())?,
+    })
+}
+
+/// What stands before a character, and what stands after it if it is there.
+fn split_optional(text: &str, at: char) -> (&str, Option<&str>) {
+    match text.split_once(at) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
 }
 
 /// RFC 3986, section 3.1: a letter, then letters, digits, `+`, `-` and `.`.
@@ -153,90 +84,78 @@ fn is_scheme(text: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
-fn parse_authority(authority: Piece<'_>, uri: &mut Uri) -> Result<(), UriError> {
-    let hosts = match authority.split_last('@') {
-        Some((credentials, hosts)) => {
-            let (user, password) = match credentials.split(':') {
-                Some((user, password)) => (user, Some(password)),
-                None => (credentials, None),
-            };
-            uri.user = Some(user.decode()?);
-            uri.password = password.map(Piece::decode).transpose()?;
-            hosts
-        }
-        None => authority,
-    };
-    if hosts.text.is_empty() && uri.user.is_none() {
-        return Ok(());
+impl Text<'_> {
+    /// Where a piece begins.
+    fn offset(self, piece: &str) -> usize {
+        let from = self.0.as_ptr().addr();
+        piece.as_ptr().addr().saturating_sub(from)
     }
-    uri.hosts = hosts
-        .pieces(',')
-        .map(parse_host)
-        .collect::<Result<_, _>>()?;
-    Ok(())
-}
 
-fn parse_host(host: Piece<'_>) -> Result<Host, UriError> {
-    let (name, port) = match host.text.strip_prefix('[') {
-        // An IPv6 address has colons of its own.
-        Some(_) => {
-            let (name, rest) = host
-                .split(']')
-                .ok_or_else(|| host.error(UriErrorKind::Host))?;
-            let port = match rest.text.strip_prefix(':') {
-                Some(text) => Some(Piece {
-                    text,
-                    offset: rest.offset + 1,
-                }),
-                None if rest.text.is_empty() => None,
-                None => return Err(rest.error(UriErrorKind::Host)),
-            };
-            let inner = Piece {
-                text: name.text.trim_start_matches('['),
-                offset: name.offset + 1,
-            };
-            if inner.text.parse::<std::net::Ipv6Addr>().is_err() {
-                return Err(inner.error(UriErrorKind::Host));
+    fn error(self, piece: &str, kind: UriErrorKind) -> UriError {
+        UriError {
+            offset: Some(self.offset(piece)),
+            kind,
+        }
+    }
+
+    /// A piece with its percent signs resolved.
+    fn decode(self, piece: &str) -> Result<Box<str>, UriError> {
+        for (at, _) in piece.match_indices('%') {
+            let two = piece.as_bytes().get(at + 1..at + 3);
+            if !two.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)) {
+                return Err(UriError {
+                    offset: Some(self.offset(piece) + at),
+                    kind: UriErrorKind::Percent,
+                });
             }
-            (inner, port)
         }
-        None => match host.split(':') {
-            Some((name, port)) => (name, Some(port)),
-            None => (host, None),
-        },
-    };
-    if name.text.is_empty() {
-        return Err(name.error(UriErrorKind::Host));
+        match percent_decode_str(piece).decode_utf8() {
+            Ok(text) => Ok(text.into()),
+            Err(_) => Err(self.error(piece, UriErrorKind::Percent)),
+        }
     }
-    let port = port
-        .map(|port| {
-            let digits = port.text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = port.text.parse().ok().filter(|_| digits);
-            number.ok_or_else(|| port.error(UriErrorKind::Port))
-        })
-        .transpose()?;
-    Ok(Host {
-        name: name.decode()?,
-        port,
-    })
-}
 
-fn parse_settings(query: Piece<'_>) -> Result<Settings, UriError> {
-    let mut settings = Settings::default();
-    for piece in query.pieces('&').filter(|piece| !piece.text.is_empty()) {
-        let (name, value) = match piece.split('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (piece, None),
+    fn host(self, host: &str) -> Result<Host, UriError> {
+        let (name, port) = match host.strip_prefix('[') {
+            // An IPv6 address has colons of its own.
+            Some(inner) => {
+                let (name, rest) = inner
+                    .split_once(']')
+                    .ok_or_else(|| self.error(host, UriErrorKind::Host))?;
+                let port = rest.strip_prefix(':');
+                if port.is_none() && !rest.is_empty() {
+                    return Err(self.error(rest, UriErrorKind::Host));
+                }
+                if name.parse::<std::net::Ipv6Addr>().is_err() {
+                    return Err(self.error(name, UriErrorKind::Host));
+                }
+                (name, port)
+            }
+            None => split_optional(host, ':'),
         };
-        settings.push(Setting {
-            name: name.decode()?,
-            value: match value {
-                Some(value) => value.decode()?,
-                None => "".into(),
-            },
-            offset: name.offset,
-            value_offset: value.map_or(name.offset, |value| value.offset),
-        })?;
+        if name.is_empty() {
+            return Err(self.error(name, UriErrorKind::Host));
+        }
+        let port = port.map(|port| {
+            super::value::parse_number(port).ok_or_else(|| self.error(port, UriErrorKind::Port))
+        });
+        Ok(Host {
+            port: port.transpose()?,
+            name: self.decode(name)?,
+        })
     }
-    Ok(settings)
+
+    fn settings(self, query: &str) -> Result<Settings, UriError> {
+        let mut settings = Settings::default();
+        for piece in query.split('&').filter(|piece| !piece.is_empty()) {
+            let (name, value) = split_optional(piece, '=');
+            settings.push(Setting {
+                name: self.decode(name)?,
+                value: self.decode(value.unwrap_or_default())?,
+                offset: self.offset(name),
+                value_offset: self.offset(value.unwrap_or(name)),
+            })?;
+        }
+        Ok(settings)
+    }
 }

@@ -1,6 +1,6 @@
 //! Probes that record durations, and one call of so many.
 
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::DurationRecord;
 use baler_monitoring::{TestClock, probe};
 

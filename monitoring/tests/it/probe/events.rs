@@ -5,9 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 
 use baler_common::record::RecordBatch;
-use baler_common::record::kieker::flow::trace::TraceMetadata;
-use baler_common::record::kieker::flow::trace::operation::{
-    AfterOperationEvent, AfterOperationFailedEvent, BeforeOperationEvent,
+use baler_common::record::kieker::{
+    AfterOperationEvent, AfterOperationFailedEvent, BeforeOperationEvent, TraceMetadata,
 };
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 use baler_monitoring::{

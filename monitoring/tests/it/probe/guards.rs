@@ -1,6 +1,6 @@
 //! Blocks, with every kind of record.
 
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_monitoring::enter;
 

@@ -1,7 +1,6 @@
 //! Traces that go from process to process.
 
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
-use baler_common::record::kieker::flow::trace::TraceMetadata;
+use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
 use baler_monitoring::{TraceContext, TraceParent, in_trace, probe};
 
 use super::asynchronous::{block_on, yield_times};

@@ -30,7 +30,7 @@ use bytes::Bytes;
 use crate::record::derived::record_type;
 use crate::record::{FieldType, Record, RecordFields, Schema, Value, ValueRef};
 
-pub(super) use reader::decode;
+pub(super) use reader::{Reader, Token, decode};
 pub(super) use writer::encode;
 
 /// The name of the record type that is an opaque field.
@@ -48,10 +48,10 @@ struct Opaque {
 }
 
 /// The tags.
-mod tag {
+pub(super) mod tag {
     pub(super) const UNIT: u8 = 0;
-    pub(super) const NONE: u8 = 1;
-    pub(super) const SOME: u8 = 2;
+    pub(in crate::record::serde) const NONE: u8 = 1;
+    pub(in crate::record::serde) const SOME: u8 = 2;
     pub(super) const FALSE: u8 = 3;
     pub(super) const TRUE: u8 = 4;
     pub(super) const SIGNED: u8 = 5;

@@ -2,8 +2,8 @@
 
 use ::serde::de::value::BorrowedStrDeserializer;
 use ::serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess,
-    Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, IgnoredAny, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
 };
 
 use super::{MAX_NESTING, VERSION, tag};
@@ -35,6 +35,46 @@ pub(in crate::record::serde) fn decode<'de, T>(
     }
 }
 
+/// What a tag says, with what follows it but for values inside the value.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::record::serde) enum Token<'de> {
+    Unit,
+    None,
+    /// The value follows.
+    Some,
+    Bool(bool),
+    Signed(i128),
+    Unsigned(u128),
+    F32(f32),
+    F64(f64),
+    Char(char),
+    Text(&'de str),
+    Bytes(&'de [u8]),
+    /// The items follow.
+    List,
+    /// Keys and values follow.
+    Map,
+}
+
+impl Token<'_> {
+    /// The kind of value, for messages.
+    pub(in crate::record::serde) const fn kind(self) -> &'static str {
+        match self {
+            Self::Unit => "unit",
+            Self::None | Self::Some => "an option",
+            Self::Bool(_) => "a bool",
+            Self::Signed(_) | Self::Unsigned(_) => "an integer",
+            Self::F32(_) => "an f32",
+            Self::F64(_) => "an f64",
+            Self::Char(_) => "a char",
+            Self::Text(_) => "a string",
+            Self::Bytes(_) => "bytes",
+            Self::List => "a list",
+            Self::Map => "a map",
+        }
+    }
+}
+
 /// A deserializer over an opaque field.
 pub(in crate::record::serde) struct Reader<'de> {
     rest: &'de [u8],
@@ -63,8 +103,13 @@ impl<'de> Reader<'de> {
         self.rest.first().copied()
     }
 
+    /// Whether the list or map that is being read ends here.
+    pub(in crate::record::serde) fn is_at_end(&self) -> bool {
+        self.peek() == Some(tag::END)
+    }
+
     /// Steps over the next byte if it is this one.
-    fn skip(&mut self, tag: u8) -> bool {
+    pub(in crate::record::serde) fn skip(&mut self, tag: u8) -> bool {
         match self.rest.split_first() {
             Some((first, rest)) if *first == tag => {
                 self.rest = rest;
@@ -98,6 +143,42 @@ impl<'de> Reader<'de> {
             .map_err(|error| SerdeError::new(format!("an opaque field has {error}")))
     }
 
+    /// Reads the next tag, and what follows it but for values inside the value.
+    pub(in crate::record::serde) fn token(&mut self) -> Result<Token<'de>, SerdeError> {
+        Ok(match self.byte()? {
+            tag::UNIT => Token::Unit,
+            tag::NONE => Token::None,
+            tag::SOME => Token::Some,
+            tag::FALSE => Token::Bool(false),
+            tag::TRUE => Token::Bool(true),
+            tag::SIGNED => {
+                let bits = self.varint()?;
+                Token::Signed((bits >> 1).cast_signed() ^ -(bits & 1).cast_signed())
+            }
+            tag::UNSIGNED => Token::Unsigned(self.varint()?),
+            tag::F32 => Token::F32(f32::from_le_bytes(self.array()?)),
+            tag::F64 => Token::F64(f64::from_le_bytes(self.array()?)),
+            tag::CHAR => {
+                let code = u32::try_from(self.varint()?).ok();
+                let value = code.and_then(char::from_u32).ok_or_else(|| {
+                    SerdeError::new("an opaque field has a char that Unicode does not know")
+                })?;
+                Token::Char(value)
+            }
+            tag::TEXT => Token::Text(self.text()?),
+            tag::BYTES => {
+                let len = self.varint()?;
+                Token::Bytes(self.take(len)?)
+            }
+            tag::LIST => Token::List,
+            tag::MAP => Token::Map,
+            other => {
+                let reason = format!("an opaque field has the unknown tag {other}");
+                return Err(SerdeError::new(reason));
+            }
+        })
+    }
+
     /// Reads what is inside the present value.
     fn nested<T>(
         &mut self,
@@ -105,7 +186,7 @@ impl<'de> Reader<'de> {
     ) -> Result<T, SerdeError> {
         if self.depth >= MAX_NESTING {
             return Err(SerdeError::new(format!(
-                "an opaque field nests deeper than {MAX_NESTING} levels"
+                "a value nests deeper than {MAX_NESTING} levels"
             )));
         }
         self.depth += 1;
@@ -114,8 +195,20 @@ impl<'de> Reader<'de> {
         Ok(value)
     }
 
+    /// Steps over a value; returns it as an opaque field of its own.
+    pub(in crate::record::serde) fn copy_value(&mut self) -> Result<Vec<u8>, SerdeError> {
+        let depth = std::mem::take(&mut self.depth);
+        let before = self.rest;
+        IgnoredAny::deserialize(&mut *self)?;
+        self.depth = depth;
+        let (value, _) = before
+            .split_at_checked(before.len() - self.rest.len())
+            .ok_or_else(ends)?;
+        Ok([&[VERSION], value].concat())
+    }
+
     /// Reads a list or map; the visitor must have taken all of it.
-    fn compound<T>(
+    pub(in crate::record::serde) fn compound<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, SerdeError>,
     ) -> Result<T, SerdeError> {
@@ -152,46 +245,26 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = SerdeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
-        match self.byte()? {
-            tag::UNIT => visitor.visit_unit(),
-            tag::NONE => visitor.visit_none(),
-            tag::SOME => self.nested(|reader| visitor.visit_some(reader)),
-            tag::FALSE => visitor.visit_bool(false),
-            tag::TRUE => visitor.visit_bool(true),
-            tag::SIGNED => {
-                let bits = self.varint()?;
-                let value = (bits >> 1).cast_signed() ^ -(bits & 1).cast_signed();
-                match i64::try_from(value) {
-                    Ok(value) => visitor.visit_i64(value),
-                    Err(_) => visitor.visit_i128(value),
-                }
-            }
-            tag::UNSIGNED => {
-                let value = self.varint()?;
-                match u64::try_from(value) {
-                    Ok(value) => visitor.visit_u64(value),
-                    Err(_) => visitor.visit_u128(value),
-                }
-            }
-            tag::F32 => visitor.visit_f32(f32::from_le_bytes(self.array()?)),
-            tag::F64 => visitor.visit_f64(f64::from_le_bytes(self.array()?)),
-            tag::CHAR => {
-                let code = u32::try_from(self.varint()?).ok();
-                let value = code.and_then(char::from_u32).ok_or_else(|| {
-                    SerdeError::new("an opaque field has a char that Unicode does not know")
-                })?;
-                visitor.visit_char(value)
-            }
-            tag::TEXT => visitor.visit_borrowed_str(self.text()?),
-            tag::BYTES => {
-                let len = self.varint()?;
-                visitor.visit_borrowed_bytes(self.take(len)?)
-            }
-            tag::LIST => self.compound(|reader| visitor.visit_seq(Items(reader))),
-            tag::MAP => self.compound(|reader| visitor.visit_map(Items(reader))),
-            other => Err(SerdeError::new(format!(
-                "an opaque field has the unknown tag {other}"
-            ))),
+        match self.token()? {
+            Token::Unit => visitor.visit_unit(),
+            Token::None => visitor.visit_none(),
+            Token::Some => self.nested(|reader| visitor.visit_some(reader)),
+            Token::Bool(value) => visitor.visit_bool(value),
+            Token::Signed(value) => match i64::try_from(value) {
+                Ok(value) => visitor.visit_i64(value),
+                Err(_) => visitor.visit_i128(value),
+            },
+            Token::Unsigned(value) => match u64::try_from(value) {
+                Ok(value) => visitor.visit_u64(value),
+                Err(_) => visitor.visit_u128(value),
+            },
+            Token::F32(value) => visitor.visit_f32(value),
+            Token::F64(value) => visitor.visit_f64(value),
+            Token::Char(value) => visitor.visit_char(value),
+            Token::Text(value) => visitor.visit_borrowed_str(value),
+            Token::Bytes(value) => visitor.visit_borrowed_bytes(value),
+            Token::List => self.compound(|reader| visitor.visit_seq(Items(reader))),
+            Token::Map => self.compound(|reader| visitor.visit_map(Items(reader))),
         }
     }
 

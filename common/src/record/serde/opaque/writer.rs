@@ -3,6 +3,7 @@
 use ::serde::ser::{self, Serialize, Serializer};
 
 use super::{MAX_NESTING, VERSION, tag};
+use crate::record::MAX_DEPTH;
 use crate::record::serde::SerdeError;
 
 /// Writes a value with the version in front.
@@ -62,7 +63,8 @@ impl<'a> Writer<'a> {
     }
 
     fn deeper(&self) -> Result<usize, SerdeError> {
-        if self.depth >= MAX_NESTING {
+        // An opaque field may lie as deep as a field can.
+        if self.depth >= MAX_NESTING + MAX_DEPTH {
             return Err(SerdeError::new(format!(
                 "a value nests deeper than {MAX_NESTING} levels"
             )));
@@ -253,6 +255,19 @@ impl Compound<'_> {
         })
     }
 
+    /// Adds an item of a list, or a field with its name.
+    fn add<T: Serialize + ?Sized>(
+        &mut self,
+        name: Option<&'static str>,
+        value: &T,
+    ) -> Result<(), SerdeError> {
+        let Some(name) = name else {
+            return self.write(value);
+        };
+        self.write(name)?;
+        self.write(value).map_err(|error| error.inside(name))
+    }
+
     fn close(self) {
         self.out.push(tag::END);
         if self.in_variant {
@@ -262,7 +277,7 @@ impl Compound<'_> {
 }
 
 macro_rules! compound {
-    ($($role:ident: $method:ident($($name:ident)?);)*) => {$(
+    ($($role:ident: $method:ident($($name:ident)?), $key:expr;)*) => {$(
         impl ser::$role for Compound<'_> {
             type Ok = ();
             type Error = SerdeError;
@@ -272,8 +287,7 @@ macro_rules! compound {
                 $($name: &'static str,)?
                 value: &T,
             ) -> Result<(), SerdeError> {
-                $(self.write($name)?;)?
-                self.write(value)
+                self.add($key, value)
             }
 
             fn end(self) -> Result<(), SerdeError> {
@@ -285,12 +299,12 @@ macro_rules! compound {
 }
 
 compound! {
-    SerializeSeq: serialize_element();
-    SerializeTuple: serialize_element();
-    SerializeTupleStruct: serialize_field();
-    SerializeTupleVariant: serialize_field();
-    SerializeStruct: serialize_field(name);
-    SerializeStructVariant: serialize_field(name);
+    SerializeSeq: serialize_element(), None;
+    SerializeTuple: serialize_element(), None;
+    SerializeTupleStruct: serialize_field(), None;
+    SerializeTupleVariant: serialize_field(), None;
+    SerializeStruct: serialize_field(name), Some(name);
+    SerializeStructVariant: serialize_field(name), Some(name);
 }
 
 impl ser::SerializeMap for Compound<'_> {
