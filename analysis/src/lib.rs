@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod aside;
 mod error;
 pub mod filters;
 pub mod kieker_log;
@@ -8,6 +7,7 @@ pub mod lanes;
 mod parcel;
 mod pipe;
 pub mod quarantine;
+mod quarantine_thread;
 mod report;
 pub mod sinks;
 mod source;

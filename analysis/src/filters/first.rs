@@ -1,12 +1,10 @@
 //! The first records of a stream, and no more.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Passes exactly the first records on.
 ///
@@ -93,8 +91,8 @@ impl<S: Stage> Stage for First<S> {
         "first"
     }
 
-    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
-        self.next.ready(by)
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -114,17 +112,5 @@ impl<S: Stage> Stage for First<S> {
             self.next.accept(selected)?;
         }
         Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.next.flush()
-    }
-
-    fn idle(&mut self) -> Result<bool, AnalysisError> {
-        self.next.idle()
-    }
-
-    fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.next.finish()
     }
 }

@@ -64,12 +64,12 @@ impl<R: BufRead> DatReader<R> {
                             .split_at_checked(error.valid_up_to())
                             .unwrap_or_default();
                         let text = std::str::from_utf8(valid).unwrap_or_default();
-                        (text, Err(LineError::new(text.len(), Problem::NotUtf8)))
+                        (text, Err(LineError::new(text.len(), Problem::not_utf8())))
                     }
                 },
                 Line::TooLong => {
-                    let limit = self.line_bytes;
-                    ("", Err(LineError::new(0, Problem::TooLong { limit })))
+                    let problem = Problem::too_long(self.line_bytes);
+                    ("", Err(LineError::new(0, problem)))
                 }
             };
             return match result {

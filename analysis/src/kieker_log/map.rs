@@ -58,7 +58,7 @@ impl LogMap {
             number = number.saturating_add(1);
             let result = match line {
                 Line::Whole(bytes) => map.add_line(bytes),
-                Line::TooLong => Err(Problem::TooLong { limit: line_bytes }),
+                Line::TooLong => Err(Problem::too_long(line_bytes)),
             };
             if let Err(problem) = result {
                 bad_line(BadLine {
@@ -83,42 +83,41 @@ impl LogMap {
     /// The type of the records with this class number.
     pub(super) fn schema(&self, number: i32) -> Result<&Arc<Schema>, Problem> {
         let Some(class) = self.classes.get(&number) else {
-            return Err(Problem::UnknownClass {
-                number,
-                near: self.nearest(number),
-            });
+            let mut message = format!("the map has no class {number}");
+            if let Some((near, class)) = self.nearest(number) {
+                message.push_str(&format!("; the nearest is {near}, {}", class.name));
+            }
+            return Err(Problem::new("unknown_class", message));
         };
         class.schema.as_ref().ok_or_else(|| {
+            let mut message = format!("the record type {} is not in the catalog", class.name);
             let near = class
                 .near
                 .get_or_init(|| similar(&class.name, &self.catalog));
-            Problem::UnknownRecordType {
-                name: class.name.clone(),
-                near: near.clone(),
+            if let Some(near) = near {
+                message.push_str(&format!("; did you mean {near}?"));
             }
+            Problem::new("unknown_record_type", message)
         })
     }
 
-    fn nearest(&self, number: i32) -> Option<(i32, Box<str>)> {
+    fn nearest(&self, number: i32) -> Option<(i32, &Class)> {
         let below = self.classes.range(..number).next_back();
         let above = self.classes.range(number..).next();
-        [below, above]
-            .into_iter()
-            .flatten()
-            .min_by_key(|(found, _)| found.abs_diff(number))
-            .map(|(found, class)| (*found, class.name.clone()))
+        let near = below.into_iter().chain(above);
+        let (found, class) = near.min_by_key(|(found, _)| found.abs_diff(number))?;
+        Some((*found, class))
     }
 
     fn add_line(&mut self, line: &[u8]) -> Result<(), Problem> {
-        let line = std::str::from_utf8(line).map_err(|_| Problem::NotUtf8)?;
+        let line = std::str::from_utf8(line).map_err(|_| Problem::not_utf8())?;
         if line.is_empty() {
             return Ok(());
         }
-        let (number, name) = line.split_once('=').ok_or(Problem::NoEquals)?;
+        let no_equals = || Problem::new("no_equals", "a line of the map is $NUMBER=CLASS");
+        let (number, name) = line.split_once('=').ok_or_else(no_equals)?;
         let number = number.strip_prefix('$').unwrap_or(number);
-        let number = integer(number, "i32").map_err(|_| Problem::ClassNumber {
-            found: Problem::shown(number),
-        })?;
+        let number = integer(number, "i32").map_err(|_| Problem::class_number(number))?;
         let name = unescape(name);
         let schema = self.catalog.get(&name).cloned();
         if let Some(schema) = &schema {
@@ -128,15 +127,14 @@ impl LogMap {
         let name = Problem::shown(&name);
         match self.classes.get(&number) {
             Some(first) if first.name != name || first.schema != schema => {
-                Err(Problem::ClassTwice {
-                    number,
-                    first: first.name.clone(),
-                })
+                let message = format!("the number {number} stands for {} already", first.name);
+                Err(Problem::new("class_twice", message))
             }
             Some(_) => Ok(()),
-            None if self.classes.len() >= Self::MAX_CLASSES => Err(Problem::TooManyClasses {
-                limit: Self::MAX_CLASSES,
-            }),
+            None if self.classes.len() >= Self::MAX_CLASSES => {
+                let message = format!("the map has more than {} classes", Self::MAX_CLASSES);
+                Err(Problem::new("too_many_classes", message))
+            }
             None => {
                 let near = OnceLock::new();
                 self.classes.insert(number, Class { name, schema, near });

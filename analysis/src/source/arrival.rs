@@ -4,10 +4,10 @@ use baler_common::container::ChunkSummary;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 
 use super::{Source, Step};
-use crate::aside::Job;
 use crate::error::AnalysisError;
 use crate::lanes::{Arrival, Memory};
 use crate::parcel::Parcel;
+use crate::quarantine_thread::PoisonJob;
 
 impl Source {
     pub(super) fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {
@@ -87,7 +87,7 @@ impl Source {
 
     /// Puts aside what was delivered; it is settled when the quarantine has it.
     fn poisoned(&mut self, delivery: Delivery, meta: Option<ChunkMeta>, reason: &str) {
-        self.aside.put(Job {
+        self.aside.put(PoisonJob {
             token: Some(delivery.token),
             bytes: delivery.bytes,
             origin: delivery.origin,
@@ -98,7 +98,7 @@ impl Source {
 
     pub(super) fn damaged(&mut self, damaged: Damaged) {
         self.report.quarantined = self.report.quarantined.saturating_add(1);
-        self.aside.put(Job {
+        self.aside.put(PoisonJob {
             token: None,
             bytes: damaged.bytes,
             origin: damaged.origin,

@@ -13,11 +13,11 @@ use baler_common::transport::{
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use crate::aside::Aside;
 use crate::error::AnalysisError;
 use crate::lanes::LaneTracker;
 use crate::parcel::Parcel;
 use crate::quarantine::{Discard, Quarantine};
+use crate::quarantine_thread::QuarantineThread;
 use crate::report::SourceReport;
 use crate::stage::Stage;
 use crate::watch::{SourceWatch, Watched};
@@ -47,7 +47,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub struct Source {
     reader: Box<dyn ChunkReader>,
     decoder: ChunkDecoder,
-    aside: Aside,
+    aside: QuarantineThread,
     lanes: LaneTracker,
     /// What is in work, by token: identity and checksum. Bounded by the demand.
     in_work: std::collections::HashMap<Token, Option<(ChunkIdentity, u32)>>,
@@ -100,7 +100,7 @@ impl Source {
         let mut source = Self {
             reader,
             decoder: ChunkDecoder::default(),
-            aside: Aside::new(Box::new(Discard)),
+            aside: QuarantineThread::new(Box::new(Discard)),
             lanes: LaneTracker::new(),
             in_work: std::collections::HashMap::new(),
             done,
@@ -127,7 +127,7 @@ impl Source {
     /// it is safe, and [`Step::End`] and [`Source::run`] wait for that.
     #[must_use]
     pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
-        self.aside = Aside::new(Box::new(quarantine));
+        self.aside = QuarantineThread::new(Box::new(quarantine));
         self
     }
 

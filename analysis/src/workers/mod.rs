@@ -92,7 +92,7 @@ impl Workers {
     /// twenty times a second on the thread of the caller.
     ///
     /// Stages of different workers run at the same time: what they share must be safe for that, as
-    /// [`SharedOutput`](crate::sinks::SharedOutput) and [`Shared`](crate::filters::Shared) are.
+    /// [`SharedOutput`](crate::sinks::SharedOutput) and [`SharedStage`](crate::filters::SharedStage) are.
     /// Records of different lanes interleave, those of one lane stay in order.
     ///
     /// When one worker fails or panics, the others finish what they have, settle it and end.
