@@ -14,13 +14,11 @@ mod source;
 mod stage;
 pub mod text;
 pub mod trace;
-mod watch;
 pub mod workers;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};
 pub use pipe::{Pipe, Progress};
-pub use report::SourceReport;
+pub use report::{SourceReport, SourceWatch};
 pub use source::{Source, Step, Stop};
 pub use stage::Stage;
-pub use watch::SourceWatch;

@@ -1,11 +1,13 @@
-//! What a source did and sees.
+//! The figures of a source.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use baler_common::container::Losses;
 use baler_common::transport::{ReaderStats, Waiting};
 
 use crate::lanes::Gap;
 
-/// What a source did.
+/// The figures of a source.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SourceReport {
@@ -90,8 +92,8 @@ impl SourceReport {
         self.in_work = self.in_work.saturating_add(other.in_work);
     }
 
-    /// Adds the medium's lanes that another reader owns, and how far it is behind. Competing readers of one queue tell of the same
-    /// chunks: of a lane the largest lag counts.
+    /// Adds the medium's lanes that another reader owns, and its lag. Competing readers of one queue
+    /// report the same chunks: of each lane the largest lag counts.
     pub(crate) fn add_owned(&mut self, other: &Self) {
         if let Some(assigned) = other.assigned {
             let all = self.assigned.unwrap_or(0);
@@ -104,5 +106,31 @@ impl SourceReport {
                 None => self.reader.lag.push(lane.clone()),
             }
         }
+    }
+}
+
+/// A view of a source's figures; see [`Source::watch`](crate::Source::watch).
+///
+/// Cloning shares. Any thread may read it, also when the source is gone.
+#[derive(Debug, Clone, Default)]
+pub struct SourceWatch {
+    report: Arc<Mutex<SourceReport>>,
+}
+
+impl SourceWatch {
+    /// The figures as the source last showed them: a quarter of a second old at most, unless a
+    /// stage holds the source up.
+    pub fn report(&self) -> SourceReport {
+        let report = self.report.lock();
+        report.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn show(&self, report: SourceReport) {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// Whether anybody but the source has this view.
+    pub(crate) fn is_watched(&self) -> bool {
+        Arc::strong_count(&self.report) > 1
     }
 }
