@@ -48,6 +48,15 @@ pub enum LogError {
     },
 }
 
+impl LogError {
+    pub(super) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
 fn nearest(near: Option<&Path>) -> String {
     near.map_or_else(String::new, |near| {
         format!("; did you mean {}?", near.display())

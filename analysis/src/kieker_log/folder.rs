@@ -207,10 +207,7 @@ fn head(path: &Path, bytes: u64) -> Result<Vec<u8>, LogError> {
     let read = File::open(path).and_then(|file| file.take(bytes).read_to_end(&mut head));
     match read {
         Ok(_) => Ok(head),
-        Err(source) => Err(LogError::Io {
-            path: path.to_owned(),
-            source,
-        }),
+        Err(source) => Err(LogError::io(path, source)),
     }
 }
 
@@ -226,10 +223,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, LogError> {
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<Vec<_>, _>>()
     });
-    let mut entries = entries.map_err(|source| LogError::Io {
-        path: folder.to_owned(),
-        source,
-    })?;
+    let mut entries = entries.map_err(|source| LogError::io(folder, source))?;
     entries.sort();
     Ok(entries)
 }

@@ -7,7 +7,8 @@ use baler_common::container::{ChunkDecoder, ChunkHeader, ChunkSerializer, Kieker
 use baler_common::record::{BatchBuilder, Catalog};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
-use super::{DatError, DatReader, LogMap};
+use super::dat::DatReader;
+use super::{LogError, LogMap};
 
 /// What became of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,18 +35,17 @@ pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
     );
     let mut outcome = Outcome::default();
     let file: Arc<Path> = Arc::from(Path::new("kieker"));
-    let map =
-        LogMap::read::<DatError>(&file, map, LINE_BYTES, &Catalog::shared_kieker(), |line| {
-            outcome.bad_lines = outcome.bad_lines.saturating_add(1);
-            shown(&line)
-        })?;
+    let map = LogMap::read(&file, map, LINE_BYTES, &Catalog::shared_kieker(), |line| {
+        outcome.bad_lines = outcome.bad_lines.saturating_add(1);
+        shown(&line)
+    })?;
     let mut reader = DatReader::new(file, log, Arc::new(map), LINE_BYTES);
     let mut builder = BatchBuilder::new();
     loop {
         match reader.next_record() {
             Ok(Some(record)) => builder.push_dynamic(&record)?,
             Ok(None) => break,
-            Err(DatError::Line(line)) => {
+            Err(LogError::Line(line)) => {
                 outcome.bad_lines = outcome.bad_lines.saturating_add(1);
                 shown(&line)?;
             }
@@ -72,10 +72,11 @@ pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
     }
 }
 
-/// A message is short, whatever the line.
-fn shown(line: &super::BadLine) -> Result<(), DatError> {
+/// Checks that a message is short, whatever the line.
+fn shown(line: &super::BadLine) -> Result<(), LogError> {
     if line.to_string().len() > 4_000 {
-        return Err(std::io::Error::other("the message is too long").into());
+        let error = std::io::Error::other("the message is too long");
+        return Err(LogError::io(&line.file, error));
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! The map of a log: numbers to class names.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use baler_common::record::{Catalog, Schema};
 
-use super::error::{BadLine, Problem};
+use super::error::{BadLine, LogError, Problem};
 use super::line::check_fields;
 use super::lines::{Line, Lines};
 use super::number::integer;
@@ -41,20 +41,23 @@ impl LogMap {
     /// # Errors
     ///
     /// The errors of `input` and of `bad_line`.
-    pub fn read<E: From<io::Error>>(
+    pub(super) fn read(
         file: &Arc<Path>,
         input: impl BufRead,
         line_bytes: usize,
         catalog: &Arc<Catalog>,
-        mut bad_line: impl FnMut(BadLine) -> Result<(), E>,
-    ) -> Result<Self, E> {
+        mut bad_line: impl FnMut(BadLine) -> Result<(), LogError>,
+    ) -> Result<Self, LogError> {
         let mut map = Self {
             classes: BTreeMap::new(),
             catalog: Arc::clone(catalog),
         };
         let mut lines = Lines::new(input, line_bytes);
         let mut number = 0_u64;
-        while let Some(line) = lines.next_line()? {
+        while let Some(line) = lines
+            .next_line()
+            .map_err(|source| LogError::io(file, source))?
+        {
             number = number.saturating_add(1);
             let result = match line {
                 Line::Whole(bytes) => map.add_line(bytes),

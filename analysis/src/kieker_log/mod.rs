@@ -46,7 +46,6 @@ mod map;
 mod number;
 mod reader;
 
-pub use dat::{DatError, DatReader};
 pub use error::{BadLine, LogError, Problem};
 pub use folder::UnreadLog;
 pub use map::LogMap;
