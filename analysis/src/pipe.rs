@@ -118,7 +118,7 @@ impl Progress {
     }
 
     fn begins(&self, parcels: usize) {
-        // What begins to wait has not waited yet.
+        // The time of waiting begins now.
         if self.waiting() == 0 {
             self.moved();
         }

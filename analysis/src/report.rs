@@ -23,19 +23,19 @@ pub struct SourceReport {
     pub given_back: u64,
     /// Chunks, or bytes that should have been one, that were put aside.
     pub quarantined: u64,
-    /// Those of [`SourceReport::quarantined`] with the identity of another chunk, which was
+    /// Chunks in [`SourceReport::quarantined`] with the identity of another chunk, which was
     /// processed before.
     pub conflicts: u64,
     /// Deliveries that the medium marked as repeated.
     pub redelivered: u64,
     /// Copies of chunks that this reader had settled before; not processed again.
     pub duplicates: u64,
-    /// Copies of chunks that another reader of the group had settled: those that came after it are
-    /// not processed again, those that were in work at two readers at a time are.
+    /// Copies of chunks that another reader of the group had settled. Copies that came after that
+    /// are not processed again; copies that were in work at two readers at a time are.
     pub duplicates_across_readers: u64,
-    /// Those of [`SourceReport::duplicates_across_readers`] that were processed.
+    /// Copies in [`SourceReport::duplicates_across_readers`] that were processed.
     pub processed_twice: u64,
-    /// Chunks too late to tell whether they had been settled; processed.
+    /// Chunks that came too late to know whether they had been settled; processed.
     pub unverifiable: u64,
     /// Settlements that came too late: the delivery had gone to another reader.
     pub stale: u64,
@@ -53,7 +53,7 @@ pub struct SourceReport {
     pub in_work: usize,
     /// How many lanes of the medium the reader owns; nothing where the medium assigns none.
     pub assigned: Option<usize>,
-    /// What the reader says of its medium: lag, rebalances, reconnects.
+    /// The reader's figures of its medium: lag, rebalances, reconnects.
     pub reader: ReaderStats,
     /// Since when nothing came although the reader is not at the end of its medium. While as many
     /// chunks are in work as may be, the stages are waited for, and not the medium.

@@ -45,8 +45,8 @@ pub trait Stage: Send {
     /// The pipeline ends with the first error; the parcel is given back to the medium.
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError>;
 
-    /// Makes what was accepted so far durable or visible: flushes buffers. Called when as much is
-    /// held as may be in work, and before the end.
+    /// Makes the accepted records durable or visible: flushes buffers. Called when the stages hold as
+    /// many chunks as may be in work, and before the end.
     /// Stages on a thread of their own ([`crate::Pipe`]) may do so later; [`finish`](Self::finish)
     /// waits for them.
     ///

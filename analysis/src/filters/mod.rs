@@ -1,6 +1,6 @@
-//! Filters: stages that select, watch or measure what passes.
+//! Filters: stages that select, count or measure records.
 //!
-//! A figure that a filter collects is read through a handle while the pipeline runs and after it.
+//! A handle reads the figures of a filter while the pipeline runs and after it.
 
 mod count;
 mod first;

@@ -62,7 +62,7 @@ pub struct ByType<S> {
 }
 
 impl<S: Stage> ByType<S> {
-    /// Passes what matches one of `patterns` on to `next`.
+    /// Passes records whose type matches one of `patterns` on to `next`.
     pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: S) -> Self {
         Self {
             patterns: patterns.into_iter().collect(),
@@ -101,7 +101,7 @@ impl<S: Stage> Stage for ByType<S> {
     }
 }
 
-/// Passes records whose timestamp lies in a span, and by choice those without one.
+/// Passes records whose timestamp lies in a span, and optionally records without a timestamp.
 #[derive(Debug)]
 pub struct ByTime<S> {
     unix_ns: Range<i64>,

@@ -16,10 +16,10 @@ pub enum LogError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it says.
+        /// Its error.
         source: io::Error,
     },
-    /// A line is wrong, and the reader was told to stop there.
+    /// A line is wrong, and the settings say to stop there.
     #[error(transparent)]
     Line(#[from] BadLine),
     /// The folder has no map.

@@ -1,4 +1,4 @@
-//! What the fuzz target and the replay of its corpus do with an input.
+//! The body of the fuzz target, also used by the test that replays its corpus.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use super::dat::DatReader;
 use super::{LogError, LogMap};
 
-/// What became of an input.
+/// The result of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Outcome {
     /// Records that were read.
     pub records: usize,
-    /// Lines that were refused, those of the map among them.
+    /// Lines that were refused, lines of the map included.
     pub bad_lines: usize,
 }
 
@@ -25,7 +25,7 @@ pub struct Outcome {
 ///
 /// # Errors
 ///
-/// What should not happen, whatever the input.
+/// A finding: something that no input should cause.
 pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
     const LINE_BYTES: usize = 4_096;
     let mut parts = input.splitn(2, |byte| *byte == 0);

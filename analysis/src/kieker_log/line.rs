@@ -29,7 +29,7 @@ impl LineError {
     }
 }
 
-/// Refuses types that a text log cannot hold: those that Kieker's generated classes cannot have.
+/// Refuses types that a text log cannot hold. Kieker's generated classes do not have them either.
 ///
 /// Lists are flat: a list of lists would be written as one rectangle, which it need not be.
 pub(super) fn check_fields(schema: &Schema) -> Result<(), Problem> {
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
         part
     }
 
-    /// What stands before the first semicolon.
+    /// The part before the first semicolon.
     fn head(&mut self) -> &'a str {
         self.next().unwrap_or_default()
     }

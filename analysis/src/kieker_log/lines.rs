@@ -12,7 +12,7 @@ pub(super) struct Lines<R> {
     end: &'static [u8],
 }
 
-/// A line or a record, or what came instead.
+/// A line or a record, if it is not too long.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// All of it, without its end.
@@ -122,7 +122,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What the input has next; empty at its end.
+/// The next bytes of the input; empty at its end.
 fn fill(input: &mut impl BufRead) -> io::Result<&[u8]> {
     loop {
         match input.fill_buf() {

@@ -126,7 +126,7 @@ impl LogMap {
         if let Some(schema) = &schema {
             check_fields(schema)?;
         }
-        // What is no class may be of any length.
+        // A name that is no class may have any length.
         let name = Problem::shown(&name);
         match self.classes.get(&number) {
             Some(first) if first.name != name || first.schema != schema => {
@@ -149,7 +149,7 @@ impl LogMap {
 
 /// The class of the catalog whose name is most like this one, if there is one.
 ///
-/// Packages make all names alike: only what follows them is compared.
+/// Names of the same package are alike: only the part after the package is compared.
 fn similar(name: &str, catalog: &Catalog) -> Option<Box<str>> {
     fn class(name: &str) -> &str {
         name.rsplit('.').next().unwrap_or_default()

@@ -15,7 +15,7 @@ use super::error::{BadLine, LogError};
 use super::folder::{LogFolder, UnreadLog};
 use super::map::LogMap;
 
-/// What becomes of the log when a line is wrong.
+/// The reaction to a wrong line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnBadLine {
     /// The line or record is counted and skipped.
@@ -70,7 +70,7 @@ impl FromStr for OnBadLine {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LogSettings {
-    /// What becomes of the log when a line is wrong. Default: skip.
+    /// The reaction to a wrong line. Default: skip.
     pub on_bad_line: OnBadLine,
     /// The longest line of the map, and the longest record with the lines that continue it, in
     /// bytes. Default 1 MiB.

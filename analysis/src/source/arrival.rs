@@ -1,4 +1,4 @@
-//! What comes in: decoded, known already, or put aside.
+//! Received chunks: decoded, recognised as copies, or put aside.
 
 use baler_common::container::ChunkSummary;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
@@ -14,7 +14,7 @@ impl Source {
         if delivery.redelivered {
             self.report.redelivered = self.report.redelivered.saturating_add(1);
         }
-        // The container's own word is checked by its checksum; the medium's may be older.
+        // The metadata in the container is protected by its checksum; that of the medium may be older.
         let summary = self.decoder.summarize(&delivery.bytes).ok();
         let own = summary.as_ref().and_then(meta);
         // Without a summary the chunk does not decode, and its checksum is never noted.
@@ -57,9 +57,9 @@ impl Source {
             }
         };
         if let Some(header) = &decoded.summary.header {
-            self.lanes.told(header);
+            self.lanes.note_header(header);
             if let Some(member) = &self.member {
-                member.told(header);
+                member.note_header(header);
             }
         }
         let count =
@@ -85,7 +85,7 @@ impl Source {
         Step::Idle
     }
 
-    /// Puts aside what was delivered; it is settled when the quarantine has it.
+    /// Puts a delivery aside; it is settled when the quarantine has it.
     fn poisoned(&mut self, delivery: Delivery, meta: Option<ChunkMeta>, reason: &str) {
         self.aside.put(PoisonJob {
             token: Some(delivery.token),
@@ -108,7 +108,7 @@ impl Source {
     }
 }
 
-/// What a chunk says of itself; Kieker's says nothing.
+/// The metadata that a chunk carries; Kieker's container has none.
 fn meta(summary: &ChunkSummary) -> Option<ChunkMeta> {
     Some(ChunkMeta {
         container: summary.container,

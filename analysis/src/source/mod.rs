@@ -28,7 +28,8 @@ const DEFAULT_DEMAND: usize = 64;
 /// How long to wait after a failure of the medium from which the reader recovers by itself.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
-/// How long the end waits for the quarantine. What it does not have by then is delivered again.
+/// How long the end waits for the quarantine. Chunks that it does not have by then are delivered
+/// again.
 const QUARANTINE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a reader may wait before the source settles what was processed or put aside meanwhile:
@@ -60,7 +61,7 @@ pub struct Source {
     demand: usize,
     /// Whether the last step received something, if only a copy or damage.
     heard: bool,
-    /// The medium's lanes that this reader owns, once it was told of any.
+    /// The medium's lanes that this reader owns; none before the medium assigned any.
     assigned: Option<BTreeSet<LaneName>>,
     watch: SourceWatch,
     /// When the view is to be brought up to date.
@@ -77,7 +78,7 @@ pub enum Step {
     Chunk(Parcel),
     /// Nothing will come again.
     End,
-    /// Nothing came until the deadline, or only what needed no processing.
+    /// Nothing came until the deadline, or only a copy or damage.
     Idle,
 }
 
@@ -99,7 +100,7 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// A source that decodes with default limits and discards what does not decode.
+    /// A source that decodes with default limits and discards chunks that do not decode.
     pub fn new(reader: Box<dyn ChunkReader>) -> Self {
         let (done, verdicts) = unbounded();
         let mut source = Self {
@@ -152,8 +153,7 @@ impl Source {
         self.watch.clone()
     }
 
-    /// Makes the source one of a group: it then knows what other readers of this process settle, and
-    /// they what it does.
+    /// Makes the source one of a group. The readers of a group share their knowledge of settled chunks.
     ///
     /// A copy of a chunk that another reader of the group has settled is not processed again.
     /// [`Source::run`] then ends when the group is stopped, and counts the group's silence.
@@ -192,7 +192,7 @@ impl Source {
                 self.assigned.get_or_insert_default().extend(lanes);
                 Ok(Step::Idle)
             }
-            // What a revoked lane has in flight is settled or goes stale; nothing is lost by going on.
+            // Chunks of a revoked lane that are in work are settled or go stale: nothing is lost.
             Ok(Received::Revoked { lanes, .. }) => {
                 let assigned = self.assigned.get_or_insert_default();
                 assigned.retain(|lane| !lanes.contains(lane));
@@ -209,7 +209,7 @@ impl Source {
         }
     }
 
-    /// Waits for the reader, and settles what others are done with while it has nothing.
+    /// Waits for the reader, and meanwhile settles the chunks that stages and quarantine finish.
     fn receive(&mut self, by: Instant) -> Result<Result<Received, TransportError>, AnalysisError> {
         let mut wait = FIRST_WAIT;
         loop {
@@ -263,7 +263,7 @@ impl Source {
                 Step::End => break,
                 Step::Idle if dirty => {
                     // A stage that holds parcels until it flushes would starve the reader.
-                    // It may take its time, in which nobody listened: that is no silence.
+                    // Nothing was received while it flushed: that time is no silence.
                     dirty = stage.idle()?;
                     if !dirty {
                         last_heard = self.heard_now();
@@ -295,7 +295,7 @@ impl Source {
         self.settle_done()
     }
 
-    /// What was done so far.
+    /// The figures so far.
     pub fn report(&self) -> SourceReport {
         let mut report = self.report.clone();
         report.duplicates = self.lanes.duplicates();
@@ -317,7 +317,7 @@ impl Source {
     /// The medium failed while it was closed; what was not settled will come again.
     pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
         let settled = self.settle_aside(by).and_then(|()| self.settle_done());
-        // What is still in work, in a stage that did not end for instance, goes back.
+        // Chunks that are still in work go back: those of a stage that did not end, for instance.
         let in_work = u64::try_from(self.in_work.len()).unwrap_or(u64::MAX);
         self.report.given_back = self.report.given_back.saturating_add(in_work);
         self.in_work.clear();

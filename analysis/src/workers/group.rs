@@ -58,10 +58,10 @@ impl Default for GroupState {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct GroupReport {
-    /// All readers as one: counters are sums, lanes and gaps are those of the union, lag is the
-    /// largest that any reader tells of a lane.
+    /// All readers as one: counters are added, lanes and gaps are those of the union, and the lag of
+    /// a lane is the largest that any reader reports.
     pub total: SourceReport,
-    /// Each reader's own, in the order in which they joined; those that left keep their last one.
+    /// Each reader's own, in the order in which they joined; after it left, its last one.
     pub readers: Vec<SourceReport>,
 }
 
@@ -82,7 +82,7 @@ impl Group {
         }
     }
 
-    /// What the readers did so far. Of running ones the figures are up to a quarter of a second old.
+    /// The figures so far. Those of running readers are up to a quarter of a second old.
     pub fn report(&self) -> GroupReport {
         let mut total = SourceReport::default();
         let mut reports = Vec::new();
@@ -134,7 +134,7 @@ impl Group {
         first.map_or_else(Waiting::default, |it| it.not_before(self.heard_at()))
     }
 
-    /// Asks every reader of the group to finish what it has and to end.
+    /// Asks every reader of the group to finish its chunks and to end.
     pub fn stop(&self) {
         self.state.stopped.store(true, Ordering::Release);
     }
@@ -185,8 +185,8 @@ impl Member {
         self.union().memory(identity, checksum)
     }
 
-    /// Notes the verdict on a chunk that was in work; says whether a reader of the group had settled
-    /// it before.
+    /// Notes the verdict on a chunk that was in work; returns whether a reader of the group had
+    /// settled it before.
     pub(crate) fn settled(&self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) -> bool {
         let mut union = self.union();
         let before = verdict == Verdict::Ack && union.memory(identity, checksum) == Memory::Same;
@@ -195,11 +195,11 @@ impl Member {
         before
     }
 
-    /// Notes what a chunk's header tells of its lane.
-    pub(crate) fn told(&self, header: &ChunkHeader) {
+    /// Notes the losses and the end of a lane in a chunk's header.
+    pub(crate) fn note_header(&self, header: &ChunkHeader) {
         let mut union = self.union();
         union.touch(header.identity.into());
-        union.told(header);
+        union.note_header(header);
     }
 
     /// Tells the group that this reader has closed.

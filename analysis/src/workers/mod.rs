@@ -30,7 +30,7 @@ use crate::stage::Stage;
 /// How often the thread that waits for the workers looks after them.
 const TICK: Duration = Duration::from_millis(50);
 
-/// One reader and what it feeds.
+/// One reader and its stages.
 pub struct Worker {
     /// Drives the reader.
     pub source: Source,
@@ -51,9 +51,9 @@ impl fmt::Debug for Worker {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ended {
-    /// What they did, also when one failed.
+    /// Their figures, also when one failed.
     pub report: GroupReport,
-    /// The first failure of a worker; the others then finished what they had and settled it.
+    /// The first failure of a worker; the others then finished their chunks and settled them.
     pub error: Option<AnalysisError>,
 }
 
@@ -66,7 +66,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// So many workers, as one group.
+    /// `count` workers, as one group.
     pub fn new(count: NonZeroUsize) -> Self {
         Self {
             count,
@@ -82,7 +82,7 @@ impl Workers {
         self
     }
 
-    /// The group, to ask what the workers do while they run, and to stop them.
+    /// The group: it has the figures of the running workers, and stops them.
     pub fn group(&self) -> &Group {
         &self.group
     }
@@ -95,8 +95,8 @@ impl Workers {
     /// [`SharedOutput`](crate::sinks::SharedOutput) and [`SharedStage`](crate::filters::SharedStage) are.
     /// Records of different lanes interleave, those of one lane stay in order.
     ///
-    /// When one worker fails or panics, the others finish what they have, settle it and end.
-    /// Each closes its reader before what `close_by` says then.
+    /// When one worker fails or panics, the others finish their chunks, settle them and end.
+    /// Each closes its reader by the time that `close_by` returns.
     pub fn run(
         &self,
         mut make: impl FnMut(usize) -> Result<Worker, AnalysisError>,
@@ -164,7 +164,7 @@ impl Workers {
             // The others need not wait until this one has closed.
             self.group.stop();
         }
-        // What the stages hold after a failure goes back to the medium before the reader closes.
+        // Parcels that the stages hold after a failure go back to the medium before the reader closes.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(stage)));
         let closed = source.close(close_by());
         match ran {

@@ -34,7 +34,7 @@ pub enum FullPolicy {
     Refuse,
 }
 
-/// What happens to segments that every registered consumer has settled to their end.
+/// The treatment of segments that every registered consumer has settled to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {
     /// They stay until somebody removes them.
@@ -55,7 +55,7 @@ pub struct FileWriterConfig {
     /// buffer: few files, and a scan after a crash takes a fraction of a second.
     pub segment_bytes: NonZeroU64,
     /// A segment older than this is finished before the next chunk is written. Default 1 hour:
-    /// what is moved away or removed by segment is then at most that stale.
+    /// segments that are moved away or removed are then at most that stale.
     pub segment_age: Duration,
     /// When chunks are forced to stable storage. Default [`SyncPolicy::Chunk`]: a confirmation
     /// is worth the most, and group commit makes it cheap enough.
@@ -64,9 +64,9 @@ pub struct FileWriterConfig {
     pub max_total_bytes: Option<NonZeroU64>,
     /// The most segments. Default none.
     pub max_segments: Option<NonZeroUsize>,
-    /// What happens at these limits. Default [`FullPolicy::Refuse`].
+    /// The reaction at these limits. Default [`FullPolicy::Refuse`].
     pub full: FullPolicy,
-    /// What happens to segments that all consumers have settled: the writer looks when it is
+    /// The treatment of segments that all consumers have settled: the writer looks when it is
     /// opened, begins a segment, or is at a limit. Default [`Keep::All`]: a folder is an archive
     /// unless it is said to be a queue.
     pub keep: Keep,
@@ -205,13 +205,13 @@ pub struct FileReaderConfig {
     pub from: Start,
     /// Whether to wait for more at the end. Default no: the reader ends.
     pub follow: bool,
-    /// Remembers in the folder what was settled, under this name. Default none.
+    /// The name under which the folder remembers the settled position. Default none.
     pub consumer: Option<ConsumerName>,
-    /// How long a consumer's position may lag behind what was settled; after a crash that much
+    /// How long a consumer's position may lag behind the settlements; after a crash that much
     /// comes again. Default 1 second: a write costs two calls of fsync. 0 writes at each settlement.
     /// Closing writes it in any case.
     pub commit_interval: Duration,
-    /// What happens to segments that all consumers have settled: a reader with a consumer's name
+    /// The treatment of segments that all consumers have settled: a reader with a consumer's name
     /// looks when its position passes into another segment, and when it closes. Default
     /// [`Keep::All`].
     pub keep: Keep,

@@ -1,4 +1,4 @@
-//! Named consumers: their positions, the chunks before them, and the removal of what all have settled.
+//! Named consumers: their positions, their backlog, and the removal of segments that all have settled.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -286,7 +286,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Counts what a consumer has not settled, from the headers of the frames.
+/// Counts the chunks that a consumer has not settled, from the headers of the frames.
 ///
 /// # Errors
 ///

@@ -79,7 +79,7 @@ impl QuarantineFolder {
 
     /// Refuses a chunk with which the folder's files would have more bytes than this.
     ///
-    /// What is kept stays; the refusal is an error, so that nothing is lost silently.
+    /// Earlier chunks stay. The refusal is an error, so that nothing is lost silently.
     #[must_use]
     pub const fn limited_to(mut self, max_bytes: u64) -> Self {
         self.max_bytes = Some(max_bytes);
@@ -100,7 +100,7 @@ impl QuarantineFolder {
         Ok(used)
     }
 
-    /// A name that is free, as far as this process knows; others are told apart by `create_new`.
+    /// Takes a free name. `create_new` refuses a name that another process has taken.
     fn claim(&mut self) -> io::Result<(PathBuf, File)> {
         loop {
             let stem = self
@@ -201,7 +201,7 @@ impl Quarantine for QuarantineFolder {
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
         match self.put_aside_together(group) {
             Ok(results) => results,
-            // What holds for the folder holds for each of them.
+            // An error of the folder is an error of each chunk.
             Err(error) => group
                 .iter()
                 .map(|_| Err(io::Error::new(error.kind(), error.to_string())))

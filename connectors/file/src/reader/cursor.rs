@@ -9,7 +9,7 @@ use crate::client::{has_writer, list_segments, parse_segment_name, segment_name}
 use crate::config::Start;
 use crate::consumers::Position;
 
-/// What a path leads to.
+/// The kinds of paths that a reader reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathKind {
     Folder,

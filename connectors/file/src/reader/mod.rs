@@ -180,7 +180,7 @@ impl FileReader {
         Ok(())
     }
 
-    /// Removes what all consumers have settled, if the settings say so.
+    /// Removes the segments that all consumers have settled, if the settings say so.
     fn remove_consumed(&mut self) -> Result<(), TransportError> {
         if self.config.keep == Keep::Consumed {
             let folder = &self.config.path;
@@ -348,7 +348,7 @@ impl ChunkReader for FileReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // A follower may come before the folder; of what is there it has handed out all.
+        // A follower may come before the folder. Of an existing folder it has handed out all chunks.
         (self.config.follow && !self.config.path.exists()).then_some("folder")
     }
 
@@ -364,7 +364,7 @@ impl ChunkReader for FileReader {
     }
 }
 
-/// Finds out what a path leads to. A follower may come before the folder that it follows.
+/// Finds out the kind of a path. A follower may come before the folder that it follows.
 fn path_kind(path: &Path, follow: bool) -> io::Result<PathKind> {
     let metadata = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && follow => {

@@ -10,7 +10,7 @@ use baler_common::container::ChunkExtent;
 
 use super::scanner::{BlockFile, Content, Piece};
 
-/// How many bytes tell how long a chunk is.
+/// How many bytes hold the length of a chunk.
 const PREFIX_BYTES: usize = ChunkExtent::NEEDED_BYTES;
 
 /// A plain file, open for reading.

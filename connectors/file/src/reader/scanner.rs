@@ -15,7 +15,7 @@ use crate::headers::{
 /// How much is read at once, unless more is needed.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// What an incomplete frame at the end of a file means.
+/// The meaning of an incomplete frame at the end of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// The file is finished: the frame is damaged.
@@ -101,8 +101,8 @@ impl BlockFile {
         })
     }
 
-    /// Finds the next place from this offset on where `marker` stands and `is_start` accepts what
-    /// begins there, of which it gets `least` bytes.
+    /// Finds the next `marker` from this offset on whose bytes `is_start` accepts. It gets at least
+    /// `least` bytes, fewer only where the file ends.
     pub(super) fn find(
         &mut self,
         marker: [u8; 4],

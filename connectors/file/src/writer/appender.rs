@@ -55,8 +55,8 @@ struct OpenSegment {
 }
 
 impl Appender {
-    /// Makes and locks the folder, moves aside what a crash left torn, and checks that there is
-    /// room for `wanted_bytes`.
+    /// Makes and locks the folder, moves aside the torn end that a crash left, and checks that there
+    /// is room for `wanted_bytes`.
     pub(super) fn open(
         config: &FileWriterConfig,
         stats: Arc<Mutex<WriterStats>>,
@@ -102,7 +102,7 @@ impl Appender {
     }
 
     /// Writes these chunks. After an error the file ends with a whole frame, and
-    /// [`take_written`](Self::take_written) says how many chunks were written before it.
+    /// [`take_written`](Self::take_written) returns how many chunks were written before it.
     pub(super) fn append(&mut self, chunks: &[Chunk]) -> Result<(), TransportError> {
         for chunk in chunks {
             let frame_bytes = (chunk.bytes.len() as u64).saturating_add(FRAME_HEADER_BYTES as u64);
@@ -115,7 +115,7 @@ impl Appender {
         self.flush()
     }
 
-    /// Forces what was written to stable storage.
+    /// Forces the written frames to stable storage.
     pub(super) fn sync(&mut self) -> Result<(), TransportError> {
         let Some(segment) = self.current.as_mut().filter(|segment| segment.unsynced) else {
             return Ok(());
@@ -313,7 +313,7 @@ impl Appender {
             || max_segments.is_some_and(|most| segments > most.get())
     }
 
-    /// Removes what all consumers have settled, if the settings say so.
+    /// Removes the segments that all consumers have settled, if the settings say so.
     fn remove_consumed(&mut self) -> Result<(), TransportError> {
         if self.config.keep == Keep::All {
             return Ok(());

@@ -22,9 +22,9 @@ use crate::headers::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 
 /// Writes chunks to a folder of segments.
 ///
-/// It starts closed; [`reopen`](ChunkWriter::reopen) makes and locks the folder, moves aside what
-/// a crash left torn, and starts the thread that writes.
-/// Dropping it without [`close`](ChunkWriter::close) lets the thread write what it has and end by
+/// It starts closed; [`reopen`](ChunkWriter::reopen) makes and locks the folder, moves aside the torn
+/// end that a crash left, and starts the thread that writes.
+/// After a drop without [`close`](ChunkWriter::close) the thread writes the queued chunks and ends by
 /// itself.
 pub struct FileWriter {
     config: FileWriterConfig,

@@ -108,7 +108,7 @@ struct SegmentFindings {
 }
 
 fn examine(path: &Path) -> io::Result<SegmentFindings> {
-    // Every chunk is checked, however large: the limits of readers are not those of this folder.
+    // Every chunk is checked, however large: readers have other limits than this folder.
     let mut scanner = SegmentScanner::open(path, u32::MAX as usize)?;
     let header = scanner.header()?;
     let mut found = SegmentFindings {
