@@ -16,13 +16,13 @@ use crate::filters::Counts;
 /// failed or panicked while it held one.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    chunk: Arc<Content>,
+    chunk: Arc<ParcelContent>,
     /// Positions of the selected records in ascending order, or all.
     selection: Option<Arc<[u32]>>,
 }
 
 #[derive(Debug)]
-struct Content {
+struct ParcelContent {
     chunk: DecodedChunk,
     identity: Option<ChunkIdentity>,
     origin: Option<Origin>,
@@ -75,7 +75,7 @@ impl Parcel {
         receipt: Option<Receipt>,
     ) -> Self {
         Self {
-            chunk: Arc::new(Content {
+            chunk: Arc::new(ParcelContent {
                 chunk,
                 identity,
                 origin,

@@ -44,7 +44,7 @@ enum Message {
 }
 
 #[derive(Debug)]
-enum Work {
+enum PipeItem {
     Message(Message),
     Parcel(Held),
 }
@@ -59,7 +59,7 @@ struct PipeShared {
 
 #[derive(Debug, Default)]
 struct PipeState {
-    queue: VecDeque<Work>,
+    queue: VecDeque<PipeItem>,
     /// Queued or in work: messages and parcels together, parcels, and the records of these.
     items: usize,
     parcels: usize,
@@ -176,7 +176,7 @@ impl Pipe {
         self
     }
 
-    fn send(&self, work: Work) -> Result<(), AnalysisError> {
+    fn send(&self, work: PipeItem) -> Result<(), AnalysisError> {
         let mut state = self.shared.check()?;
         if state.is_closed || state.has_ended {
             return Err(AnalysisError::stage(self.stage, "the pipe has ended"));
@@ -197,7 +197,7 @@ impl Pipe {
         if self.asked == Some(message) {
             return self.shared.check().map(drop);
         }
-        self.send(Work::Message(message))?;
+        self.send(PipeItem::Message(message))?;
         self.asked = Some(message);
         Ok(())
     }
@@ -233,7 +233,7 @@ impl Stage for Pipe {
             self.in_time()?;
         }
         self.asked = None;
-        self.send(Work::Parcel(Held::of(parcel)))
+        self.send(PipeItem::Parcel(Held::of(parcel)))
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
@@ -281,7 +281,7 @@ impl fmt::Debug for Pipe {
     }
 }
 
-impl Work {
+impl PipeItem {
     /// How many parcels it is, and how many records they have.
     fn size(&self) -> (usize, usize) {
         match self {
@@ -347,7 +347,7 @@ impl PipeShared {
     }
 
     /// Waits for work; none when the pipe is closed and empty.
-    fn take(&self) -> Option<Work> {
+    fn take(&self) -> Option<PipeItem> {
         let is_idle = |state: &mut PipeState| state.queue.is_empty() && !state.is_closed;
         let woken = self.changed.wait_while(self.lock(), is_idle);
         woken
@@ -356,15 +356,15 @@ impl PipeShared {
             .pop_front()
     }
 
-    fn process(&self, stage: &mut impl Stage, work: Work) -> Result<(), AnalysisError> {
+    fn process(&self, stage: &mut impl Stage, work: PipeItem) -> Result<(), AnalysisError> {
         match work {
-            Work::Message(Message::Flush) => stage.flush(),
-            Work::Message(Message::Idle) => {
+            PipeItem::Message(Message::Flush) => stage.flush(),
+            PipeItem::Message(Message::Idle) => {
                 let holds_back = stage.idle()?;
                 self.lock().holds_back = holds_back;
                 Ok(())
             }
-            Work::Parcel(mut held) => {
+            PipeItem::Parcel(mut held) => {
                 held.parcels()
                     .try_for_each(|parcel| stage.accept(parcel.clone()))?;
                 held.release_all();

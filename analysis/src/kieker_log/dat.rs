@@ -8,7 +8,7 @@ use baler_common::record::DynamicRecord;
 
 use super::error::{BadLine, LogError, Problem};
 use super::line::{LineError, parse};
-use super::lines::{Line, Lines};
+use super::lines::{LineReader, LogLine};
 use super::map::LogMap;
 
 /// Reads the records of one `.dat` file, one after the other.
@@ -16,7 +16,7 @@ use super::map::LogMap;
 pub(super) struct DatReader<R> {
     file: Arc<Path>,
     map: Arc<LogMap>,
-    lines: Lines<R>,
+    lines: LineReader<R>,
     line_bytes: usize,
     line: u64,
 }
@@ -28,7 +28,7 @@ impl<R: BufRead> DatReader<R> {
         Self {
             file,
             map,
-            lines: Lines::new(input, line_bytes),
+            lines: LineReader::new(input, line_bytes),
             line_bytes,
             line: 0,
         }
@@ -50,8 +50,8 @@ impl<R: BufRead> DatReader<R> {
             let first = self.line.saturating_add(1);
             self.line = self.line.saturating_add(lines);
             let (text, result) = match record {
-                Line::Whole(b"") => continue,
-                Line::Whole(bytes) => match std::str::from_utf8(bytes) {
+                LogLine::Whole(b"") => continue,
+                LogLine::Whole(bytes) => match std::str::from_utf8(bytes) {
                     Ok(text) => (text, parse(text, &self.map)),
                     Err(error) => {
                         let (valid, _) = bytes
@@ -61,7 +61,7 @@ impl<R: BufRead> DatReader<R> {
                         (text, Err(LineError::new(text.len(), Problem::not_utf8())))
                     }
                 },
-                Line::TooLong => {
+                LogLine::TooLong => {
                     let problem = Problem::too_long(self.line_bytes);
                     ("", Err(LineError::new(0, problem)))
                 }

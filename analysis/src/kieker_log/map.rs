@@ -9,19 +9,19 @@ use baler_common::record::{Catalog, Schema};
 
 use super::error::{BadLine, LogError, Problem};
 use super::line::check_fields;
-use super::lines::{Line, Lines};
+use super::lines::{LineReader, LogLine};
 use super::number::integer;
 
 /// Which class has which number in the lines of a log.
 #[derive(Debug, Clone, Default)]
 pub struct LogMap {
-    classes: BTreeMap<i32, Class>,
+    classes: BTreeMap<i32, MapClass>,
     catalog: Arc<Catalog>,
 }
 
 /// A class that a log names.
 #[derive(Debug, Clone)]
-struct Class {
+struct MapClass {
     name: Box<str>,
     /// Its schema; `None` when the catalog does not have it.
     schema: Option<Arc<Schema>>,
@@ -52,7 +52,7 @@ impl LogMap {
             classes: BTreeMap::new(),
             catalog: Arc::clone(catalog),
         };
-        let mut lines = Lines::new(input, line_bytes);
+        let mut lines = LineReader::new(input, line_bytes);
         let mut number = 0_u64;
         while let Some(line) = lines
             .next_line()
@@ -60,8 +60,8 @@ impl LogMap {
         {
             number = number.saturating_add(1);
             let result = match line {
-                Line::Whole(bytes) => map.add_line(bytes),
-                Line::TooLong => Err(Problem::too_long(line_bytes)),
+                LogLine::Whole(bytes) => map.add_line(bytes),
+                LogLine::TooLong => Err(Problem::too_long(line_bytes)),
             };
             if let Err(problem) = result {
                 bad_line(BadLine {
@@ -104,7 +104,7 @@ impl LogMap {
         })
     }
 
-    fn nearest(&self, number: i32) -> Option<(i32, &Class)> {
+    fn nearest(&self, number: i32) -> Option<(i32, &MapClass)> {
         let below = self.classes.range(..number).next_back();
         let above = self.classes.range(number..).next();
         let near = below.into_iter().chain(above);
@@ -140,7 +140,7 @@ impl LogMap {
             }
             None => {
                 let near = OnceLock::new();
-                self.classes.insert(number, Class { name, schema, near });
+                self.classes.insert(number, MapClass { name, schema, near });
                 Ok(())
             }
         }

@@ -109,7 +109,7 @@ struct InWork {
 
 /// What is remembered of a chunk with a certain identity and checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub(crate) enum EarlierChunk {
     /// Another chunk with this identity was settled.
     Other,
     /// This chunk was settled.
@@ -146,13 +146,13 @@ impl LaneTracker {
             return Arrival::Waiting;
         }
         let lane = self.enter(identity.into());
-        match lane.memory(identity.sequence, checksum) {
-            Memory::Other => return Arrival::Conflict,
-            Memory::Same => {
+        match lane.earlier_chunk(identity.sequence, checksum) {
+            EarlierChunk::Other => return Arrival::Conflict,
+            EarlierChunk::Same => {
                 self.duplicates = self.duplicates.saturating_add(1);
                 return Arrival::Duplicate;
             }
-            Memory::Unknown => {}
+            EarlierChunk::Unknown => {}
         }
         if identity.sequence < lane.known_from || lane.settled.contains(identity.sequence) {
             // Processing it twice is the lesser evil: losing it would be silent.
@@ -165,10 +165,10 @@ impl LaneTracker {
 
     /// Whether this chunk, or another one with its identity, was settled as processed, as far as is
     /// remembered.
-    pub(crate) fn memory(&self, identity: ChunkIdentity, checksum: u32) -> Memory {
+    pub(crate) fn earlier_chunk(&self, identity: ChunkIdentity, checksum: u32) -> EarlierChunk {
         let lane = self.lanes.get(&identity.into());
-        lane.map_or(Memory::Unknown, |lane| {
-            lane.memory(identity.sequence, checksum)
+        lane.map_or(EarlierChunk::Unknown, |lane| {
+            lane.earlier_chunk(identity.sequence, checksum)
         })
     }
 
@@ -348,11 +348,11 @@ fn most_ranges(others: usize, own: usize) -> usize {
 }
 
 impl Lane {
-    fn memory(&self, sequence: u64, checksum: u32) -> Memory {
+    fn earlier_chunk(&self, sequence: u64, checksum: u32) -> EarlierChunk {
         match self.checksums.get(&sequence) {
-            Some(settled) if *settled == checksum => Memory::Same,
-            Some(_) => Memory::Other,
-            None => Memory::Unknown,
+            Some(settled) if *settled == checksum => EarlierChunk::Same,
+            Some(_) => EarlierChunk::Other,
+            None => EarlierChunk::Unknown,
         }
     }
 

@@ -5,7 +5,7 @@ use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 
 use super::{Source, Step};
 use crate::error::AnalysisError;
-use crate::lanes::{Arrival, Memory};
+use crate::lanes::{Arrival, EarlierChunk};
 use crate::parcel::Parcel;
 use crate::quarantine_thread::PoisonJob;
 
@@ -32,19 +32,19 @@ impl Source {
                 }
             }
             let member = self.member.as_ref();
-            match member.map(|it| it.memory(identity, checksum)) {
-                Some(Memory::Other) => {
+            match member.map(|it| it.earlier_chunk(identity, checksum)) {
+                Some(EarlierChunk::Other) => {
                     self.lanes.settled(identity, Verdict::Retry);
                     return Ok(self.conflicting(delivery, meta));
                 }
-                Some(Memory::Same) => {
+                Some(EarlierChunk::Same) => {
                     self.lanes.settled(identity, Verdict::Ack);
                     let copies = &mut self.report.duplicates_across_readers;
                     *copies = copies.saturating_add(1);
                     self.settle(delivery.token, Verdict::Ack)?;
                     return Ok(Step::Idle);
                 }
-                Some(Memory::Unknown) | None => {}
+                Some(EarlierChunk::Unknown) | None => {}
             }
         }
         let known = identity.map(|identity| (identity, checksum));

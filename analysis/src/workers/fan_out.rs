@@ -42,14 +42,14 @@ pub fn fan_out(
         open_parts: count.get(),
         ..FanOutState::default()
     }));
-    let (to_hub, orders) = unbounded();
+    let (to_hub, requests) = unbounded();
     let mut parts: Vec<Box<dyn ChunkReader>> = Vec::with_capacity(count.get());
     let mut senders = Vec::with_capacity(count.get());
     for number in 0..count.get() {
         // Bounded by the demand: the reader hands out no more.
         let (sender, events) = unbounded();
         senders.push(Some(sender));
-        parts.push(Box::new(Part {
+        parts.push(Box::new(FanOutReader {
             number,
             capability: capability.clone(),
             events,
@@ -59,9 +59,9 @@ pub fn fan_out(
             left: false,
         }));
     }
-    let hub = Hub {
+    let hub = FanOutHub {
         reader,
-        orders,
+        requests,
         parts: senders,
         demands: vec![0; count.get()],
         in_work: HashMap::new(),
@@ -88,16 +88,16 @@ fn lock(state: &Mutex<FanOutState>) -> MutexGuard<'_, FanOutState> {
 }
 
 /// A request of a part to the hub.
-enum Order {
+enum FanOutRequest {
     Close { part: usize, by: Instant },
     Demand { part: usize, chunks: usize },
     Settle(Token, Verdict),
 }
 
 /// Owns the reader.
-struct Hub {
+struct FanOutHub {
     reader: Box<dyn ChunkReader>,
-    orders: Receiver<Order>,
+    requests: Receiver<FanOutRequest>,
     /// The channel to each part; none for parts that have closed.
     parts: Vec<Option<Sender<Result<Received, TransportError>>>>,
     demands: Vec<usize>,
@@ -107,21 +107,21 @@ struct Hub {
     close_by: Option<Instant>,
 }
 
-impl Hub {
+impl FanOutHub {
     fn run(mut self) -> ReaderCloseReport {
         let mut ended = false;
         loop {
-            while let Ok(order) = self.orders.try_recv() {
-                self.obey(order);
+            while let Ok(request) = self.requests.try_recv() {
+                self.handle(request);
             }
             if self.parts.iter().all(Option::is_none) {
                 break;
             }
             if !ended {
                 ended = self.receive();
-            } else if let Ok(order) = self.orders.recv() {
-                // Only orders can come.
-                self.obey(order);
+            } else if let Ok(request) = self.requests.recv() {
+                // Only requests can come now.
+                self.handle(request);
             } else {
                 break;
             }
@@ -154,8 +154,8 @@ impl Hub {
             other => {
                 let pauses = other.is_err() && !is_final;
                 self.send_to_any(other);
-                if pauses && let Ok(order) = self.orders.recv_timeout(PAUSE_AFTER_ERROR) {
-                    self.obey(order);
+                if pauses && let Ok(request) = self.requests.recv_timeout(PAUSE_AFTER_ERROR) {
+                    self.handle(request);
                 }
             }
         }
@@ -189,22 +189,22 @@ impl Hub {
 
     fn send(&self, part: usize, event: Result<Received, TransportError>) {
         if let Some(Some(sender)) = self.parts.get(part) {
-            // A part that was dropped has sent its order to close.
+            // A part that was dropped has asked to be closed.
             sender.send(event).ok();
         }
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Settle(token, verdict) => self.settle(token, verdict),
-            Order::Demand { part, chunks } => {
+    fn handle(&mut self, request: FanOutRequest) {
+        match request {
+            FanOutRequest::Settle(token, verdict) => self.settle(token, verdict),
+            FanOutRequest::Demand { part, chunks } => {
                 if let Some(demand) = self.demands.get_mut(part) {
                     *demand = chunks;
                 }
                 let all = self.demands.iter().copied().reduce(usize::saturating_add);
                 self.reader.set_demand(all.unwrap_or(0));
             }
-            Order::Close { part, by } => {
+            FanOutRequest::Close { part, by } => {
                 self.close_by = Some(self.close_by.map_or(by, |other| other.max(by)));
                 if let Some(place) = self.parts.get_mut(part) {
                     *place = None;
@@ -236,25 +236,27 @@ impl Hub {
 }
 
 /// One of the readers that a fan-out makes.
-struct Part {
+struct FanOutReader {
     number: usize,
     capability: ReaderCapability,
     events: Receiver<Result<Received, TransportError>>,
-    to_hub: Sender<Order>,
+    to_hub: Sender<FanOutRequest>,
     state: Arc<Mutex<FanOutState>>,
     ended: bool,
     /// Whether this part has closed.
     left: bool,
 }
 
-impl ChunkReader for Part {
+impl ChunkReader for FanOutReader {
     fn capability(&self) -> &ReaderCapability {
         &self.capability
     }
 
     fn set_demand(&mut self, chunks: usize) {
         let part = self.number;
-        self.to_hub.send(Order::Demand { part, chunks }).ok();
+        self.to_hub
+            .send(FanOutRequest::Demand { part, chunks })
+            .ok();
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
@@ -273,7 +275,7 @@ impl ChunkReader for Part {
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
         self.to_hub
-            .send(Order::Settle(token, verdict))
+            .send(FanOutRequest::Settle(token, verdict))
             .map_err(|_| gone())?;
         Ok(Settled::Done)
     }
@@ -303,21 +305,21 @@ impl ChunkReader for Part {
     }
 }
 
-impl Part {
+impl FanOutReader {
     /// Closes this part; returns whether it was the last one.
     fn leave(&mut self, by: Instant) -> bool {
         if std::mem::replace(&mut self.left, true) {
             return false;
         }
         let part = self.number;
-        self.to_hub.send(Order::Close { part, by }).ok();
+        self.to_hub.send(FanOutRequest::Close { part, by }).ok();
         let mut state = lock(&self.state);
         state.open_parts = state.open_parts.saturating_sub(1);
         state.open_parts == 0
     }
 }
 
-impl Drop for Part {
+impl Drop for FanOutReader {
     fn drop(&mut self) {
         self.leave(Instant::now());
     }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkHeader;
 use baler_common::transport::{ChunkIdentity, Verdict, Waiting};
 
-use crate::lanes::{LaneTracker, Memory};
+use crate::lanes::{EarlierChunk, LaneTracker};
 use crate::report::{SourceReport, SourceWatch};
 
 /// The readers of one endpoint in one process, seen as one. Cloning shares; any thread may use it.
 ///
 /// A group knows what all its readers settled. So it finds copies that went to two readers, and does
 /// not report a chunk as missing that another reader has.
-/// Memory is bounded as that of one reader's [`LaneTracker`].
+/// Its memory is bounded as that of one reader's [`LaneTracker`].
 #[derive(Debug, Clone, Default)]
 pub struct Group {
     state: Arc<GroupState>,
@@ -181,15 +181,16 @@ pub(crate) struct Member {
 impl Member {
     /// Whether a reader of the group has settled this chunk, or another one with its identity, as
     /// processed.
-    pub(crate) fn memory(&self, identity: ChunkIdentity, checksum: u32) -> Memory {
-        self.union().memory(identity, checksum)
+    pub(crate) fn earlier_chunk(&self, identity: ChunkIdentity, checksum: u32) -> EarlierChunk {
+        self.union().earlier_chunk(identity, checksum)
     }
 
     /// Notes the verdict on a chunk that was in work; returns whether a reader of the group had
     /// settled it before.
     pub(crate) fn settled(&self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) -> bool {
         let mut union = self.union();
-        let before = verdict == Verdict::Ack && union.memory(identity, checksum) == Memory::Same;
+        let before = verdict == Verdict::Ack
+            && union.earlier_chunk(identity, checksum) == EarlierChunk::Same;
         union.touch(identity.into());
         union.note(identity, checksum, verdict);
         before

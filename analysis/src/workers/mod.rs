@@ -104,13 +104,13 @@ impl Workers {
         close_by: impl Fn() -> Instant + Sync,
         mut tick: impl FnMut(&Group),
     ) -> Ended {
-        let failure = Failure::default();
+        let first_error = FirstError::default();
         let mut workers = Vec::with_capacity(self.count.get());
         for number in 0..self.count.get() {
             match make(number) {
                 Ok(worker) => workers.push(worker),
                 Err(error) => {
-                    failure.note(error);
+                    first_error.note(error);
                     self.group.stop();
                     break;
                 }
@@ -119,12 +119,12 @@ impl Workers {
         thread::scope(|scope| {
             let mut threads = Vec::with_capacity(workers.len());
             for (number, worker) in workers.into_iter().enumerate() {
-                let (failure, keep_going, close_by) = (&failure, &keep_going, &close_by);
+                let (first_error, keep_going, close_by) = (&first_error, &keep_going, &close_by);
                 let Worker { source, stage } = worker;
                 let source = source.in_group(&self.group);
                 let work = move || {
                     if let Err(error) = self.work(source, stage, keep_going, close_by) {
-                        failure.note(error);
+                        first_error.note(error);
                         self.group.stop();
                     }
                 };
@@ -132,7 +132,7 @@ impl Workers {
                 match thread::Builder::new().name(name).spawn_scoped(scope, work) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
-                        failure.note(AnalysisError::output("a worker's thread", error));
+                        first_error.note(AnalysisError::output("a worker's thread", error));
                         self.group.stop();
                     }
                 }
@@ -144,7 +144,7 @@ impl Workers {
         });
         Ended {
             report: self.group.report(),
-            error: failure.into_first(),
+            error: first_error.into_first(),
         }
     }
 
@@ -180,9 +180,9 @@ impl Workers {
 
 /// The first of several errors.
 #[derive(Debug, Default)]
-struct Failure(Mutex<Option<AnalysisError>>);
+struct FirstError(Mutex<Option<AnalysisError>>);
 
-impl Failure {
+impl FirstError {
     fn note(&self, error: AnalysisError) {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(error);

@@ -13,7 +13,7 @@ use crate::client::{
 };
 use crate::error::{endpoint, io_error};
 use crate::headers::SEGMENT_HEADER_BYTES;
-use crate::reader::scanner::{Content, SegmentScanner, Tail};
+use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
 
 /// A place in a folder. Later positions compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -311,7 +311,7 @@ pub fn backlog(folder: &Path, name: &ConsumerName) -> io::Result<Backlog> {
         scanner.skip_below(u64::MAX);
         while let Some(piece) = scanner.step(offset, Tail::Final)? {
             offset = piece.end;
-            if let Content::Skipped(header) = piece.content {
+            if let PieceContent::Skipped(header) = piece.content {
                 backlog.chunks += 1;
                 backlog.records += header.meta.map_or(0, |meta| u64::from(meta.records));
                 backlog.bytes += u64::from(header.length);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::plain::PlainFile;
-use super::scanner::{Content, Piece, SegmentScanner, Tail};
+use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
 use crate::client::{has_writer, list_segments, parse_segment_name, segment_name};
 use crate::config::Start;
 use crate::consumers::Position;
@@ -175,7 +175,7 @@ impl Cursor {
             };
             self.position.offset = piece.end;
             self.next_chunk = self.next_chunk.max(next_chunk);
-            if !matches!(piece.content, Content::Skipped(_)) {
+            if !matches!(piece.content, PieceContent::Skipped(_)) {
                 return Ok(Some(piece));
             }
         }

@@ -18,7 +18,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 
 use self::cursor::{Cursor, PathKind};
-use self::scanner::{Content, Piece};
+use self::scanner::{Piece, PieceContent};
 use crate::client::parse_segment_name;
 use crate::config::{FileReaderConfig, Keep};
 use crate::consumers::{Consumer, Position, Watermark, remove_consumed};
@@ -227,7 +227,7 @@ impl FileReader {
         };
         let lane: Box<str> = self.cursor.lane().into();
         match content {
-            Content::Chunk {
+            PieceContent::Chunk {
                 number,
                 meta,
                 bytes,
@@ -258,11 +258,11 @@ impl FileReader {
                 self.handed_out.insert(delivery.token, position);
                 Ok(Some(Received::Chunk(delivery)))
             }
-            Content::Damaged { bytes, reason } => {
+            PieceContent::Damaged { bytes, reason } => {
                 Ok(Some(self.damaged(lane, start, end, bytes, reason)))
             }
             // The cursor does not return these.
-            Content::Skipped(_) => Ok(None),
+            PieceContent::Skipped(_) => Ok(None),
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use baler_common::container::ChunkExtent;
 
-use super::scanner::{BlockFile, Content, Piece};
+use super::scanner::{BlockFile, Piece, PieceContent};
 
 /// How many bytes hold the length of a chunk.
 const PREFIX_BYTES: usize = ChunkExtent::NEEDED_BYTES;
@@ -45,7 +45,7 @@ impl PlainFile {
         let (bytes, reason) = match chunk_bytes {
             Some(bytes) if bytes <= left.min(limit) => {
                 let end = start.saturating_add(bytes);
-                let content = Content::Chunk {
+                let content = PieceContent::Chunk {
                     number: 0,
                     meta: None,
                     bytes: self.file.read(start, bytes, length)?,
@@ -69,7 +69,7 @@ impl PlainFile {
                 (self.bytes_to_next(start, length)?, reason)
             }
         };
-        let content = Content::Damaged {
+        let content = PieceContent::Damaged {
             bytes: self.file.read(start, bytes.min(limit), length)?,
             reason: reason.into(),
         };
@@ -125,9 +125,9 @@ mod tests {
         }) = file.step(offset).unwrap()
         {
             pieces.push(match content {
-                Content::Chunk { bytes, .. } => (true, start, bytes.len()),
-                Content::Damaged { bytes, .. } => (false, start, bytes.len()),
-                Content::Skipped(header) => panic!("{header:?}"),
+                PieceContent::Chunk { bytes, .. } => (true, start, bytes.len()),
+                PieceContent::Damaged { bytes, .. } => (false, start, bytes.len()),
+                PieceContent::Skipped(header) => panic!("{header:?}"),
             });
             offset = end;
         }

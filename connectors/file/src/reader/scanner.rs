@@ -29,12 +29,12 @@ pub(crate) enum Tail {
 pub(crate) struct Piece {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) content: Content,
+    pub(crate) content: PieceContent,
 }
 
 /// The content of a [`Piece`].
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum PieceContent {
     Chunk {
         number: u64,
         meta: Option<ChunkMeta>,
@@ -238,7 +238,7 @@ impl SegmentScanner {
         }
         // The length fits the file: only now is memory taken for the chunk.
         let content = if header.number < self.skip_below {
-            Content::Skipped(header)
+            PieceContent::Skipped(header)
         } else if u64::from(header.length) > self.limit_bytes as u64 {
             let error = SegmentError::Limit {
                 length: header.length,
@@ -251,7 +251,7 @@ impl SegmentScanner {
             if !header.matches(&bytes) {
                 return Ok(Err(SegmentError::ChunkChecksum));
             }
-            Content::Chunk {
+            PieceContent::Chunk {
                 number: header.number,
                 meta: header.meta,
                 bytes,
@@ -300,9 +300,9 @@ impl SegmentScanner {
         end: u64,
         length: u64,
         error: SegmentError,
-    ) -> io::Result<Content> {
+    ) -> io::Result<PieceContent> {
         let bytes = end.saturating_sub(start).min(self.piece_bytes());
-        Ok(Content::Damaged {
+        Ok(PieceContent::Damaged {
             bytes: self.file.read(start, bytes, length)?,
             reason: error.to_string().into(),
         })

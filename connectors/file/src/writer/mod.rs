@@ -15,7 +15,7 @@ use baler_common::transport::{
 };
 
 use self::appender::lock_stats;
-use self::thread::{Phase, Stop, WriterThread};
+use self::thread::{Phase, StopRequest, WriterThread};
 use crate::config::{FileWriterConfig, SyncPolicy};
 use crate::error::endpoint;
 use crate::headers::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES};
@@ -178,7 +178,7 @@ impl ChunkWriter for FileWriter {
         if let Some(thread) = &self.thread
             && !matches!(thread.lock().phase, Phase::Opening)
         {
-            thread.stop(Stop::Abandon);
+            thread.stop(StopRequest::Abandon);
             if !thread.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
                 return Err(self.disk_is_slow("open", RetryClass::Retry));
             }
@@ -210,10 +210,10 @@ impl ChunkWriter for FileWriter {
         let Some(thread) = self.thread.take() else {
             return CloseReport::default();
         };
-        thread.stop(Stop::Flush);
+        thread.stop(StopRequest::Flush);
         if !thread.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
             // The thread hangs in the disk; it ends when it comes back.
-            thread.stop(Stop::Abandon);
+            thread.stop(StopRequest::Abandon);
         }
         let mut state = thread.lock();
         let error = match &state.phase {
@@ -231,7 +231,7 @@ impl ChunkWriter for FileWriter {
 impl Drop for FileWriter {
     fn drop(&mut self) {
         if let Some(thread) = &self.thread {
-            thread.stop(Stop::Flush);
+            thread.stop(StopRequest::Flush);
         }
     }
 }

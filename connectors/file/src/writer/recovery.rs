@@ -14,7 +14,7 @@ use super::appender::lock_stats;
 use crate::client::{SegmentEntry, damaged_path, list_segments, segment_name, sync_folder};
 use crate::consumers::watermarks;
 use crate::headers::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::reader::scanner::{Content, SegmentScanner, Tail};
+use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
 
 /// A folder that is ready for a writer.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ fn examine(path: &Path) -> io::Result<SegmentFindings> {
     let mut offset = 0;
     while let Some(piece) = scanner.step(offset, Tail::Final)? {
         offset = piece.end;
-        if !matches!(piece.content, Content::Damaged { .. }) {
+        if !matches!(piece.content, PieceContent::Damaged { .. }) {
             found.frames += 1;
             found.sound_bytes = offset;
         }

@@ -36,7 +36,7 @@ pub(super) struct ThreadState {
     pub(super) window_is_full: bool,
     /// How many free bytes a full folder must have before it is worth opening it again.
     pub(super) wanted_bytes: u64,
-    stop: Stop,
+    stop: StopRequest,
 }
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ pub(super) enum Phase {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Stop {
+pub(super) enum StopRequest {
     /// End now.
     Abandon,
     /// Write what is queued, then end.
@@ -104,7 +104,7 @@ impl WriterThread {
         self.work.notify_one();
     }
 
-    pub(super) fn stop(&self, stop: Stop) {
+    pub(super) fn stop(&self, stop: StopRequest) {
         self.lock().stop = stop;
         self.wake();
     }
@@ -175,7 +175,9 @@ impl WriterThread {
     fn next_chunks(&self, sync_at: Option<Instant>) -> Option<Vec<Chunk>> {
         let mut state = self.lock();
         loop {
-            if state.stop == Stop::Abandon || state.stop == Stop::Flush && state.queue.is_empty() {
+            if state.stop == StopRequest::Abandon
+                || state.stop == StopRequest::Flush && state.queue.is_empty()
+            {
                 return None;
             }
             if !state.queue.is_empty() {
