@@ -1,4 +1,4 @@
-//! What can go wrong on the consuming side.
+//! Errors of the consuming side.
 
 use std::io;
 
@@ -13,9 +13,9 @@ pub enum AnalysisError {
     /// A sink's output failed, a full disk for instance.
     #[error("cannot write {what}: {source}")]
     Output {
-        /// What was being written.
+        /// The output.
         what: Box<str>,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
     /// Neither the chunk nor its reason could be put aside, so it was given back to the medium.
@@ -23,7 +23,7 @@ pub enum AnalysisError {
     Quarantine {
         /// Where the chunk came from.
         origin: Box<str>,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
     /// A stage refused the records, by its own rule.
@@ -31,11 +31,11 @@ pub enum AnalysisError {
     Stage {
         /// The stage's name.
         stage: &'static str,
-        /// What it refused.
+        /// The reason.
         message: Box<str>,
     },
     /// A stage did not end by the deadline: its output takes nothing, a full pipe that nobody reads
-    /// for instance. What it holds was given back to the medium.
+    /// for instance. The parcels that it holds were given back to the medium.
     #[error("{stage}: the output took nothing more until the deadline")]
     Stalled {
         /// The stage's name.
@@ -46,7 +46,7 @@ pub enum AnalysisError {
     StagePanicked {
         /// The stage's name.
         stage: &'static str,
-        /// What it said.
+        /// The message of the panic.
         message: Box<str>,
     },
     /// The medium failed for good.

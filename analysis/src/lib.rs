@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod aside;
 mod error;
 pub mod filters;
 pub mod kieker_log;
@@ -8,19 +7,18 @@ pub mod lanes;
 mod parcel;
 mod pipe;
 pub mod quarantine;
+mod quarantine_thread;
 mod report;
 pub mod sinks;
 mod source;
 mod stage;
 pub mod text;
 pub mod trace;
-mod watch;
 pub mod workers;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};
 pub use pipe::{Pipe, Progress};
-pub use report::SourceReport;
+pub use report::{SourceReport, SourceWatch};
 pub use source::{Source, Step, Stop};
 pub use stage::Stage;
-pub use watch::SourceWatch;

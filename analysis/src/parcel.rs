@@ -16,13 +16,13 @@ use crate::filters::Counts;
 /// failed or panicked while it held one.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    chunk: Arc<Content>,
+    chunk: Arc<ParcelContent>,
     /// Positions of the selected records in ascending order, or all.
     selection: Option<Arc<[u32]>>,
 }
 
 #[derive(Debug)]
-struct Content {
+struct ParcelContent {
     chunk: DecodedChunk,
     identity: Option<ChunkIdentity>,
     origin: Option<Origin>,
@@ -50,16 +50,7 @@ impl Parcel {
     /// A parcel that belongs to no delivery: for stages fed by hand.
     pub fn new(chunk: DecodedChunk) -> Self {
         let identity = chunk.summary.identity();
-        let content = Content {
-            chunk,
-            identity,
-            origin: None,
-            receipt: None,
-        };
-        Self {
-            chunk: Arc::new(content),
-            selection: None,
-        }
+        Self::with_content(chunk, identity, None, None)
     }
 
     pub(crate) fn delivered(
@@ -69,19 +60,27 @@ impl Parcel {
         token: Token,
         done: Sender<(Token, Verdict)>,
     ) -> Self {
-        let receipt = Some(Receipt {
+        let receipt = Receipt {
             token,
             failed: AtomicBool::new(false),
             done,
-        });
-        let content = Content {
-            chunk,
-            identity,
-            origin: Some(origin),
-            receipt,
         };
+        Self::with_content(chunk, identity, Some(origin), Some(receipt))
+    }
+
+    fn with_content(
+        chunk: DecodedChunk,
+        identity: Option<ChunkIdentity>,
+        origin: Option<Origin>,
+        receipt: Option<Receipt>,
+    ) -> Self {
         Self {
-            chunk: Arc::new(content),
+            chunk: Arc::new(ParcelContent {
+                chunk,
+                identity,
+                origin,
+                receipt,
+            }),
             selection: None,
         }
     }
@@ -91,8 +90,8 @@ impl Parcel {
         &self.chunk.chunk
     }
 
-    /// Who the chunk is; with a record's position it names the record. `None` when neither the
-    /// container nor the medium said so.
+    /// The chunk's identity; with a record's position it names the record. `None` when neither the
+    /// container nor the medium has it.
     pub fn identity(&self) -> Option<ChunkIdentity> {
         self.chunk.identity
     }
@@ -133,7 +132,7 @@ impl Parcel {
         })
     }
 
-    /// A parcel with those of the selected records that `keep` wants; `self` if it wants all.
+    /// A parcel with the selected records that `keep` accepts; `self` if it accepts all.
     #[must_use]
     pub fn select(&self, mut keep: impl FnMut(RecordRef<'_>) -> bool) -> Self {
         let kept: Vec<u32> = self
@@ -160,7 +159,7 @@ impl Parcel {
 
 /// Parcels that are not processed yet: output that waits in a buffer, messages in a pipe.
 ///
-/// When it is dropped without [`Held::release`], its parcels go back to the medium: nothing is
+/// When it is dropped without [`Held::release_all`], its parcels go back to the medium: nothing is
 /// acknowledged because a pipeline ended early.
 #[derive(Debug, Default)]
 pub struct Held {
@@ -195,12 +194,7 @@ impl Held {
         self.parcels.iter()
     }
 
-    /// Lets go of the parcels: they are processed.
-    pub fn release(mut self) {
-        self.parcels.clear();
-    }
-
-    /// Lets go of the parcels, and goes on empty.
+    /// Lets go of the parcels, since they are processed, and goes on empty.
     pub fn release_all(&mut self) {
         self.parcels.clear();
     }

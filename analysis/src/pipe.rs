@@ -1,93 +1,91 @@
-//! A bounded pipe: the stages behind it run on a thread of their own.
+//! A bounded pipe: its stage runs on a thread of its own.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-
 use crate::error::AnalysisError;
 use crate::parcel::{Held, Parcel};
 use crate::stage::Stage;
 
-/// How often whoever waits for the pipe looks whether the deadline has come.
+/// How often a call that waits for the pipe checks the deadline.
 const TICK: Duration = Duration::from_millis(20);
 
 /// A pipe with this number of records is full, whatever the number of parcels. A chunk of a hundred
 /// bytes can have millions of records.
 const MAX_RECORDS: usize = 64 << 10;
 
-/// Moves the stages behind it to a thread of their own; holds at most `capacity` parcels, and no
-/// further one beside 65,536 records.
+/// Runs a stage on a thread of its own; holds at most `capacity` parcels, and no further one beside
+/// 65,536 records.
 ///
 /// Only [`Stage::accept`] of a full pipe and [`Stage::finish`] wait for the thread: the bound
 /// reaches back to the reader. A [`Source`](crate::Source) asks [`Stage::ready`] before.
-/// [`Stage::flush`] and [`Stage::idle`] ask the stages behind it, and return at once.
-/// The first error of the stages behind it is returned by the next call.
+/// [`Stage::flush`] and [`Stage::idle`] pass the call to the thread and return at once.
+/// The first error of the stage is returned by the next call.
 ///
-/// With [`Pipe::until`], waiting ends at a deadline, whatever the stages wait for. The thread is
-/// then left behind with what it holds, which its source gives back to the medium.
+/// With [`Pipe::until`], waiting ends at a deadline, whatever the stage waits for. The thread is
+/// then left with what it holds, which its source gives back to the medium.
 pub struct Pipe {
     stage: &'static str,
     capacity: usize,
-    sender: Option<Sender<Message>>,
-    /// Yields nothing; disconnected when the thread has ended.
-    ended: Receiver<()>,
-    shared: Arc<PipeState>,
-    /// What was last asked of the stages, if nothing was sent since.
-    asked: Option<Asked>,
+    shared: Arc<PipeShared>,
+    /// The last message, unless a parcel was sent after it.
+    asked: Option<Message>,
     deadline: Box<dyn Fn() -> Option<Instant> + Send>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Message {
     Flush,
     Idle,
 }
 
-enum Message {
-    Ask(Asked),
+#[derive(Debug)]
+enum PipeItem {
+    Message(Message),
     Parcel(Held),
 }
 
-/// What the pipe and its thread both see.
+/// The state of a pipe, for its owner and its thread.
 #[derive(Debug, Default)]
-struct PipeState {
-    load: Mutex<Load>,
-    /// A message is done.
-    done: Condvar,
+struct PipeShared {
+    state: Mutex<PipeState>,
+    changed: Condvar,
     progress: Progress,
 }
 
 #[derive(Debug, Default)]
-struct Load {
-    /// Messages that are not done: parcels and questions.
-    messages: usize,
+struct PipeState {
+    queue: VecDeque<PipeItem>,
+    /// Queued or in work: messages and parcels together, parcels, and the records of these.
+    items: usize,
     parcels: usize,
-    /// Records of the parcels.
     records: usize,
-    /// What the stages said when they were last idle.
+    /// The last answer of the stage's `idle`.
     holds_back: bool,
+    /// Nothing will be queued any more.
+    is_closed: bool,
+    /// The thread has ended.
+    has_ended: bool,
     failure: Option<AnalysisError>,
-    /// The thread takes nothing more.
-    is_over: bool,
 }
 
-/// Whether what waits in pipes gets on. Cloning shares.
+/// How the parcels in pipes move on. Cloning shares.
 #[derive(Debug, Clone, Default)]
-pub struct Progress(Arc<State>);
+pub struct Progress(Arc<ProgressState>);
 
 #[derive(Debug)]
-struct State {
+struct ProgressState {
     waiting: AtomicUsize,
     started: Instant,
     /// When something was last taken, in milliseconds after `started`.
     moved_ms: AtomicU64,
 }
 
-impl Default for State {
+impl Default for ProgressState {
     fn default() -> Self {
         Self {
             waiting: AtomicUsize::new(0),
@@ -98,12 +96,12 @@ impl Default for State {
 }
 
 impl Progress {
-    /// How many parcels wait in pipes, or are being processed behind them.
+    /// How many parcels wait in pipes, or are being processed by their stages.
     pub fn waiting(&self) -> usize {
         self.0.waiting.load(Ordering::Acquire)
     }
 
-    /// For how long nothing has moved although something waits.
+    /// For how long nothing has moved although parcels wait.
     pub fn stalled(&self) -> Duration {
         if self.waiting() == 0 {
             return Duration::ZERO;
@@ -120,7 +118,7 @@ impl Progress {
     }
 
     fn begins(&self, parcels: usize) {
-        // What begins to wait has not waited yet.
+        // The time of waiting begins now.
         if self.waiting() == 0 {
             self.moved();
         }
@@ -143,7 +141,7 @@ impl Pipe {
         Self::watched(capacity, stage, Progress::default())
     }
 
-    /// Starts the thread, and notes in `progress` how it gets on.
+    /// Starts the thread, and notes in `progress` how its parcels move on.
     ///
     /// # Errors
     ///
@@ -153,63 +151,54 @@ impl Pipe {
         stage: impl Stage + 'static,
         progress: Progress,
     ) -> std::io::Result<Self> {
-        let (sender, receiver) = unbounded();
-        let (ending, ended) = bounded(0);
-        let shared = Arc::new(PipeState {
+        let shared = Arc::new(PipeShared {
             progress,
-            ..PipeState::default()
+            ..PipeShared::default()
         });
         let name = stage.name();
         let seen = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name(format!("baler-{name}"))
-            .spawn(move || {
-                work(stage, &receiver, &seen);
-                // What is left goes back to the medium before the end is known.
-                drop(receiver);
-                drop(ending);
-            })?;
+        let thread = std::thread::Builder::new().name(format!("baler-{name}"));
+        thread.spawn(move || seen.run(stage))?;
         Ok(Self {
             stage: name,
             capacity: capacity.max(1),
-            sender: Some(sender),
-            ended,
             shared,
             asked: None,
             deadline: Box::new(|| None),
         })
     }
 
-    /// Sets until when to wait for the stages behind the pipe. `deadline` is asked again and again;
-    /// `None` is for as long as it takes.
+    /// Sets until when to wait for the stage. `deadline` is called again and again; `None` means as
+    /// long as it takes.
     #[must_use]
     pub fn until(mut self, deadline: impl Fn() -> Option<Instant> + Send + 'static) -> Self {
         self.deadline = Box::new(deadline);
         self
     }
 
-    /// Passes a message with this number of parcels and records to the thread.
-    fn send(&self, message: Message, parcels: usize, records: usize) -> Result<(), AnalysisError> {
-        let mut load = self.shared.check()?;
-        let sender = self.sender.as_ref().filter(|_| !load.is_over);
-        // It never disconnects while the thread takes messages.
-        if sender.is_none_or(|sender| sender.send(message).is_err()) {
+    fn send(&self, work: PipeItem) -> Result<(), AnalysisError> {
+        let mut state = self.shared.check()?;
+        if state.is_closed || state.has_ended {
             return Err(AnalysisError::stage(self.stage, "the pipe has ended"));
         }
-        load.messages = load.messages.saturating_add(1);
-        load.parcels = load.parcels.saturating_add(parcels);
-        load.records = load.records.saturating_add(records);
+        let (parcels, records) = work.size();
+        state.items += 1;
+        state.parcels += parcels;
+        state.records = state.records.saturating_add(records);
         self.shared.progress.begins(parcels);
+        state.queue.push_back(work);
+        drop(state);
+        self.shared.changed.notify_all();
         Ok(())
     }
 
-    /// Asks the stages to do something, unless they were already asked to.
-    fn ask(&mut self, asked: Asked) -> Result<(), AnalysisError> {
-        if self.asked == Some(asked) {
+    /// Passes a message to the stage, unless it was the last one.
+    fn ask(&mut self, message: Message) -> Result<(), AnalysisError> {
+        if self.asked == Some(message) {
             return self.shared.check().map(drop);
         }
-        self.send(Message::Ask(asked), 0, 0)?;
-        self.asked = Some(asked);
+        self.send(PipeItem::Message(message))?;
+        self.asked = Some(message);
         Ok(())
     }
 
@@ -222,18 +211,6 @@ impl Pipe {
             _ => Ok(()),
         }
     }
-
-    /// Waits until the thread has ended.
-    fn join(&mut self) -> Result<(), AnalysisError> {
-        self.sender = None;
-        while let Err(error) = self.ended.recv_timeout(TICK) {
-            if !error.is_timeout() {
-                break;
-            }
-            self.in_time()?;
-        }
-        self.shared.check().map(drop)
-    }
 }
 
 impl Stage for Pipe {
@@ -242,17 +219,13 @@ impl Stage for Pipe {
     }
 
     fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
-        let mut load = self.shared.check()?;
-        while load.is_full(self.capacity) {
-            let left = by.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            let waited = self.shared.done.wait_timeout(load, left);
-            load = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        drop(load);
-        self.shared.check().map(|_| true)
+        let capacity = self.capacity;
+        let is_full = |state: &PipeState| {
+            let is_full = state.parcels >= capacity || state.records >= MAX_RECORDS;
+            is_full && !state.has_ended
+        };
+        let is_ready = !self.shared.wait_while(by, is_full);
+        self.shared.check().map(|_| is_ready)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -260,37 +233,42 @@ impl Stage for Pipe {
             self.in_time()?;
         }
         self.asked = None;
-        let records = parcel.len();
-        self.send(Message::Parcel(Held::of(parcel)), 1, records)
+        self.send(PipeItem::Parcel(Held::of(parcel)))
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.ask(Asked::Flush)
+        self.ask(Message::Flush)
     }
 
     fn idle(&mut self) -> Result<bool, AnalysisError> {
-        let load = self.shared.check()?;
-        let (is_done, holds_back) = (load.messages == 0, load.holds_back);
-        drop(load);
-        if is_done && self.asked == Some(Asked::Idle) {
+        let state = self.shared.check()?;
+        let (is_done, holds_back) = (state.items == 0, state.holds_back);
+        drop(state);
+        if is_done && self.asked == Some(Message::Idle) {
             if !holds_back {
                 return Ok(false);
             }
-            // Their time may have come meanwhile.
+            // It may flush by now.
             self.asked = None;
         }
-        self.ask(Asked::Idle).map(|()| true)
+        self.ask(Message::Idle).map(|()| true)
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.join()
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_all();
+        let runs = |state: &PipeState| !state.has_ended;
+        while self.shared.wait_while(Instant::now() + TICK, runs) {
+            self.in_time()?;
+        }
+        self.shared.check().map(drop)
     }
 }
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        // Whoever wants to know of errors calls `finish`.
-        drop(self.join());
+        // Errors are returned by `finish`.
+        drop(self.finish());
     }
 }
 
@@ -303,73 +281,95 @@ impl fmt::Debug for Pipe {
     }
 }
 
-impl Load {
-    fn is_full(&self, capacity: usize) -> bool {
-        !self.is_over && (self.parcels >= capacity || self.records >= MAX_RECORDS)
-    }
-}
-
-impl PipeState {
-    fn lock(&self) -> MutexGuard<'_, Load> {
-        self.load.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the first error of the stages, once.
-    fn check(&self) -> Result<MutexGuard<'_, Load>, AnalysisError> {
-        let mut load = self.lock();
-        load.failure.take().map_or(Ok(load), Err)
-    }
-}
-
-/// The life of the thread.
-fn work(mut stage: impl Stage, messages: &Receiver<Message>, shared: &PipeState) {
-    let name = stage.name();
-    let mut result = Ok(());
-    for message in messages {
-        let (parcels, records) = match &message {
-            Message::Ask(_) => (0, 0),
-            Message::Parcel(held) => (1, held.parcels().map(Parcel::len).sum()),
-        };
-        result = guarded(name, || obey(&mut stage, message, shared));
-        shared.progress.ends(parcels);
-        if result.is_err() {
-            break;
+impl PipeItem {
+    /// How many parcels it is, and how many records they have.
+    fn size(&self) -> (usize, usize) {
+        match self {
+            Self::Message(_) => (0, 0),
+            Self::Parcel(held) => (held.len(), held.parcels().map(Parcel::len).sum()),
         }
-        let mut load = shared.lock();
-        load.messages = load.messages.saturating_sub(1);
-        load.parcels = load.parcels.saturating_sub(parcels);
-        load.records = load.records.saturating_sub(records);
-        drop(load);
-        shared.done.notify_all();
     }
-    if result.is_ok() {
-        result = guarded(name, || stage.finish());
-    }
-    // A panic while the stages go hides no error.
-    drop(catch_unwind(AssertUnwindSafe(|| drop(stage))));
-    let mut load = shared.lock();
-    load.is_over = true;
-    load.failure = result.err();
-    let left = messages.try_iter();
-    let left = left.filter(|message| matches!(message, Message::Parcel(_)));
-    shared.progress.ends(left.count());
-    drop(load);
-    shared.done.notify_all();
 }
 
-fn obey(stage: &mut impl Stage, message: Message, shared: &PipeState) -> Result<(), AnalysisError> {
-    match message {
-        Message::Ask(Asked::Flush) => stage.flush(),
-        Message::Ask(Asked::Idle) => {
-            let holds_back = stage.idle()?;
-            shared.lock().holds_back = holds_back;
-            Ok(())
+impl PipeShared {
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the first error of the stage, once.
+    fn check(&self) -> Result<MutexGuard<'_, PipeState>, AnalysisError> {
+        let mut state = self.lock();
+        state.failure.take().map_or(Ok(state), Err)
+    }
+
+    /// Waits while `condition` holds, `by` at most; returns whether it still does.
+    fn wait_while(&self, by: Instant, condition: impl Fn(&PipeState) -> bool) -> bool {
+        let left = by.saturating_duration_since(Instant::now());
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), left, |state| condition(state));
+        condition(&waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// The life of the thread.
+    fn run(&self, mut stage: impl Stage) {
+        let name = stage.name();
+        let mut result = Ok(());
+        while result.is_ok()
+            && let Some(work) = self.take()
+        {
+            let (parcels, records) = work.size();
+            result = guarded(name, || self.process(&mut stage, work));
+            self.progress.ends(parcels);
+            let mut state = self.lock();
+            state.items -= 1;
+            state.parcels -= parcels;
+            state.records = state.records.saturating_sub(records);
+            drop(state);
+            self.changed.notify_all();
         }
-        Message::Parcel(held) => {
-            held.parcels()
-                .try_for_each(|parcel| stage.accept(parcel.clone()))?;
-            held.release();
-            Ok(())
+        if result.is_ok() {
+            result = guarded(name, || stage.finish());
+        }
+        // A panic while the stage is dropped hides no error.
+        drop(catch_unwind(AssertUnwindSafe(|| drop(stage))));
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.failure = result.err();
+        let left = std::mem::take(&mut state.queue);
+        drop(state);
+        // The parcels that are left go back to the medium before the end is known.
+        self.progress
+            .ends(left.iter().map(|work| work.size().0).sum());
+        drop(left);
+        self.lock().has_ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for work; none when the pipe is closed and empty.
+    fn take(&self) -> Option<PipeItem> {
+        let is_idle = |state: &mut PipeState| state.queue.is_empty() && !state.is_closed;
+        let woken = self.changed.wait_while(self.lock(), is_idle);
+        woken
+            .unwrap_or_else(PoisonError::into_inner)
+            .queue
+            .pop_front()
+    }
+
+    fn process(&self, stage: &mut impl Stage, work: PipeItem) -> Result<(), AnalysisError> {
+        match work {
+            PipeItem::Message(Message::Flush) => stage.flush(),
+            PipeItem::Message(Message::Idle) => {
+                let holds_back = stage.idle()?;
+                self.lock().holds_back = holds_back;
+                Ok(())
+            }
+            PipeItem::Parcel(mut held) => {
+                held.parcels()
+                    .try_for_each(|parcel| stage.accept(parcel.clone()))?;
+                held.release_all();
+                Ok(())
+            }
         }
     }
 }
@@ -382,7 +382,7 @@ fn guarded(
         .unwrap_or_else(|panic| Err(panicked(stage, panic.as_ref())))
 }
 
-/// What a stage said when it panicked.
+/// The error for a stage that panicked.
 pub(crate) fn panicked(stage: &'static str, panic: &(dyn std::any::Any + Send)) -> AnalysisError {
     let message = panic
         .downcast_ref::<&str>()

@@ -1,11 +1,13 @@
-//! What a source did and sees.
+//! The figures of a source.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use baler_common::container::Losses;
 use baler_common::transport::{ReaderStats, Waiting};
 
 use crate::lanes::Gap;
 
-/// What a source did.
+/// The figures of a source.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SourceReport {
@@ -21,19 +23,19 @@ pub struct SourceReport {
     pub given_back: u64,
     /// Chunks, or bytes that should have been one, that were put aside.
     pub quarantined: u64,
-    /// Those of [`SourceReport::quarantined`] with the identity of another chunk, which was
+    /// Chunks in [`SourceReport::quarantined`] with the identity of another chunk, which was
     /// processed before.
     pub conflicts: u64,
     /// Deliveries that the medium marked as repeated.
     pub redelivered: u64,
     /// Copies of chunks that this reader had settled before; not processed again.
     pub duplicates: u64,
-    /// Copies of chunks that another reader of the group had settled: those that came after it are
-    /// not processed again, those that were in work at two readers at a time are.
+    /// Copies of chunks that another reader of the group had settled. Copies that came after that
+    /// are not processed again; copies that were in work at two readers at a time are.
     pub duplicates_across_readers: u64,
-    /// Those of [`SourceReport::duplicates_across_readers`] that were processed.
+    /// Copies in [`SourceReport::duplicates_across_readers`] that were processed.
     pub processed_twice: u64,
-    /// Chunks too late to tell whether they had been settled; processed.
+    /// Chunks that came too late to know whether they had been settled; processed.
     pub unverifiable: u64,
     /// Settlements that came too late: the delivery had gone to another reader.
     pub stale: u64,
@@ -51,7 +53,7 @@ pub struct SourceReport {
     pub in_work: usize,
     /// How many lanes of the medium the reader owns; nothing where the medium assigns none.
     pub assigned: Option<usize>,
-    /// What the reader says of its medium: lag, rebalances, reconnects.
+    /// The reader's figures of its medium: lag, rebalances, reconnects.
     pub reader: ReaderStats,
     /// Since when nothing came although the reader is not at the end of its medium. While as many
     /// chunks are in work as may be, the stages are waited for, and not the medium.
@@ -90,8 +92,8 @@ impl SourceReport {
         self.in_work = self.in_work.saturating_add(other.in_work);
     }
 
-    /// Adds the medium's lanes that another reader owns, and how far it is behind. Competing readers of one queue tell of the same
-    /// chunks: of a lane the largest lag counts.
+    /// Adds the medium's lanes that another reader owns, and its lag. Competing readers of one queue
+    /// report the same chunks: of each lane the largest lag counts.
     pub(crate) fn add_owned(&mut self, other: &Self) {
         if let Some(assigned) = other.assigned {
             let all = self.assigned.unwrap_or(0);
@@ -104,5 +106,31 @@ impl SourceReport {
                 None => self.reader.lag.push(lane.clone()),
             }
         }
+    }
+}
+
+/// A view of a source's figures; see [`Source::watch`](crate::Source::watch).
+///
+/// Cloning shares. Any thread may read it, also when the source is gone.
+#[derive(Debug, Clone, Default)]
+pub struct SourceWatch {
+    report: Arc<Mutex<SourceReport>>,
+}
+
+impl SourceWatch {
+    /// The figures as the source last showed them: a quarter of a second old at most, unless a
+    /// stage holds the source up.
+    pub fn report(&self) -> SourceReport {
+        let report = self.report.lock();
+        report.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn show(&self, report: SourceReport) {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// Whether anybody but the source has this view.
+    pub(crate) fn is_watched(&self) -> bool {
+        Arc::strong_count(&self.report) > 1
     }
 }

@@ -1,4 +1,4 @@
-//! Text for people: what is safe on a terminal, points in time, spans of time.
+//! Text for people: escapes for terminals, points in time, spans of time.
 
 use std::borrow::Cow;
 

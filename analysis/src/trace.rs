@@ -1,6 +1,6 @@
 //! The call tree of one trace, from records of the executions in it.
 //!
-//! Each execution tells its place: `eoi`, its number in the order of entries, and `ess`, its depth
+//! Each execution has its place: `eoi`, its number in the order of entries, and `ess`, its depth
 //! (van Hoorn et al., "Kieker: A Framework for Application Performance Monitoring and Dynamic
 //! Software Analysis", section 2; Kieker's `TraceReconstructionFilter`).
 //! Records come in order of ends and from several chunks; a tree is built only from a whole and
@@ -26,7 +26,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// The execution that a record tells of: any record with the fields of Kieker's
+    /// Reads an execution from any record with the fields of Kieker's
     /// `OperationExecutionRecord`. `None` for others, and for executions outside of traces.
     pub fn from_record(record: RecordRef<'_>) -> Option<Self> {
         let integer = |name| match record.field(name) {
@@ -60,54 +60,40 @@ pub struct CallTree {
 }
 
 /// Executions are no whole and consistent trace.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("trace {trace_id}: the execution with eoi {eoi} {problem}")]
 #[non_exhaustive]
-pub enum TraceError {
-    /// There is no execution.
-    #[error("a trace has at least one execution")]
-    Empty,
-    /// Two executions have the same number.
-    #[error("trace {trace_id}: two executions have eoi {eoi}")]
-    Duplicate {
-        /// The trace.
-        trace_id: i64,
-        /// The number.
-        eoi: i32,
-    },
-    /// An execution is missing.
-    #[error("trace {trace_id}: the execution with eoi {eoi} is missing")]
-    Missing {
-        /// The trace.
-        trace_id: i64,
-        /// Its number.
-        eoi: i32,
-    },
-    /// An execution belongs to another trace.
-    #[error("trace {trace_id}: an execution of trace {other} is among its own")]
-    Mixed {
-        /// The trace.
-        trace_id: i64,
-        /// The other one.
-        other: i64,
-    },
-    /// An execution is nested deeper than its caller allows, or is a second root.
-    #[error("trace {trace_id}: the execution with eoi {eoi} cannot be at depth {ess}")]
+pub struct TraceError {
+    /// The trace; -1 if there is no execution at all.
+    pub trace_id: i64,
+    /// The number of the first execution that does not fit.
+    pub eoi: i32,
+    /// Why it does not fit.
+    pub problem: TraceProblem,
+}
+
+/// Why an execution does not fit its trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceProblem {
+    /// It is nested deeper than its caller allows, or is a second root.
+    #[error("cannot be at depth {ess}")]
     Depth {
-        /// The trace.
-        trace_id: i64,
-        /// The execution's number.
-        eoi: i32,
         /// Its depth.
         ess: i32,
     },
-    /// An execution is not within the time of its caller, or ends before it begins.
-    #[error("trace {trace_id}: the execution with eoi {eoi} is not within its caller's time")]
-    Time {
-        /// The trace.
-        trace_id: i64,
-        /// The execution's number.
-        eoi: i32,
-    },
+    /// There are two with this number.
+    #[error("is there twice")]
+    Duplicate,
+    /// There is none with this number.
+    #[error("is missing")]
+    Missing,
+    /// It belongs to another trace.
+    #[error("belongs to another trace")]
+    OtherTrace,
+    /// It is not within the time of its caller, or ends before it begins.
+    #[error("is not within its caller's time")]
+    Time,
 }
 
 impl CallTree {
@@ -118,8 +104,18 @@ impl CallTree {
     /// A [`TraceError`] that names the first execution that does not fit.
     pub fn of(mut executions: Vec<Execution>) -> Result<Self, TraceError> {
         executions.sort_by_key(|execution| execution.eoi);
-        let trace_id = executions.first().ok_or(TraceError::Empty)?.trace_id;
-        // The calls that are open when an execution is entered: ends and begins, by depth.
+        let trace_id = executions.first().map_or(-1, |root| root.trace_id);
+        let error = |eoi, problem| {
+            Err(TraceError {
+                trace_id,
+                eoi,
+                problem,
+            })
+        };
+        if executions.is_empty() {
+            return error(0, TraceProblem::Missing);
+        }
+        // Begin and end of the calls that are open when an execution is entered, by depth.
         let mut open: Vec<(i64, i64)> = Vec::new();
         for (expected, execution) in (0_i32..).zip(&executions) {
             let Execution {
@@ -130,24 +126,22 @@ impl CallTree {
                 ..
             } = *execution;
             if execution.trace_id != trace_id {
-                let other = execution.trace_id;
-                return Err(TraceError::Mixed { trace_id, other });
+                return error(eoi, TraceProblem::OtherTrace);
             }
             if eoi < expected {
-                return Err(TraceError::Duplicate { trace_id, eoi });
+                return error(eoi, TraceProblem::Duplicate);
             }
             if eoi > expected {
-                let eoi = expected;
-                return Err(TraceError::Missing { trace_id, eoi });
+                return error(expected, TraceProblem::Missing);
             }
-            let depth = usize::try_from(ess)
-                .ok()
-                .filter(|depth| *depth <= open.len() && (*depth > 0) == (eoi > 0))
-                .ok_or(TraceError::Depth { trace_id, eoi, ess })?;
+            let depth = usize::try_from(ess).unwrap_or(usize::MAX);
+            if depth > open.len() || (depth > 0) != (eoi > 0) {
+                return error(eoi, TraceProblem::Depth { ess });
+            }
             open.truncate(depth);
             let (from, to) = open.last().copied().unwrap_or((tin, i64::MAX));
             if tin < from || tout > to || tout < tin {
-                return Err(TraceError::Time { trace_id, eoi });
+                return error(eoi, TraceProblem::Time);
             }
             open.push((tin, tout));
         }
@@ -215,45 +209,27 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named() {
+        use TraceProblem::{Depth, Duplicate, Missing, OtherTrace, Time};
+        let named = |executions| {
+            let error = CallTree::of(executions).unwrap_err();
+            (error.trace_id, error.eoi, error.problem)
+        };
         let changed = |position: usize, execution: Execution| {
             let mut executions = whole();
             executions[position] = execution;
-            CallTree::of(executions).unwrap_err()
+            named(executions)
         };
-        let trace_id = 7;
         let mut missing = whole();
         missing.remove(1);
-        assert_eq!(
-            CallTree::of(missing),
-            Err(TraceError::Missing { trace_id, eoi: 1 })
-        );
-        assert_eq!(CallTree::of(Vec::new()), Err(TraceError::Empty));
-        assert_eq!(
-            changed(2, execution(2, 1, 50, 60)),
-            TraceError::Duplicate { trace_id, eoi: 2 }
-        );
-        assert_eq!(
-            changed(2, execution(3, 4, 50, 60)),
-            TraceError::Depth {
-                trace_id,
-                eoi: 3,
-                ess: 4
-            }
-        );
-        assert_eq!(
-            changed(2, execution(3, 0, 50, 60)),
-            TraceError::Depth {
-                trace_id,
-                eoi: 3,
-                ess: 0
-            }
-        );
-        assert_eq!(
-            changed(0, execution(2, 2, 5, 30)),
-            TraceError::Time { trace_id, eoi: 2 }
-        );
+        assert_eq!(named(missing), (7, 1, Missing));
+        assert_eq!(named(Vec::new()), (-1, 0, Missing));
+        assert_eq!(changed(2, execution(2, 1, 50, 60)), (7, 2, Duplicate));
+        for ess in [4, 0] {
+            assert_eq!(changed(2, execution(3, ess, 50, 60)), (7, 3, Depth { ess }));
+        }
+        assert_eq!(changed(0, execution(2, 2, 5, 30)), (7, 2, Time));
         let mut other = execution(3, 1, 50, 60);
         other.trace_id = 8;
-        assert_eq!(changed(2, other), TraceError::Mixed { trace_id, other: 8 });
+        assert_eq!(changed(2, other), (7, 3, OtherTrace));
     }
 }

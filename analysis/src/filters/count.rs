@@ -18,10 +18,10 @@ pub struct Count {
 
 /// A handle to the figures of a [`Count`].
 #[derive(Debug, Clone, Default)]
-pub struct Counts(Arc<Mutex<Totals>>);
+pub struct Counts(Arc<Mutex<RecordTotals>>);
 
 #[derive(Debug, Default)]
-struct Totals {
+struct RecordTotals {
     records: u64,
     chunks: u64,
     by_type: BTreeMap<Box<str>, u64>,
@@ -105,7 +105,7 @@ impl Counts {
         self.lock().add(type_name, records);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Totals> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RecordTotals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,7 +121,7 @@ impl Stage for Count {
     }
 }
 
-impl Totals {
+impl RecordTotals {
     fn add(&mut self, type_name: &str, records: u64) {
         self.records = self.records.saturating_add(records);
         if let Some(count) = self.by_type.get_mut(type_name) {

@@ -1,19 +1,16 @@
 //! The first records of a stream, and no more.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Passes exactly the first records on.
 ///
-/// What comes after them is given back to the medium, not lost: a chunk of which only a part was
-/// passed on is delivered again as a whole, and so its first records come twice over two runs (at
-/// least once, never less).
-/// Whoever drives the source asks [`Taken::is_enough`] to stop.
+/// Chunks with later records are given back to the medium, not lost. If only a part of a chunk was
+/// passed on, the whole chunk is delivered again: over two runs its first records come twice.
+/// The owner of the source stops it when [`Taken::is_enough`] is true.
 #[derive(Debug)]
 pub struct First<S> {
     taken: Taken,
@@ -37,7 +34,7 @@ impl<S: Stage> First<S> {
 }
 
 impl Taken {
-    /// None taken yet of so many.
+    /// A limit of which nothing is taken yet.
     pub fn of(limit: u64) -> Self {
         Self {
             limit,
@@ -54,7 +51,7 @@ impl Taken {
         }
     }
 
-    /// Takes up to `wanted` records; says how many it got.
+    /// Takes up to `wanted` records; returns how many it got.
     fn take(&self, wanted: u64) -> u64 {
         let mut before = self.records();
         loop {
@@ -93,8 +90,8 @@ impl<S: Stage> Stage for First<S> {
         "first"
     }
 
-    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
-        self.next.ready(by)
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -114,17 +111,5 @@ impl<S: Stage> Stage for First<S> {
             self.next.accept(selected)?;
         }
         Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.next.flush()
-    }
-
-    fn idle(&mut self) -> Result<bool, AnalysisError> {
-        self.next.idle()
-    }
-
-    fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.next.finish()
     }
 }

@@ -1,23 +1,17 @@
-//! Filters: stages that select, watch or measure what passes.
+//! Filters: stages that select, count or measure records.
 //!
-//! A figure that a filter collects is read through a handle while the pipeline runs and after it.
+//! A handle reads the figures of a filter while the pipeline runs and after it.
 
-mod aggregates;
-mod by_time;
-mod by_type;
 mod count;
 mod first;
 mod response_time;
-mod shared;
+mod select;
+mod shared_stage;
 mod tee;
-mod throughput;
 
-pub use aggregates::{AddUp, Aggregates};
-pub use by_time::ByTime;
-pub use by_type::{ByType, TypePattern};
 pub use count::{Count, Counts, TypeCount};
 pub use first::{First, Taken};
 pub use response_time::{OperationTimes, ResponseTimes, Times};
-pub use shared::Shared;
+pub use select::{ByTime, ByType, TypePattern};
+pub use shared_stage::SharedStage;
 pub use tee::Tee;
-pub use throughput::{Interval, Rates, Throughput};

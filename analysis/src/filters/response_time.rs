@@ -25,10 +25,10 @@ pub struct ResponseTimes {
 
 /// A handle to the figures of a [`ResponseTimes`].
 #[derive(Debug, Clone, Default)]
-pub struct Times(Arc<Mutex<State>>);
+pub struct Times(Arc<Mutex<OperationTable>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct OperationTable {
     operations: HashMap<Box<str>, Operation>,
     other: Option<Operation>,
     ended_before_start: u64,
@@ -79,8 +79,8 @@ impl Times {
 
     /// The figures, operations with the most calls first.
     pub fn operations(&self) -> Vec<OperationTimes> {
-        let state = self.lock();
-        let mut all: Vec<OperationTimes> = state
+        let table = self.lock();
+        let mut all: Vec<OperationTimes> = table
             .operations
             .iter()
             .map(|(name, operation)| operation.times(name))
@@ -91,7 +91,7 @@ impl Times {
                 .then_with(|| a.operation.cmp(&b.operation))
         });
         all.extend(
-            state
+            table
                 .other
                 .iter()
                 .map(|operation| operation.times("(other)")),
@@ -104,7 +104,7 @@ impl Times {
         self.lock().ended_before_start
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OperationTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,11 +115,11 @@ impl Stage for ResponseTimes {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        let mut state = self.times.lock();
+        let mut operations = self.times.lock();
         let batch = &parcel.chunk().batch;
         if parcel.len() == batch.len() {
             for table in batch.tables() {
-                state.add_table(table, batch.strings());
+                operations.add_table(table, batch.strings());
             }
             return Ok(());
         }
@@ -129,14 +129,14 @@ impl Stage for ResponseTimes {
             if let (Some(V::String(name)), Some(V::Signed(tin)), Some(V::Signed(tout))) =
                 (field("operationSignature"), field("tin"), field("tout"))
             {
-                state.add(name, tin, tout);
+                operations.add(name, tin, tout);
             }
         }
         Ok(())
     }
 }
 
-impl State {
+impl OperationTable {
     /// Straight from the columns.
     fn add_table(&mut self, table: &Table, strings: &StringTable) {
         if let (

@@ -1,45 +1,34 @@
 //! Reads one file of a log.
 
-use std::io::{self, BufRead};
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
 use baler_common::record::DynamicRecord;
 
-use super::error::{BadLine, Problem};
+use super::error::{BadLine, LogError, Problem};
 use super::line::{LineError, parse};
-use super::lines::{Line, Lines};
+use super::lines::{LineReader, LogLine};
 use super::map::LogMap;
 
 /// Reads the records of one `.dat` file, one after the other.
 #[derive(Debug)]
-pub struct DatReader<R> {
+pub(super) struct DatReader<R> {
     file: Arc<Path>,
     map: Arc<LogMap>,
-    lines: Lines<R>,
+    lines: LineReader<R>,
     line_bytes: usize,
     line: u64,
-}
-
-/// The next record of a file cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum DatError {
-    /// The record is wrong; the next one can be read.
-    #[error(transparent)]
-    Line(#[from] BadLine),
-    /// The file cannot be read further.
-    #[error(transparent)]
-    Io(#[from] io::Error),
 }
 
 impl<R: BufRead> DatReader<R> {
     /// A reader of the file with this name. A record has at most `line_bytes` bytes, with the lines
     /// that continue it.
-    pub fn new(file: Arc<Path>, input: R, map: Arc<LogMap>, line_bytes: usize) -> Self {
+    pub(super) fn new(file: Arc<Path>, input: R, map: Arc<LogMap>, line_bytes: usize) -> Self {
         Self {
             file,
             map,
-            lines: Lines::new(input, line_bytes),
+            lines: LineReader::new(input, line_bytes),
             line_bytes,
             line: 0,
         }
@@ -50,26 +39,31 @@ impl<R: BufRead> DatReader<R> {
     ///
     /// # Errors
     ///
-    /// [`DatError::Line`] for a wrong record: the next call continues after it.
-    pub fn next_record(&mut self) -> Result<Option<DynamicRecord>, DatError> {
-        while let Some((record, lines)) = self.lines.next_record()? {
+    /// [`LogError::Line`] for a wrong record: the next call continues after it.
+    pub(super) fn next_record(&mut self) -> Result<Option<DynamicRecord>, LogError> {
+        let file = &self.file;
+        while let Some((record, lines)) = self
+            .lines
+            .next_record()
+            .map_err(|source| LogError::io(file, source))?
+        {
             let first = self.line.saturating_add(1);
             self.line = self.line.saturating_add(lines);
             let (text, result) = match record {
-                Line::Whole(b"") => continue,
-                Line::Whole(bytes) => match std::str::from_utf8(bytes) {
+                LogLine::Whole(b"") => continue,
+                LogLine::Whole(bytes) => match std::str::from_utf8(bytes) {
                     Ok(text) => (text, parse(text, &self.map)),
                     Err(error) => {
                         let (valid, _) = bytes
                             .split_at_checked(error.valid_up_to())
                             .unwrap_or_default();
                         let text = std::str::from_utf8(valid).unwrap_or_default();
-                        (text, Err(LineError::new(text.len(), Problem::NotUtf8)))
+                        (text, Err(LineError::new(text.len(), Problem::not_utf8())))
                     }
                 },
-                Line::TooLong => {
-                    let limit = self.line_bytes;
-                    ("", Err(LineError::new(0, Problem::TooLong { limit })))
+                LogLine::TooLong => {
+                    let problem = Problem::too_long(self.line_bytes);
+                    ("", Err(LineError::new(0, problem)))
                 }
             };
             return match result {
@@ -77,7 +71,7 @@ impl<R: BufRead> DatReader<R> {
                 Err(error) => {
                     let before = text.get(..error.at.min(text.len())).unwrap_or_default();
                     let (lines, column) = position(before);
-                    Err(DatError::Line(BadLine {
+                    Err(LogError::Line(BadLine {
                         file: Arc::clone(&self.file),
                         line: first.saturating_add(lines),
                         column,

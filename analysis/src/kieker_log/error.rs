@@ -1,11 +1,9 @@
-//! What can be wrong with a log, and where.
+//! Errors of a log, and their places.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use baler_common::record::ValueError;
 
 use super::folder::UnreadLog;
 
@@ -18,10 +16,10 @@ pub enum LogError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it says.
+        /// Its error.
         source: io::Error,
     },
-    /// A line is wrong, and the reader was told to stop there.
+    /// A line is wrong, and the settings say to stop there.
     #[error(transparent)]
     Line(#[from] BadLine),
     /// The folder has no map.
@@ -50,6 +48,15 @@ pub enum LogError {
     },
 }
 
+impl LogError {
+    pub(super) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
 fn nearest(near: Option<&Path>) -> String {
     near.map_or_else(String::new, |near| {
         format!("; did you mean {}?", near.display())
@@ -68,13 +75,13 @@ fn others(files: usize) -> String {
 pub struct BadLine {
     /// The file.
     pub file: Arc<Path>,
-    /// The line of what is wrong, counted from 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// Where in the line, in characters from 1.
+    /// The column in the line, in characters from 1.
     pub column: usize,
     /// The record's field that was being read.
     pub field: Option<Box<str>>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -90,141 +97,44 @@ impl fmt::Display for BadLine {
 
 impl std::error::Error for BadLine {}
 
-/// What is wrong with a line. Texts of the log are cut to [`Problem::SHOWN_CHARS`].
+/// The problem of a line: its message, and the name of its kind.
+///
+/// A message shows at most [`Problem::SHOWN_CHARS`] of a text of the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Problem {
-    /// The class has no number.
-    #[error("{found:?} is not the number of a class")]
-    ClassNumber {
-        /// What stands there.
-        found: Box<str>,
-    },
-    /// The map gives a number twice, for different classes; the first one counts.
-    #[error("the number {number} stands for {first} already")]
-    ClassTwice {
-        /// The number.
-        number: i32,
-        /// Its class.
-        first: Box<str>,
-    },
-    /// A list is longer than the record.
-    #[error("a list of {found} items is announced, {left} fields are left")]
-    ListLength {
-        /// The length.
-        found: Box<str>,
-        /// How many fields are left.
-        left: usize,
-    },
-    /// The line does not begin with `$`, and there is no record before it that it could continue.
-    #[error("a record begins with $ and the number of its class; no record begins here")]
-    NoDollar,
-    /// A line of the map has no `=`.
-    #[error("a line of the map is $NUMBER=CLASS")]
-    NoEquals,
-    /// A bool is neither `true` nor `false`.
-    #[error("{found:?} is neither true nor false")]
-    NotABool {
-        /// What stands there.
-        found: Box<str>,
-    },
-    /// A char has no or several characters.
-    #[error("{found:?} is not one character")]
-    NotAChar {
-        /// What stands there.
-        found: Box<str>,
-    },
-    /// A number is none.
-    #[error("{found:?} is not a number of type {wanted}")]
-    NotANumber {
-        /// What stands there.
-        found: Box<str>,
-        /// The field's type.
-        wanted: &'static str,
-    },
-    /// The line is not UTF-8.
-    #[error("the line is not UTF-8")]
-    NotUtf8,
-    /// A number is too large or too small for its type.
-    #[error("{found} does not fit the type {wanted}")]
-    OutOfRange {
-        /// What stands there.
-        found: Box<str>,
-        /// The field's type.
-        wanted: &'static str,
-    },
-    /// The text of the record ends before its last field.
-    #[error("the record ends; {record} has more fields")]
-    TooFewFields {
-        /// The record type.
-        record: Box<str>,
-    },
-    /// The line is longer than [`super::LogSettings::line_bytes`], with the lines that continue it.
-    #[error("the line is longer than {limit} bytes, with the lines up to the next $")]
-    TooLong {
-        /// The limit.
-        limit: usize,
-    },
-    /// The map has too many classes.
-    #[error("the map has more than {limit} classes")]
-    TooManyClasses {
-        /// The limit.
-        limit: usize,
-    },
-    /// Fields are left where the record ends.
-    #[error("{extra} fields too many for {record}; is there a semicolon in one of its strings?")]
-    TooManyFields {
-        /// The record type.
-        record: Box<str>,
-        /// How many are left.
-        extra: usize,
-    },
-    /// A text log cannot hold a field's type.
-    #[error("a text log cannot hold {record}.{field} of type {field_type}")]
-    UnfitRecordType {
-        /// The record type.
-        record: Box<str>,
-        /// The field.
-        field: Box<str>,
-        /// The field's type.
-        field_type: Box<str>,
-    },
-    /// The map does not have the number.
-    #[error("the map has no class {number}{}", nearest_class(near.as_ref()))]
-    UnknownClass {
-        /// The number.
-        number: i32,
-        /// The nearest number that it has, and its class.
-        near: Option<(i32, Box<str>)>,
-    },
-    /// The catalog does not have the class.
-    #[error("the record type {name} is not in the catalog{}", nearest_type(near.as_deref()))]
-    UnknownRecordType {
-        /// The class.
-        name: Box<str>,
-        /// The most similar one that it has.
-        near: Option<Box<str>>,
-    },
-    /// The values do not make a record.
-    #[error(transparent)]
-    Values(#[from] ValueError),
-    /// An enum has no variant with this number.
-    #[error("{found} is not the number of a variant of {wanted}, which has {variants}")]
-    UnknownVariant {
-        /// What stands there.
-        found: Box<str>,
-        /// The enum.
-        wanted: Box<str>,
-        /// How many variants it has.
-        variants: usize,
-    },
+#[error("{message}")]
+pub struct Problem {
+    reason: &'static str,
+    message: Box<str>,
 }
 
 impl Problem {
     /// How many characters of the log a message shows at most.
     pub const SHOWN_CHARS: usize = 200;
 
-    /// What to show of a text of the log.
+    pub(super) fn new(reason: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+        }
+    }
+
+    /// A line is longer than the limit, with the lines that continue it.
+    pub(super) fn too_long(limit: usize) -> Self {
+        let message =
+            format!("the line is longer than {limit} bytes, with the lines up to the next $");
+        Self::new("too_long", message)
+    }
+
+    pub(super) fn not_utf8() -> Self {
+        Self::new("not_utf8", "the line is not UTF-8")
+    }
+
+    pub(super) fn class_number(found: &str) -> Self {
+        let message = format!("{:?} is not the number of a class", Self::shown(found));
+        Self::new("class_number", message)
+    }
+
+    /// The first characters of a text of the log.
     pub(super) fn shown(text: &str) -> Box<str> {
         match text.char_indices().nth(Self::SHOWN_CHARS) {
             Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
@@ -232,38 +142,8 @@ impl Problem {
         }
     }
 
-    /// The reason's name in tables and JSON.
+    /// The name of the problem's kind, in tables and JSON.
     pub const fn reason(&self) -> &'static str {
-        match self {
-            Self::ClassNumber { .. } => "class_number",
-            Self::ClassTwice { .. } => "class_twice",
-            Self::ListLength { .. } => "list_length",
-            Self::NoDollar => "no_dollar",
-            Self::NoEquals => "no_equals",
-            Self::NotABool { .. } => "not_a_bool",
-            Self::NotAChar { .. } => "not_a_char",
-            Self::NotANumber { .. } => "not_a_number",
-            Self::NotUtf8 => "not_utf8",
-            Self::OutOfRange { .. } => "out_of_range",
-            Self::TooFewFields { .. } => "too_few_fields",
-            Self::TooLong { .. } => "too_long",
-            Self::TooManyClasses { .. } => "too_many_classes",
-            Self::TooManyFields { .. } => "too_many_fields",
-            Self::UnfitRecordType { .. } => "unfit_record_type",
-            Self::UnknownClass { .. } => "unknown_class",
-            Self::UnknownRecordType { .. } => "unknown_record_type",
-            Self::UnknownVariant { .. } => "unknown_variant",
-            Self::Values(_) => "values",
-        }
+        self.reason
     }
-}
-
-fn nearest_class(near: Option<&(i32, Box<str>)>) -> String {
-    near.map_or_else(String::new, |(number, class)| {
-        format!("; the nearest is {number}, {class}")
-    })
-}
-
-fn nearest_type(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::LogError;
 
-/// What the map may be called; the second name is that of Kieker's predecessor.
+/// The names of the map; the second one is that of Kieker's predecessor.
 const MAPS: [&str; 2] = ["kieker.map", "tpmon.map"];
 
-/// What the names of logs begin with.
+/// The prefixes of the names of logs.
 const PREFIXES: [&str; 2] = ["kieker", "tpmon"];
 
 /// The extensions of logs: text, binary, and compressed ones (`monitoring/writer/compression` in
@@ -18,10 +18,10 @@ const PREFIXES: [&str; 2] = ["kieker", "tpmon"];
 /// content decides.
 const EXTENSIONS: [&str; 8] = ["bin", "bz2", "dat", "df", "gz", "lzma", "xz", "zip"];
 
-/// How much of a map is looked at to tell whose map it is.
+/// How much of a map is read to find out whether it belongs to a binary log.
 const MAP_HEAD_BYTES: u64 = 64 << 10;
 
-/// The files of a log, by what can be made of them.
+/// The files of a log: those that can be read, and others.
 #[derive(Debug)]
 pub(super) struct LogFolder {
     pub(super) map: PathBuf,
@@ -95,7 +95,7 @@ impl LogFolder {
     }
 }
 
-/// A log that is not read; its text says why, and what to do.
+/// A log that is not read; its text says why, and gives advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadLog {
     path: PathBuf,
@@ -147,7 +147,7 @@ impl fmt::Display for UnreadLog {
     }
 }
 
-/// What compressed a file.
+/// The program that compressed a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compressor {
     Bzip2,
@@ -158,7 +158,7 @@ enum Compressor {
 }
 
 impl Compressor {
-    /// Tells it from the first bytes of a file.
+    /// Recognises it by the first bytes of a file.
     fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -207,10 +207,7 @@ fn head(path: &Path, bytes: u64) -> Result<Vec<u8>, LogError> {
     let read = File::open(path).and_then(|file| file.take(bytes).read_to_end(&mut head));
     match read {
         Ok(_) => Ok(head),
-        Err(source) => Err(LogError::Io {
-            path: path.to_owned(),
-            source,
-        }),
+        Err(source) => Err(LogError::io(path, source)),
     }
 }
 
@@ -219,17 +216,14 @@ fn map_of(folder: &Path) -> Option<PathBuf> {
     maps.into_iter().find(|path| path.is_file())
 }
 
-/// What is in the folder, in order of the names.
+/// The entries of the folder, in order of their names.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, LogError> {
     let entries = fs::read_dir(folder).and_then(|entries| {
         entries
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<Vec<_>, _>>()
     });
-    let mut entries = entries.map_err(|source| LogError::Io {
-        path: folder.to_owned(),
-        source,
-    })?;
+    let mut entries = entries.map_err(|source| LogError::io(folder, source))?;
     entries.sort();
     Ok(entries)
 }

@@ -1,4 +1,4 @@
-//! What the fuzz target and the replay of its corpus do with an input.
+//! The body of the fuzz target, also used by the test that replays its corpus.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use baler_common::container::{ChunkDecoder, ChunkHeader, ChunkSerializer, Kieker
 use baler_common::record::{BatchBuilder, Catalog};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
-use super::{DatError, DatReader, LogMap};
+use super::dat::DatReader;
+use super::{LogError, LogMap};
 
-/// What became of an input.
+/// The result of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Outcome {
     /// Records that were read.
     pub records: usize,
-    /// Lines that were refused, those of the map among them.
+    /// Lines that were refused, lines of the map included.
     pub bad_lines: usize,
 }
 
@@ -24,7 +25,7 @@ pub struct Outcome {
 ///
 /// # Errors
 ///
-/// What should not happen, whatever the input.
+/// A finding: something that no input should cause.
 pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
     const LINE_BYTES: usize = 4_096;
     let mut parts = input.splitn(2, |byte| *byte == 0);
@@ -34,18 +35,17 @@ pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
     );
     let mut outcome = Outcome::default();
     let file: Arc<Path> = Arc::from(Path::new("kieker"));
-    let map =
-        LogMap::read::<DatError>(&file, map, LINE_BYTES, &Catalog::shared_kieker(), |line| {
-            outcome.bad_lines = outcome.bad_lines.saturating_add(1);
-            shown(&line)
-        })?;
+    let map = LogMap::read(&file, map, LINE_BYTES, &Catalog::shared_kieker(), |line| {
+        outcome.bad_lines = outcome.bad_lines.saturating_add(1);
+        shown(&line)
+    })?;
     let mut reader = DatReader::new(file, log, Arc::new(map), LINE_BYTES);
     let mut builder = BatchBuilder::new();
     loop {
         match reader.next_record() {
             Ok(Some(record)) => builder.push_dynamic(&record)?,
             Ok(None) => break,
-            Err(DatError::Line(line)) => {
+            Err(LogError::Line(line)) => {
                 outcome.bad_lines = outcome.bad_lines.saturating_add(1);
                 shown(&line)?;
             }
@@ -72,10 +72,11 @@ pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
     }
 }
 
-/// A message is short, whatever the line.
-fn shown(line: &super::BadLine) -> Result<(), DatError> {
+/// Checks that a message is short, whatever the line.
+fn shown(line: &super::BadLine) -> Result<(), LogError> {
     if line.to_string().len() > 4_000 {
-        return Err(std::io::Error::other("the message is too long").into());
+        let error = std::io::Error::other("the message is too long");
+        return Err(LogError::io(&line.file, error));
     }
     Ok(())
 }

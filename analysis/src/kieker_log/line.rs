@@ -9,7 +9,7 @@ use super::error::Problem;
 use super::map::LogMap;
 use super::number::{floating, integer};
 
-/// What is wrong with the text of a record, and where.
+/// A problem in the text of a record, and its place.
 #[derive(Debug)]
 pub(super) struct LineError {
     /// In bytes from the start of the record.
@@ -29,7 +29,7 @@ impl LineError {
     }
 }
 
-/// Refuses types that a text log cannot hold: those that Kieker's generated classes cannot have.
+/// Refuses types that a text log cannot hold. Kieker's generated classes do not have them either.
 ///
 /// Lists are flat: a list of lists would be written as one rectangle, which it need not be.
 pub(super) fn check_fields(schema: &Schema) -> Result<(), Problem> {
@@ -48,11 +48,9 @@ pub(super) fn check_fields(schema: &Schema) -> Result<(), Problem> {
 }
 
 fn unfit(schema: &Schema, field: &Field) -> Problem {
-    Problem::UnfitRecordType {
-        record: schema.name().into(),
-        field: field.name().into(),
-        field_type: field.field_type().to_string().into(),
-    }
+    let (record, name, kind) = (schema.name(), field.name(), field.field_type());
+    let message = format!("a text log cannot hold {record}.{name} of type {kind}");
+    Problem::new("unfit_record_type", message)
 }
 
 /// Parses a line that is not empty, with the lines that continue it.
@@ -60,7 +58,8 @@ fn unfit(schema: &Schema, field: &Field) -> Problem {
 /// Empty lines after the record are no part of it, unless it ends in a string: Kieker writes none.
 pub(super) fn parse(line: &str, map: &LogMap) -> Result<DynamicRecord, LineError> {
     let Some(rest) = line.strip_prefix('$') else {
-        return Err(LineError::new(0, Problem::NoDollar));
+        let message = "a record begins with $ and the number of its class; no record begins here";
+        return Err(LineError::new(0, Problem::new("no_dollar", message)));
     };
     let mut fields = Fields {
         // After the `$`.
@@ -69,10 +68,8 @@ pub(super) fn parse(line: &str, map: &LogMap) -> Result<DynamicRecord, LineError
         rest: rest.split(';'),
     };
     let number = fields.head();
-    let number = integer(number, "i32").map_err(|_| {
-        let found = Problem::shown(number);
-        LineError::new(fields.at, Problem::ClassNumber { found })
-    })?;
+    let number = integer(number, "i32")
+        .map_err(|_| LineError::new(fields.at, Problem::class_number(number)))?;
     let schema = map
         .schema(number)
         .map_err(|problem| LineError::new(fields.at, problem))?;
@@ -89,12 +86,15 @@ pub(super) fn parse(line: &str, map: &LogMap) -> Result<DynamicRecord, LineError
     }
     let extra = fields.left();
     if extra > 0 {
-        let record = schema.name().into();
-        let problem = Problem::TooManyFields { record, extra };
+        let record = schema.name();
+        let message = format!(
+            "{extra} fields too many for {record}; is there a semicolon in one of its strings?"
+        );
+        let problem = Problem::new("too_many_fields", message);
         return Err(LineError::new(fields.next, problem));
     }
     DynamicRecord::new(Arc::clone(schema), Some(timestamp), values)
-        .map_err(|error| LineError::new(0, error.into()))
+        .map_err(|error| LineError::new(0, Problem::new("values", error.to_string())))
 }
 
 /// The parts of a record between semicolons.
@@ -115,14 +115,15 @@ impl<'a> Fields<'a> {
         part
     }
 
-    /// What stands before the first semicolon.
+    /// The part before the first semicolon.
     fn head(&mut self) -> &'a str {
         self.next().unwrap_or_default()
     }
 
     fn take(&mut self, schema: &Schema) -> Result<&'a str, Problem> {
-        self.next().ok_or_else(|| Problem::TooFewFields {
-            record: schema.name().into(),
+        self.next().ok_or_else(|| {
+            let message = format!("the record ends; {} has more fields", schema.name());
+            Problem::new("too_few_fields", message)
         })
     }
 
@@ -162,8 +163,8 @@ impl<'a> Fields<'a> {
                 "true" => Value::Bool(true),
                 "false" => Value::Bool(false),
                 _ => {
-                    let found = Problem::shown(text);
-                    return Err(Problem::NotABool { found });
+                    let message = format!("{:?} is neither true nor false", Problem::shown(text));
+                    return Err(Problem::new("not_a_bool", message));
                 }
             },
             FieldType::I8 => integer::<i8>(text, "i8")?.into(),
@@ -174,15 +175,15 @@ impl<'a> Fields<'a> {
             FieldType::U16 => integer::<u16>(text, "u16")?.into(),
             FieldType::U32 => integer::<u32>(text, "u32")?.into(),
             FieldType::U64 => integer::<u64>(text, "u64")?.into(),
-            FieldType::F32 => floating::<f32>(text)?.into(),
-            FieldType::F64 => floating::<f64>(text)?.into(),
+            FieldType::F32 => floating::<f32>(text, "f32")?.into(),
+            FieldType::F64 => floating::<f64>(text, "f64")?.into(),
             FieldType::Char => {
                 let mut chars = text.chars();
                 match (chars.next(), chars.next()) {
                     (Some(char), None) => char.into(),
                     _ => {
-                        let found = Problem::shown(text);
-                        return Err(Problem::NotAChar { found });
+                        let message = format!("{:?} is not one character", Problem::shown(text));
+                        return Err(Problem::new("not_a_char", message));
                     }
                 }
             }
@@ -190,11 +191,13 @@ impl<'a> Fields<'a> {
             FieldType::Enum(enum_type) => {
                 let number: u32 = integer(text, "u32")?;
                 if enum_type.variant(number).is_none() {
-                    return Err(Problem::UnknownVariant {
-                        found: Problem::shown(text),
-                        wanted: enum_type.name().into(),
-                        variants: enum_type.variants().len(),
-                    });
+                    let message = format!(
+                        "{} is not the number of a variant of {}, which has {}",
+                        Problem::shown(text),
+                        enum_type.name(),
+                        enum_type.variants().len()
+                    );
+                    return Err(Problem::new("unknown_variant", message));
                 }
                 Value::Variant(number)
             }
@@ -202,8 +205,11 @@ impl<'a> Fields<'a> {
                 let count: u32 = integer(text, "u32")?;
                 let left = self.left();
                 let Some(count) = usize::try_from(count).ok().filter(|count| *count <= left) else {
-                    let found = Problem::shown(text);
-                    return Err(Problem::ListLength { found, left });
+                    let message = format!(
+                        "a list of {} items is announced, {left} fields are left",
+                        Problem::shown(text)
+                    );
+                    return Err(Problem::new("list_length", message));
                 };
                 let items = (0..count).map(|_| self.value(schema, field, inner));
                 Value::List(items.collect::<Result<_, _>>()?)

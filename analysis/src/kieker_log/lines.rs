@@ -1,10 +1,10 @@
-//! Lines and records of bounded length, whatever the lines end in.
+//! Reads lines and records of bounded length, whatever their line ends.
 
 use std::io::{self, BufRead};
 
 /// Splits a file into lines that end in LF, CRLF or CR. Keeps one line or one record at a time.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     input: R,
     limit: usize,
     text: Vec<u8>,
@@ -12,16 +12,16 @@ pub(super) struct Lines<R> {
     end: &'static [u8],
 }
 
-/// A line or a record, or what came instead.
+/// A line or a record, if it is not too long.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum LogLine<'a> {
     /// All of it, without its end.
     Whole(&'a [u8]),
     /// It is longer than the limit and was skipped.
     TooLong,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(super) fn new(input: R, limit: usize) -> Self {
         Self {
             input,
@@ -32,7 +32,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line; `None` at the end. Text after the last line end is a line if it is not empty.
-    pub(super) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next_line(&mut self) -> io::Result<Option<LogLine<'_>>> {
         if self.peek()?.is_none() {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ impl<R: BufRead> Lines<R> {
     /// continue a string that has line breaks. Also returns the number of lines.
     ///
     /// A line without a `$` that follows no record is returned alone.
-    pub(super) fn next_record(&mut self) -> io::Result<Option<(Line<'_>, u64)>> {
+    pub(super) fn next_record(&mut self) -> io::Result<Option<(LogLine<'_>, u64)>> {
         let Some(first) = self.peek()? else {
             return Ok(None);
         };
@@ -113,16 +113,16 @@ impl<R: BufRead> Lines<R> {
         fits
     }
 
-    fn line(&self, fits: bool) -> Line<'_> {
+    fn line(&self, fits: bool) -> LogLine<'_> {
         if fits {
-            Line::Whole(&self.text)
+            LogLine::Whole(&self.text)
         } else {
-            Line::TooLong
+            LogLine::TooLong
         }
     }
 }
 
-/// What the input has next; empty at its end.
+/// The next bytes of the input; empty at its end.
 fn fill(input: &mut impl BufRead) -> io::Result<&[u8]> {
     loop {
         match input.fill_buf() {
@@ -142,12 +142,12 @@ mod tests {
     use super::*;
 
     fn lines(text: &[u8], buffer: usize, limit: usize) -> Vec<Option<String>> {
-        let mut lines = Lines::new(BufReader::with_capacity(buffer, text), limit);
+        let mut lines = LineReader::new(BufReader::with_capacity(buffer, text), limit);
         let mut found = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
             found.push(match line {
-                Line::Whole(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
-                Line::TooLong => None,
+                LogLine::Whole(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
+                LogLine::TooLong => None,
             });
         }
         found
@@ -167,12 +167,12 @@ mod tests {
     }
 
     fn records(text: &[u8], buffer: usize, limit: usize) -> Vec<(Option<String>, u64)> {
-        let mut lines = Lines::new(BufReader::with_capacity(buffer, text), limit);
+        let mut lines = LineReader::new(BufReader::with_capacity(buffer, text), limit);
         let mut found = Vec::new();
         while let Some((record, count)) = lines.next_record().unwrap() {
             let text = match record {
-                Line::Whole(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
-                Line::TooLong => None,
+                LogLine::Whole(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
+                LogLine::TooLong => None,
             };
             found.push((text, count));
         }
@@ -200,13 +200,16 @@ mod tests {
     #[test]
     fn a_record_of_many_lines_takes_no_more_memory_than_the_limit() {
         let log = [b"$1".as_slice(), &b"\nmore".repeat(1 << 16), b"\n$2"].concat();
-        let mut lines = Lines::new(BufReader::with_capacity(64, log.as_slice()), 100);
+        let mut lines = LineReader::new(BufReader::with_capacity(64, log.as_slice()), 100);
         assert_eq!(
             lines.next_record().unwrap(),
-            Some((Line::TooLong, 1 + (1 << 16)))
+            Some((LogLine::TooLong, 1 + (1 << 16)))
         );
         assert!(lines.text.capacity() <= 200, "{}", lines.text.capacity());
-        assert_eq!(lines.next_record().unwrap(), Some((Line::Whole(b"$2"), 1)));
+        assert_eq!(
+            lines.next_record().unwrap(),
+            Some((LogLine::Whole(b"$2"), 1))
+        );
         assert_eq!(lines.next_record().unwrap(), None);
     }
 

@@ -1,27 +1,27 @@
 //! The map of a log: numbers to class names.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use baler_common::record::{Catalog, Schema};
 
-use super::error::{BadLine, Problem};
+use super::error::{BadLine, LogError, Problem};
 use super::line::check_fields;
-use super::lines::{Line, Lines};
+use super::lines::{LineReader, LogLine};
 use super::number::integer;
 
 /// Which class has which number in the lines of a log.
 #[derive(Debug, Clone, Default)]
 pub struct LogMap {
-    classes: BTreeMap<i32, Class>,
+    classes: BTreeMap<i32, MapClass>,
     catalog: Arc<Catalog>,
 }
 
 /// A class that a log names.
 #[derive(Debug, Clone)]
-struct Class {
+struct MapClass {
     name: Box<str>,
     /// Its schema; `None` when the catalog does not have it.
     schema: Option<Arc<Schema>>,
@@ -41,24 +41,27 @@ impl LogMap {
     /// # Errors
     ///
     /// The errors of `input` and of `bad_line`.
-    pub fn read<E: From<io::Error>>(
+    pub(super) fn read(
         file: &Arc<Path>,
         input: impl BufRead,
         line_bytes: usize,
         catalog: &Arc<Catalog>,
-        mut bad_line: impl FnMut(BadLine) -> Result<(), E>,
-    ) -> Result<Self, E> {
+        mut bad_line: impl FnMut(BadLine) -> Result<(), LogError>,
+    ) -> Result<Self, LogError> {
         let mut map = Self {
             classes: BTreeMap::new(),
             catalog: Arc::clone(catalog),
         };
-        let mut lines = Lines::new(input, line_bytes);
+        let mut lines = LineReader::new(input, line_bytes);
         let mut number = 0_u64;
-        while let Some(line) = lines.next_line()? {
+        while let Some(line) = lines
+            .next_line()
+            .map_err(|source| LogError::io(file, source))?
+        {
             number = number.saturating_add(1);
             let result = match line {
-                Line::Whole(bytes) => map.add_line(bytes),
-                Line::TooLong => Err(Problem::TooLong { limit: line_bytes }),
+                LogLine::Whole(bytes) => map.add_line(bytes),
+                LogLine::TooLong => Err(Problem::too_long(line_bytes)),
             };
             if let Err(problem) = result {
                 bad_line(BadLine {
@@ -83,63 +86,61 @@ impl LogMap {
     /// The type of the records with this class number.
     pub(super) fn schema(&self, number: i32) -> Result<&Arc<Schema>, Problem> {
         let Some(class) = self.classes.get(&number) else {
-            return Err(Problem::UnknownClass {
-                number,
-                near: self.nearest(number),
-            });
+            let mut message = format!("the map has no class {number}");
+            if let Some((near, class)) = self.nearest(number) {
+                message.push_str(&format!("; the nearest is {near}, {}", class.name));
+            }
+            return Err(Problem::new("unknown_class", message));
         };
         class.schema.as_ref().ok_or_else(|| {
+            let mut message = format!("the record type {} is not in the catalog", class.name);
             let near = class
                 .near
                 .get_or_init(|| similar(&class.name, &self.catalog));
-            Problem::UnknownRecordType {
-                name: class.name.clone(),
-                near: near.clone(),
+            if let Some(near) = near {
+                message.push_str(&format!("; did you mean {near}?"));
             }
+            Problem::new("unknown_record_type", message)
         })
     }
 
-    fn nearest(&self, number: i32) -> Option<(i32, Box<str>)> {
+    fn nearest(&self, number: i32) -> Option<(i32, &MapClass)> {
         let below = self.classes.range(..number).next_back();
         let above = self.classes.range(number..).next();
-        [below, above]
-            .into_iter()
-            .flatten()
-            .min_by_key(|(found, _)| found.abs_diff(number))
-            .map(|(found, class)| (*found, class.name.clone()))
+        let near = below.into_iter().chain(above);
+        let (found, class) = near.min_by_key(|(found, _)| found.abs_diff(number))?;
+        Some((*found, class))
     }
 
     fn add_line(&mut self, line: &[u8]) -> Result<(), Problem> {
-        let line = std::str::from_utf8(line).map_err(|_| Problem::NotUtf8)?;
+        let line = std::str::from_utf8(line).map_err(|_| Problem::not_utf8())?;
         if line.is_empty() {
             return Ok(());
         }
-        let (number, name) = line.split_once('=').ok_or(Problem::NoEquals)?;
+        let no_equals = || Problem::new("no_equals", "a line of the map is $NUMBER=CLASS");
+        let (number, name) = line.split_once('=').ok_or_else(no_equals)?;
         let number = number.strip_prefix('$').unwrap_or(number);
-        let number = integer(number, "i32").map_err(|_| Problem::ClassNumber {
-            found: Problem::shown(number),
-        })?;
+        let number = integer(number, "i32").map_err(|_| Problem::class_number(number))?;
         let name = unescape(name);
         let schema = self.catalog.get(&name).cloned();
         if let Some(schema) = &schema {
             check_fields(schema)?;
         }
-        // What is no class may be of any length.
+        // A name that is no class may have any length.
         let name = Problem::shown(&name);
         match self.classes.get(&number) {
             Some(first) if first.name != name || first.schema != schema => {
-                Err(Problem::ClassTwice {
-                    number,
-                    first: first.name.clone(),
-                })
+                let message = format!("the number {number} stands for {} already", first.name);
+                Err(Problem::new("class_twice", message))
             }
             Some(_) => Ok(()),
-            None if self.classes.len() >= Self::MAX_CLASSES => Err(Problem::TooManyClasses {
-                limit: Self::MAX_CLASSES,
-            }),
+            None if self.classes.len() >= Self::MAX_CLASSES => {
+                let message = format!("the map has more than {} classes", Self::MAX_CLASSES);
+                Err(Problem::new("too_many_classes", message))
+            }
             None => {
                 let near = OnceLock::new();
-                self.classes.insert(number, Class { name, schema, near });
+                self.classes.insert(number, MapClass { name, schema, near });
                 Ok(())
             }
         }
@@ -148,7 +149,7 @@ impl LogMap {
 
 /// The class of the catalog whose name is most like this one, if there is one.
 ///
-/// Packages make all names alike: only what follows them is compared.
+/// Names of the same package are alike: only the part after the package is compared.
 fn similar(name: &str, catalog: &Catalog) -> Option<Box<str>> {
     fn class(name: &str) -> &str {
         name.rsplit('.').next().unwrap_or_default()

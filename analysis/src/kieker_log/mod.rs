@@ -19,9 +19,9 @@
 //! - A line that does not begin with `$` continues the record before it, because a string with a
 //!   line break looks like this. The line break is kept. Empty lines after a record count as part
 //!   of it only if its last field is a string.
-//! - A string with a semicolon cannot be told from two fields. The record is skipped and reported:
+//! - A string with a semicolon looks like two fields. The record is skipped and reported:
 //!   it has a field too many ([`Problem::TooManyFields`]), or a field that is no number.
-//! - A line break with `$` after it cannot be told from two records. Both are reported, unless the
+//! - A line break with `$` after it looks like two records. Both are reported, unless the
 //!   first is a whole record.
 //!
 //! A record has a bounded length ([`LogSettings::line_bytes`]), however many lines it has.
@@ -31,7 +31,7 @@
 //!
 //! # What is not read
 //!
-//! Compressed and binary logs, told by their first bytes: Kieker's names do not tell them apart. A
+//! Compressed and binary logs, recognised by their first bytes: Kieker's names do not help. A
 //! folder that has nothing else is refused with advice, otherwise [`LogReader::unread_files`] lists
 //! them.
 
@@ -46,7 +46,6 @@ mod map;
 mod number;
 mod reader;
 
-pub use dat::{DatError, DatReader};
 pub use error::{BadLine, LogError, Problem};
 pub use folder::UnreadLog;
 pub use map::LogMap;

@@ -5,82 +5,50 @@ use std::str::FromStr;
 
 use super::error::Problem;
 
-/// A decimal integer.
+/// Parses a decimal integer.
 pub(super) fn integer<T>(text: &str, wanted: &'static str) -> Result<T, Problem>
 where
     T: FromStr<Err = std::num::ParseIntError>,
 {
-    text.parse().map_err(|error: T::Err| {
-        let found = Problem::shown(text);
-        match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
-                Problem::OutOfRange { found, wanted }
-            }
-            _ => Problem::NotANumber { found, wanted },
-        }
+    text.parse().map_err(|error: T::Err| match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => out_of_range(text, wanted),
+        _ => not_a_number(text, wanted),
     })
 }
 
-/// A number as `Double.toString` and `Float.toString` write it: `0.25`, `1.0E-7`, `NaN`,
+/// Parses a number as `Double.toString` and `Float.toString` write it: `0.25`, `1.0E-7`, `NaN`,
 /// `-Infinity`.
 ///
 /// Rust reads `inf` and `nan` too; Java writes neither.
-pub(super) fn floating<T: Floating>(text: &str) -> Result<T, Problem> {
-    let wanted = T::NAME;
-    let special = match text {
-        "NaN" => Some(T::NAN),
-        "Infinity" => Some(T::INFINITY),
-        "-Infinity" => Some(T::MINUS_INFINITY),
-        _ => None,
-    };
-    if let Some(special) = special {
-        return Ok(special);
-    }
+pub(super) fn floating<T>(text: &str, wanted: &'static str) -> Result<T, Problem>
+where
+    T: FromStr + Copy + Into<f64>,
+{
+    let is_special = matches!(text, "NaN" | "Infinity" | "-Infinity");
     let is_plain = |byte: u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
-    let number: Option<T> = text
-        .bytes()
-        .all(is_plain)
-        .then(|| text.parse().ok())
-        .flatten();
-    match number {
-        Some(number) if number.is_finite() => Ok(number),
-        Some(_) => Err(Problem::OutOfRange {
-            found: Problem::shown(text),
-            wanted,
-        }),
-        None => Err(Problem::NotANumber {
-            found: Problem::shown(text),
-            wanted,
-        }),
+    match text.parse::<T>() {
+        Ok(number) if is_special => Ok(number),
+        Ok(number) if text.bytes().all(is_plain) => match number.into().is_finite() {
+            true => Ok(number),
+            false => Err(out_of_range(text, wanted)),
+        },
+        _ => Err(not_a_number(text, wanted)),
     }
 }
 
-/// `f32` and `f64`.
-pub(super) trait Floating: FromStr + Copy {
-    const NAME: &'static str;
-    const NAN: Self;
-    const INFINITY: Self;
-    const MINUS_INFINITY: Self;
-
-    fn is_finite(self) -> bool;
+fn not_a_number(text: &str, wanted: &str) -> Problem {
+    let found = Problem::shown(text);
+    let message = format!("{found:?} is not a number of type {wanted}");
+    Problem::new("not_a_number", message)
 }
 
-macro_rules! floating {
-    ($($float:ident),*) => {$(
-        impl Floating for $float {
-            const NAME: &'static str = stringify!($float);
-            const NAN: Self = $float::NAN;
-            const INFINITY: Self = $float::INFINITY;
-            const MINUS_INFINITY: Self = $float::NEG_INFINITY;
-
-            fn is_finite(self) -> bool {
-                $float::is_finite(self)
-            }
-        }
-    )*};
+fn out_of_range(text: &str, wanted: &str) -> Problem {
+    let found = Problem::shown(text);
+    Problem::new(
+        "out_of_range",
+        format!("{found} does not fit the type {wanted}"),
+    )
 }
-
-floating!(f32, f64);
 
 #[cfg(test)]
 mod tests {
@@ -101,12 +69,16 @@ mod tests {
             ("NaN", f64::NAN),
         ] {
             assert_eq!(
-                floating::<f64>(text).unwrap().to_bits(),
+                floating::<f64>(text, "f64").unwrap().to_bits(),
                 number.to_bits(),
                 "{text}"
             );
         }
-        assert_eq!(floating::<f32>("1.4E-45").unwrap().to_bits(), 1);
+        assert_eq!(floating::<f32>("1.4E-45", "f32").unwrap().to_bits(), 1);
+    }
+
+    fn reason<T: std::fmt::Debug>(parsed: Result<T, Problem>) -> &'static str {
+        parsed.unwrap_err().reason()
     }
 
     #[test]
@@ -114,23 +86,15 @@ mod tests {
         for text in [
             "", "inf", "nan", "-NaN", "0x1p3", "1,5", "1.0d", " 1.0", "infinity", "e",
         ] {
-            assert!(
-                matches!(floating::<f64>(text), Err(Problem::NotANumber { .. })),
+            assert_eq!(
+                reason(floating::<f64>(text, "f64")),
+                "not_a_number",
                 "{text}"
             );
         }
-        assert!(matches!(
-            floating::<f64>("1.0E999"),
-            Err(Problem::OutOfRange { .. })
-        ));
-        assert!(matches!(
-            integer::<i32>("2147483648", "i32"),
-            Err(Problem::OutOfRange { .. })
-        ));
-        assert!(matches!(
-            integer::<i32>("", "i32"),
-            Err(Problem::NotANumber { .. })
-        ));
+        assert_eq!(reason(floating::<f64>("1.0E999", "f64")), "out_of_range");
+        assert_eq!(reason(integer::<i32>("2147483648", "i32")), "out_of_range");
+        assert_eq!(reason(integer::<i32>("", "i32")), "not_a_number");
         assert_eq!(integer::<i64>("-9223372036854775808", "i64"), Ok(i64::MIN));
     }
 }

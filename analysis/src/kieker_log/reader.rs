@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use baler_common::record::{Catalog, DynamicRecord};
 
-use super::dat::{DatError, DatReader};
+use super::dat::DatReader;
 use super::error::{BadLine, LogError};
 use super::folder::{LogFolder, UnreadLog};
 use super::map::LogMap;
 
-/// What becomes of the log when a line is wrong.
+/// The reaction to a wrong line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnBadLine {
     /// The line or record is counted and skipped.
@@ -23,6 +23,19 @@ pub enum OnBadLine {
     Skip,
     /// Reading ends with an error that names the line.
     Stop,
+}
+
+impl OnBadLine {
+    /// Counts a line that is skipped, or returns it as the error that ends reading.
+    fn handle(self, skipped: &mut BadLines, line: BadLine) -> Result<(), LogError> {
+        match self {
+            Self::Skip => {
+                skipped.add(line);
+                Ok(())
+            }
+            Self::Stop => Err(line.into()),
+        }
+    }
 }
 
 impl fmt::Display for OnBadLine {
@@ -57,7 +70,7 @@ impl FromStr for OnBadLine {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LogSettings {
-    /// What becomes of the log when a line is wrong. Default: skip.
+    /// The reaction to a wrong line. Default: skip.
     pub on_bad_line: OnBadLine,
     /// The longest line of the map, and the longest record with the lines that continue it, in
     /// bytes. Default 1 MiB.
@@ -120,7 +133,7 @@ pub struct LogReader {
     settings: LogSettings,
     map: Arc<LogMap>,
     files: std::vec::IntoIter<PathBuf>,
-    current: Option<(PathBuf, DatReader<BufReader<File>>)>,
+    current: Option<DatReader<BufReader<File>>>,
     unread: Vec<UnreadLog>,
     records: u64,
     bad_lines: BadLines,
@@ -136,24 +149,13 @@ impl LogReader {
     pub fn open(folder: impl AsRef<Path>, settings: LogSettings) -> Result<Self, LogError> {
         let LogFolder { map, logs, unread } = LogFolder::open(folder.as_ref())?;
         let mut bad_lines = BadLines::default();
+        let file = Arc::from(map.as_path());
         let input = open(&map)?;
-        let read = LogMap::read::<DatError>(
-            &Arc::from(map.as_path()),
-            input,
-            settings.line_bytes,
-            &settings.catalog,
-            |line| match settings.on_bad_line {
-                OnBadLine::Skip => {
-                    bad_lines.add(line);
-                    Ok(())
-                }
-                OnBadLine::Stop => Err(line.into()),
-            },
-        );
-        let map = Arc::new(read.map_err(|error| named(&map, error))?);
+        let skip = |line| settings.on_bad_line.handle(&mut bad_lines, line);
+        let map = LogMap::read(&file, input, settings.line_bytes, &settings.catalog, skip)?;
         Ok(Self {
             settings,
-            map,
+            map: Arc::new(map),
             files: logs.into_iter(),
             current: None,
             unread,
@@ -198,16 +200,13 @@ impl LogReader {
 
     fn read(&mut self) -> Result<Option<DynamicRecord>, LogError> {
         loop {
-            if self.current.is_none() {
+            let Some(reader) = &mut self.current else {
                 let Some(path) = self.files.next() else {
                     return Ok(None);
                 };
-                let file: Arc<Path> = Arc::from(path.as_path());
-                let map = Arc::clone(&self.map);
+                let (file, map) = (Arc::from(path.as_path()), Arc::clone(&self.map));
                 let reader = DatReader::new(file, open(&path)?, map, self.settings.line_bytes);
-                self.current = Some((path, reader));
-            }
-            let Some((path, reader)) = &mut self.current else {
+                self.current = Some(reader);
                 continue;
             };
             match reader.next_record() {
@@ -216,10 +215,12 @@ impl LogReader {
                     return Ok(Some(record));
                 }
                 Ok(None) => self.current = None,
-                Err(DatError::Line(line)) if self.settings.on_bad_line == OnBadLine::Skip => {
-                    self.bad_lines.add(line);
+                Err(LogError::Line(line)) => {
+                    self.settings
+                        .on_bad_line
+                        .handle(&mut self.bad_lines, line)?;
                 }
-                Err(error) => return Err(named(path, error)),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -234,17 +235,6 @@ impl Iterator for LogReader {
 }
 
 fn open(path: &Path) -> Result<BufReader<File>, LogError> {
-    let file = File::open(path).map_err(|error| named(path, error.into()))?;
+    let file = File::open(path).map_err(|source| LogError::io(path, source))?;
     Ok(BufReader::with_capacity(64 << 10, file))
-}
-
-fn named(path: &Path, error: DatError) -> LogError {
-    let io = |source: io::Error| LogError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    match error {
-        DatError::Line(line) => line.into(),
-        DatError::Io(source) => io(source),
-    }
 }

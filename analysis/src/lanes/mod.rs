@@ -8,8 +8,8 @@
 //! A copy has the same identity and the same checksum. A chunk that has only the identity is another
 //! chunk, sent by mistake or by an attacker, and is never acknowledged as a copy.
 //!
-//! What one reader can claim is limited by what it saw: chunks below the first one it settled in a
-//! lane may have gone to another reader, so no gap is claimed there unless the lane began at 0 here.
+//! A reader reports gaps only where it can know them. Chunks before the first one that it settled in a
+//! lane may have gone to another reader: they are no gap.
 
 mod sequences;
 
@@ -29,7 +29,7 @@ const MAX_LANES: usize = 65_536;
 /// it each lane that grows is cut to [`FEW_RANGES`].
 const MAX_ALL_RANGES: usize = 1 << 20;
 
-/// What a lane may have in any case.
+/// How many ranges a lane may always have.
 const FEW_RANGES: usize = 16;
 
 /// How many checksums of settled chunks a lane keeps: those of the highest sequence numbers. More
@@ -42,9 +42,9 @@ const MAX_ALL_CHECKSUMS: usize = 1 << 20;
 /// One lane of one life of a producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LaneKey {
-    /// Who made the chunks.
+    /// The producer of the chunks.
     pub producer: ProducerId,
-    /// In which life.
+    /// The producer's life.
     pub epoch: Epoch,
     /// The producer's number of the lane.
     pub lane: u32,
@@ -107,14 +107,14 @@ struct InWork {
     waiting: Vec<(Token, u32)>,
 }
 
-/// What is known of a chunk with a certain identity and checksum.
+/// What is remembered of a chunk with a certain identity and checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub(crate) enum EarlierChunk {
     /// Another chunk with this identity was settled.
     Other,
     /// This chunk was settled.
     Same,
-    /// Nothing, or too little to tell.
+    /// Nothing, or too little to decide.
     Unknown,
 }
 
@@ -128,7 +128,7 @@ struct Lane {
     given_up: Sequences,
     losses: Losses,
     complete: bool,
-    /// Below this number it is no longer known what was settled.
+    /// The settled chunks below this number are forgotten.
     known_from: u64,
     last_arrival: u64,
 }
@@ -139,20 +139,20 @@ impl LaneTracker {
         Self::default()
     }
 
-    /// Says what to do with a chunk that was received.
+    /// Decides what to do with a chunk that was received.
     pub fn arrived(&mut self, identity: ChunkIdentity, checksum: u32, token: Token) -> Arrival {
         if let Some(first) = self.in_work.get_mut(&identity) {
             first.waiting.push((token, checksum));
             return Arrival::Waiting;
         }
         let lane = self.enter(identity.into());
-        match lane.memory(identity.sequence, checksum) {
-            Memory::Other => return Arrival::Conflict,
-            Memory::Same => {
+        match lane.earlier_chunk(identity.sequence, checksum) {
+            EarlierChunk::Other => return Arrival::Conflict,
+            EarlierChunk::Same => {
                 self.duplicates = self.duplicates.saturating_add(1);
                 return Arrival::Duplicate;
             }
-            Memory::Unknown => {}
+            EarlierChunk::Unknown => {}
         }
         if identity.sequence < lane.known_from || lane.settled.contains(identity.sequence) {
             // Processing it twice is the lesser evil: losing it would be silent.
@@ -165,21 +165,21 @@ impl LaneTracker {
 
     /// Whether this chunk, or another one with its identity, was settled as processed, as far as is
     /// remembered.
-    pub(crate) fn memory(&self, identity: ChunkIdentity, checksum: u32) -> Memory {
+    pub(crate) fn earlier_chunk(&self, identity: ChunkIdentity, checksum: u32) -> EarlierChunk {
         let lane = self.lanes.get(&identity.into());
-        lane.map_or(Memory::Unknown, |lane| {
-            lane.memory(identity.sequence, checksum)
+        lane.map_or(EarlierChunk::Unknown, |lane| {
+            lane.earlier_chunk(identity.sequence, checksum)
         })
     }
 
-    /// Notes that a lane is alive, as [`LaneTracker::arrived`] does, for an owner who hands nothing
-    /// out.
+    /// Notes that a lane is alive, as [`LaneTracker::arrived`] does, for an owner that hands out
+    /// nothing.
     pub(crate) fn touch(&mut self, lane: LaneKey) {
         self.enter(lane);
     }
 
-    /// Notes what a decoded chunk's header tells of its lane.
-    pub fn told(&mut self, header: &ChunkHeader) {
+    /// Notes the losses and the end of a lane in a chunk's header.
+    pub fn note_header(&mut self, header: &ChunkHeader) {
         let lane = self.lanes.entry(header.identity.into()).or_default();
         let others = self.all_ranges.saturating_sub(lane.ranges());
         for lost in &header.lost_chunks {
@@ -348,11 +348,11 @@ fn most_ranges(others: usize, own: usize) -> usize {
 }
 
 impl Lane {
-    fn memory(&self, sequence: u64, checksum: u32) -> Memory {
+    fn earlier_chunk(&self, sequence: u64, checksum: u32) -> EarlierChunk {
         match self.checksums.get(&sequence) {
-            Some(settled) if *settled == checksum => Memory::Same,
-            Some(_) => Memory::Other,
-            None => Memory::Unknown,
+            Some(settled) if *settled == checksum => EarlierChunk::Same,
+            Some(_) => EarlierChunk::Other,
+            None => EarlierChunk::Unknown,
         }
     }
 
@@ -363,37 +363,27 @@ impl Lane {
     }
 
     fn gaps(&self, key: LaneKey) -> Vec<Gap> {
-        let Some(lowest) = self.settled.lowest() else {
-            return Vec::new();
-        };
-        if self.settled.ranges() == 1 {
-            return Vec::new();
-        }
-        let mut present = self.settled.clone();
-        // A chunk that was given up may have arrived after all: only what is missing is explained.
-        let explained: Vec<(u64, u64)> = self
-            .settled
-            .gaps()
-            .flat_map(|(first, last)| self.given_up.within(first, last))
-            .collect();
-        let put_aside: Vec<(u64, u64)> = self
-            .settled
-            .gaps()
-            .flat_map(|(first, last)| self.rejected.within(first, last))
-            .collect();
-        for (first, last) in explained.iter().chain(&put_aside) {
-            present.insert(*first, *last);
-        }
-        let gap = |(first, last): (u64, u64), explained| Gap {
+        let gap = |first: u64, last: u64, explained| Gap {
             lane: key,
             first_sequence: first,
             chunks: last.saturating_sub(first).saturating_add(1),
             explained,
         };
-        let mut gaps: Vec<Gap> = explained.iter().map(|range| gap(*range, true)).collect();
-        gaps.extend(present.gaps().map(|range| gap(range, false)));
-        // `lowest` above 0 is no gap: another reader may have had what is before.
-        gaps.retain(|gap| gap.first_sequence > lowest);
+        // Nothing before the first settled chunk is a gap: another reader may have had it.
+        let mut gaps = Vec::new();
+        let mut present = self.settled.clone();
+        for (first, last) in self.settled.gaps() {
+            // A chunk that was given up may have arrived after all: only a missing one is explained.
+            for (first, last) in self.given_up.within(first, last) {
+                gaps.push(gap(first, last, true));
+                present.insert(first, last);
+            }
+            for (first, last) in self.rejected.within(first, last) {
+                present.insert(first, last);
+            }
+        }
+        let unexplained = present.gaps().map(|(first, last)| gap(first, last, false));
+        gaps.extend(unexplained);
         gaps.sort_by_key(|gap| gap.first_sequence);
         gaps
     }

@@ -38,11 +38,7 @@ impl Sequences {
         self.ranges.len()
     }
 
-    pub(super) fn lowest(&self) -> Option<u64> {
-        self.ranges.keys().next().copied()
-    }
-
-    /// What is missing between its ranges, as first and last number, in order.
+    /// The numbers missing between its ranges, as first and last number, in order.
     pub(super) fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
         let after = self.ranges.iter().skip(1);
         self.ranges

@@ -1,4 +1,4 @@
-//! What the tracker tells of arrivals, verdicts and gaps.
+//! Arrivals, verdicts and gaps.
 
 use baler_common::container::{LossReason, LostChunks};
 
@@ -93,7 +93,7 @@ fn gaps_are_claimed_between_settled_chunks_only() {
         first_sequence: 10,
         chunks: 2,
     }];
-    tracker.told(&header);
+    tracker.note_header(&header);
     let gaps: Vec<_> = tracker
         .gaps()
         .into_iter()
@@ -117,7 +117,7 @@ fn losses_are_those_of_the_latest_header_of_each_life() {
     for (sequence, lost) in [(0, 3), (2, 9), (1, 5)] {
         let mut header = ChunkHeader::new(identity(0, sequence));
         header.losses.add(LossReason::QueueFullNewest, lost);
-        tracker.told(&header);
+        tracker.note_header(&header);
     }
     assert_eq!(tracker.losses().get(LossReason::QueueFullNewest), 9);
 }
@@ -136,7 +136,7 @@ fn memory_is_bounded_and_late_chunks_are_still_processed() {
     );
 }
 
-/// What a sender can make a tracker remember, each as single numbers with holes between them.
+/// The kinds of numbers that a tracker remembers because of a sender, each with holes between them.
 #[derive(Debug, Clone, Copy)]
 enum Remembered {
     GivenUp,
@@ -164,7 +164,7 @@ fn all_lanes_together_are_bounded_too() {
                         chunks: 1,
                     };
                     header.lost_chunks = numbers.map(lost).collect();
-                    tracker.told(&header);
+                    tracker.note_header(&header);
                 }
                 Remembered::Rejected => numbers.for_each(|number| {
                     tracker.note(identity(lane, number), 7, Verdict::Reject);

@@ -1,20 +1,20 @@
-//! What comes in: decoded, known already, or put aside.
+//! Received chunks: decoded, recognised as copies, or put aside.
 
 use baler_common::container::ChunkSummary;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 
 use super::{Source, Step};
-use crate::aside::Job;
 use crate::error::AnalysisError;
-use crate::lanes::{Arrival, Memory};
+use crate::lanes::{Arrival, EarlierChunk};
 use crate::parcel::Parcel;
+use crate::quarantine_thread::PoisonJob;
 
 impl Source {
     pub(super) fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {
         if delivery.redelivered {
             self.report.redelivered = self.report.redelivered.saturating_add(1);
         }
-        // The container's own word is checked by its checksum; the medium's may be older.
+        // The metadata in the container is protected by its checksum; that of the medium may be older.
         let summary = self.decoder.summarize(&delivery.bytes).ok();
         let own = summary.as_ref().and_then(meta);
         // Without a summary the chunk does not decode, and its checksum is never noted.
@@ -32,19 +32,19 @@ impl Source {
                 }
             }
             let member = self.member.as_ref();
-            match member.map(|it| it.memory(identity, checksum)) {
-                Some(Memory::Other) => {
+            match member.map(|it| it.earlier_chunk(identity, checksum)) {
+                Some(EarlierChunk::Other) => {
                     self.lanes.settled(identity, Verdict::Retry);
                     return Ok(self.conflicting(delivery, meta));
                 }
-                Some(Memory::Same) => {
+                Some(EarlierChunk::Same) => {
                     self.lanes.settled(identity, Verdict::Ack);
                     let copies = &mut self.report.duplicates_across_readers;
                     *copies = copies.saturating_add(1);
                     self.settle(delivery.token, Verdict::Ack)?;
                     return Ok(Step::Idle);
                 }
-                Some(Memory::Unknown) | None => {}
+                Some(EarlierChunk::Unknown) | None => {}
             }
         }
         let known = identity.map(|identity| (identity, checksum));
@@ -57,9 +57,9 @@ impl Source {
             }
         };
         if let Some(header) = &decoded.summary.header {
-            self.lanes.told(header);
+            self.lanes.note_header(header);
             if let Some(member) = &self.member {
-                member.told(header);
+                member.note_header(header);
             }
         }
         let count =
@@ -85,9 +85,9 @@ impl Source {
         Step::Idle
     }
 
-    /// Puts aside what was delivered; it is settled when the quarantine has it.
+    /// Puts a delivery aside; it is settled when the quarantine has it.
     fn poisoned(&mut self, delivery: Delivery, meta: Option<ChunkMeta>, reason: &str) {
-        self.aside.put(Job {
+        self.aside.put(PoisonJob {
             token: Some(delivery.token),
             bytes: delivery.bytes,
             origin: delivery.origin,
@@ -98,7 +98,7 @@ impl Source {
 
     pub(super) fn damaged(&mut self, damaged: Damaged) {
         self.report.quarantined = self.report.quarantined.saturating_add(1);
-        self.aside.put(Job {
+        self.aside.put(PoisonJob {
             token: None,
             bytes: damaged.bytes,
             origin: damaged.origin,
@@ -108,7 +108,7 @@ impl Source {
     }
 }
 
-/// What a chunk says of itself; Kieker's says nothing.
+/// The metadata that a chunk carries; Kieker's container has none.
 fn meta(summary: &ChunkSummary) -> Option<ChunkMeta> {
     Some(ChunkMeta {
         container: summary.container,

@@ -3,7 +3,7 @@
 mod arrival;
 mod settling;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,13 @@ use baler_common::transport::{
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use crate::aside::Aside;
 use crate::error::AnalysisError;
 use crate::lanes::LaneTracker;
 use crate::parcel::Parcel;
 use crate::quarantine::{Discard, Quarantine};
-use crate::report::SourceReport;
+use crate::quarantine_thread::QuarantineThread;
+use crate::report::{SourceReport, SourceWatch};
 use crate::stage::Stage;
-use crate::watch::{SourceWatch, Watched};
 use crate::workers::{Group, Member};
 
 /// How many chunks may be in work: received and not settled.
@@ -29,13 +28,18 @@ const DEFAULT_DEMAND: usize = 64;
 /// How long to wait after a failure of the medium from which the reader recovers by itself.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
-/// How long the end waits for the quarantine. What it does not have by then is delivered again.
+/// How long the end waits for the quarantine. Chunks that it does not have by then are delivered
+/// again.
 const QUARANTINE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a reader may wait before the source looks what was processed or put aside meanwhile: at
-/// first, and at last. A sender whose window is full sends nothing until that is settled.
-const FIRST_LOOK: Duration = Duration::from_micros(100);
-const LAST_LOOK: Duration = Duration::from_millis(2);
+/// How long a reader may wait before the source settles what was processed or put aside meanwhile:
+/// the first time, and at most. A sender whose window is full sends nothing until then.
+const FIRST_WAIT: Duration = Duration::from_micros(100);
+const LONGEST_WAIT: Duration = Duration::from_millis(2);
+
+/// How old the view of other threads may become. Making a report costs some microseconds a lane, so
+/// it is not made for every chunk.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long [`Source::run`] waits at a time before it looks whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -47,19 +51,21 @@ const TICK: Duration = Duration::from_millis(50);
 pub struct Source {
     reader: Box<dyn ChunkReader>,
     decoder: ChunkDecoder,
-    aside: Aside,
+    aside: QuarantineThread,
     lanes: LaneTracker,
-    /// What is in work, by token: identity and checksum. Bounded by the demand.
-    in_work: std::collections::HashMap<Token, Option<(ChunkIdentity, u32)>>,
+    /// Identity and checksum of the chunks in work, by token. Bounded by the demand.
+    in_work: HashMap<Token, Option<(ChunkIdentity, u32)>>,
     // Bounded by the demand too: each delivery sends one message at most.
     done: Sender<(Token, Verdict)>,
     verdicts: Receiver<(Token, Verdict)>,
     demand: usize,
     /// Whether the last step received something, if only a copy or damage.
     heard: bool,
-    /// The medium's lanes that this reader owns, once it was told of any.
+    /// The medium's lanes that this reader owns; none before the medium assigned any.
     assigned: Option<BTreeSet<LaneName>>,
-    watched: Option<Watched>,
+    watch: SourceWatch,
+    /// When the view is to be brought up to date.
+    watch_due: Instant,
     report: SourceReport,
     /// The other readers of this process, if there are any.
     member: Option<Member>,
@@ -72,7 +78,7 @@ pub enum Step {
     Chunk(Parcel),
     /// Nothing will come again.
     End,
-    /// Nothing came until the deadline, or only what needed no processing.
+    /// Nothing came until the deadline, or only a copy or damage.
     Idle,
 }
 
@@ -94,21 +100,22 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// A source that decodes with default limits and discards what does not decode.
+    /// A source that decodes with default limits and discards chunks that do not decode.
     pub fn new(reader: Box<dyn ChunkReader>) -> Self {
         let (done, verdicts) = unbounded();
         let mut source = Self {
             reader,
             decoder: ChunkDecoder::default(),
-            aside: Aside::new(Box::new(Discard)),
+            aside: QuarantineThread::new(Box::new(Discard)),
             lanes: LaneTracker::new(),
-            in_work: std::collections::HashMap::new(),
+            in_work: HashMap::new(),
             done,
             verdicts,
             demand: DEFAULT_DEMAND,
             heard: false,
             assigned: None,
-            watched: None,
+            watch: SourceWatch::default(),
+            watch_due: Instant::now(),
             report: SourceReport::default(),
             member: None,
         };
@@ -127,7 +134,7 @@ impl Source {
     /// it is safe, and [`Step::End`] and [`Source::run`] wait for that.
     #[must_use]
     pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
-        self.aside = Aside::new(Box::new(quarantine));
+        self.aside = QuarantineThread::new(Box::new(quarantine));
         self
     }
 
@@ -139,18 +146,14 @@ impl Source {
         self
     }
 
-    /// A view of the figures for other threads, brought up to date while this one calls
-    /// [`step`](Self::step), a few times a second, and once more at the close.
-    ///
-    /// All views are one.
+    /// A view of the figures for other threads. It is brought up to date a few times a second while
+    /// this thread calls [`step`](Self::step), and once more at the close.
     pub fn watch(&mut self) -> SourceWatch {
-        let now = self.report();
-        let watched = self.watched.get_or_insert_with(|| Watched::new(now));
-        watched.view()
+        self.watch.show(self.report());
+        self.watch.clone()
     }
 
-    /// Makes the source one of a group: it then knows what other readers of this process settle, and
-    /// they what it does.
+    /// Makes the source one of a group. The readers of a group share their knowledge of settled chunks.
     ///
     /// A copy of a chunk that another reader of the group has settled is not processed again.
     /// [`Source::run`] then ends when the group is stopped, and counts the group's silence.
@@ -173,7 +176,7 @@ impl Source {
         self.show();
         let received = self.receive(by)?;
         self.heard = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
-        self.look_at_progress(&received);
+        self.note_progress(&received);
         match received {
             Ok(Received::Chunk(delivery)) => self.arrived(delivery),
             Ok(Received::Damaged(damaged)) => {
@@ -189,7 +192,7 @@ impl Source {
                 self.assigned.get_or_insert_default().extend(lanes);
                 Ok(Step::Idle)
             }
-            // What a revoked lane has in flight is settled or goes stale; nothing is lost by going on.
+            // Chunks of a revoked lane that are in work are settled or go stale: nothing is lost.
             Ok(Received::Revoked { lanes, .. }) => {
                 let assigned = self.assigned.get_or_insert_default();
                 assigned.retain(|lane| !lanes.contains(lane));
@@ -206,13 +209,13 @@ impl Source {
         }
     }
 
-    /// Waits for the reader, and settles what others are done with while it has nothing.
+    /// Waits for the reader, and meanwhile settles the chunks that stages and quarantine finish.
     fn receive(&mut self, by: Instant) -> Result<Result<Received, TransportError>, AnalysisError> {
-        let mut look = FIRST_LOOK;
+        let mut wait = FIRST_WAIT;
         loop {
             let now = Instant::now();
             let others_work = self.aside.is_waiting() || !self.in_work.is_empty();
-            let until = if others_work { by.min(now + look) } else { by };
+            let until = if others_work { by.min(now + wait) } else { by };
             let received = self.reader.receive(until);
             let idle = matches!(received, Ok(Received::Idle));
             // A reader that does not wait is not asked again and again.
@@ -220,7 +223,7 @@ impl Source {
                 return Ok(received);
             }
             self.settle_done()?;
-            look = LAST_LOOK.min(look.saturating_mul(2));
+            wait = LONGEST_WAIT.min(wait.saturating_mul(2));
         }
     }
 
@@ -239,7 +242,7 @@ impl Source {
     ) -> Result<(), AnalysisError> {
         let mut last_heard = Instant::now();
         let mut dirty = false;
-        while keep_going(&self.report) && !self.member.as_ref().is_some_and(Member::is_stopped) {
+        while keep_going(&self.report) && !self.is_stopped() {
             if !stage.ready(Instant::now() + TICK)? {
                 self.settle_done()?;
                 self.show();
@@ -255,26 +258,29 @@ impl Source {
                         self.settle_done()?;
                         return Err(error);
                     }
-                    last_heard = self.noise();
+                    last_heard = self.heard_now();
                 }
                 Step::End => break,
                 Step::Idle if dirty => {
                     // A stage that holds parcels until it flushes would starve the reader.
-                    // It may take its time, in which nobody listened: that is no silence.
+                    // Nothing was received while it flushed: that time is no silence.
                     dirty = stage.idle()?;
                     if !dirty {
-                        last_heard = self.noise();
+                        last_heard = self.heard_now();
                     }
                 }
-                Step::Idle if self.heard => last_heard = self.noise(),
+                Step::Idle if self.heard => last_heard = self.heard_now(),
                 Step::Idle if waited || self.is_waiting() => {
                     // Silence counts from the end of the medium.
                     last_heard = Instant::now();
-                    self.member.iter().for_each(Member::waits);
+                    self.member.iter().for_each(|member| member.group.waits());
                 }
                 Step::Idle => {
                     let own = last_heard.elapsed();
-                    let idle = self.member.as_ref().map_or(own, Member::idle);
+                    let idle = self
+                        .member
+                        .as_ref()
+                        .map_or(own, |member| member.group.idle());
                     if stop.idle_timeout.is_some_and(|limit| idle >= limit) {
                         break;
                     }
@@ -289,7 +295,7 @@ impl Source {
         self.settle_done()
     }
 
-    /// What was done so far.
+    /// The figures so far.
     pub fn report(&self) -> SourceReport {
         let mut report = self.report.clone();
         report.duplicates = self.lanes.duplicates();
@@ -311,14 +317,12 @@ impl Source {
     /// The medium failed while it was closed; what was not settled will come again.
     pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
         let settled = self.settle_aside(by).and_then(|()| self.settle_done());
-        // What is still in work, in a stage that did not end for instance, goes back.
+        // Chunks that are still in work go back: those of a stage that did not end, for instance.
         let in_work = u64::try_from(self.in_work.len()).unwrap_or(u64::MAX);
         self.report.given_back = self.report.given_back.saturating_add(in_work);
         self.in_work.clear();
         let report = self.report();
-        if let Some(watched) = &mut self.watched {
-            watched.show(report.clone(), Instant::now());
-        }
+        self.watch.show(report.clone());
         if let Some(member) = &self.member {
             member.leave();
         }
@@ -330,32 +334,33 @@ impl Source {
         }
     }
 
-    /// Brings the view for other threads up to date, if somebody has one and its time has come.
+    /// Brings the view of other threads up to date, if there is one and it is due.
     fn show(&mut self) {
-        let Some(mut watched) = self.watched.take() else {
-            return;
-        };
-        let now = Instant::now();
-        if watched.is_due(now) {
-            watched.show(self.report(), now);
+        if self.watch.is_watched() && Instant::now() >= self.watch_due {
+            self.watch.show(self.report());
+            self.watch_due = Instant::now() + WATCH_INTERVAL;
         }
-        self.watched = Some(watched);
     }
 
-    /// Notes whether the medium owes something. Other threads learn at once when that changes: who
-    /// gives up must not go by what was before.
-    fn look_at_progress(&mut self, received: &Result<Received, TransportError>) {
+    /// Notes whether the medium owes something. The view of other threads follows at once when that
+    /// changes: nobody may give the medium up because of an old figure.
+    fn note_progress(&mut self, received: &Result<Received, TransportError>) {
         let has_room = self.in_work.len() < self.demand;
         let waited = self.is_waiting();
         let waits_for = || self.reader.waits_for().filter(|_| has_room);
         let waiting = &mut self.report.waiting;
         waiting.received(received, waits_for, Instant::now);
-        if waited != self.is_waiting()
-            && let Some(mut watched) = self.watched.take()
-        {
-            watched.show(self.report(), Instant::now());
-            self.watched = Some(watched);
+        if waited != self.is_waiting() {
+            self.watch_due = Instant::now();
+            self.show();
         }
+    }
+
+    /// Whether the group was asked to end.
+    fn is_stopped(&self) -> bool {
+        self.member
+            .as_ref()
+            .is_some_and(|member| member.group.is_stopped())
     }
 
     /// Whether the reader is not at the end of its medium.
@@ -363,10 +368,10 @@ impl Source {
         self.report.waiting.since().is_some()
     }
 
-    /// Something came or was processed: now.
-    fn noise(&self) -> Instant {
+    /// Notes that something came or was processed; returns the time.
+    fn heard_now(&self) -> Instant {
         if let Some(member) = &self.member {
-            member.heard();
+            member.group.heard();
         }
         Instant::now()
     }

@@ -1,44 +1,43 @@
-//! What becomes of deliveries: settled when the last stage or the quarantine is done with them.
+//! Settles deliveries when the last stage or the quarantine is done with them.
 
 use std::time::Instant;
 
 use baler_common::transport::{Settled, Token, TransportError, Verdict};
 
 use super::Source;
-use crate::aside::Kept;
 use crate::error::AnalysisError;
+use crate::quarantine_thread::PoisonResult;
 
 impl Source {
     pub(super) fn settle_done(&mut self) -> Result<(), AnalysisError> {
         while let Ok((token, verdict)) = self.verdicts.try_recv() {
             self.conclude(token, verdict)?;
         }
-        while let Some(kept) = self.aside.next() {
-            self.kept(kept)?;
+        while let Some(result) = self.aside.next() {
+            self.quarantined(result)?;
         }
         Ok(())
     }
 
     /// Waits until everything is settled that was put aside, `by` at most.
     pub(super) fn settle_aside(&mut self, by: Instant) -> Result<(), AnalysisError> {
-        while let Some(kept) = self.aside.wait(by) {
-            self.kept(kept)?;
+        while let Some(result) = self.aside.wait(by) {
+            self.quarantined(result)?;
         }
         Ok(())
     }
 
-    /// The quarantine has a chunk, or could not keep it.
-    fn kept(&mut self, kept: Kept) -> Result<(), AnalysisError> {
-        if let Some(token) = kept.token {
-            let verdict = if kept.result.is_ok() {
-                Verdict::Reject
-            } else {
-                Verdict::Retry
+    /// Settles a chunk that the quarantine has, or could not keep.
+    fn quarantined(&mut self, answer: PoisonResult) -> Result<(), AnalysisError> {
+        if let Some(token) = answer.token {
+            let verdict = match answer.result {
+                Ok(()) => Verdict::Reject,
+                Err(_) => Verdict::Retry,
             };
             self.conclude(token, verdict)?;
         }
-        kept.result.map_err(|source| AnalysisError::Quarantine {
-            origin: kept.origin.to_string().into(),
+        answer.result.map_err(|source| AnalysisError::Quarantine {
+            origin: answer.origin.to_string().into(),
             source,
         })
     }

@@ -1,4 +1,4 @@
-//! One reader's deliveries to several workers: for media that have only one reader.
+//! Passes the deliveries of one reader to several workers: for media that have only one reader.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,10 +13,10 @@ use baler_common::transport::{
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-/// How long the reader is asked to wait while nobody has anything to settle.
+/// How long the reader may wait while nothing is in work.
 const IDLE_WAIT: Duration = Duration::from_millis(50);
 
-/// How long it is asked to wait while chunks are in work: so late a verdict may reach it.
+/// How long the reader may wait while chunks are in work. A verdict may reach it that much later.
 const BUSY_WAIT: Duration = Duration::from_millis(2);
 
 /// How long to wait after an error from which the reader recovers by itself.
@@ -24,11 +24,11 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
 /// Splits one reader into several that work at the same time. A thread of its own drives the reader.
 ///
-/// All chunks of a lane go to the same one, in order; a lane is a producer's where the medium says
-/// who the chunk is, else the medium's own.
-/// Verdicts reach the reader a little later, so that [`Settled::Stale`] is never told.
-/// What is in work is bounded by the sum of the demands: one slow worker can hold up the others.
-/// The medium's stats are told by the first one alone.
+/// All chunks of a lane go to the same part, in order. The lane is the producer's if the medium knows
+/// the chunk's identity, else the medium's own.
+/// Verdicts reach the reader a little later, so that no part ever returns [`Settled::Stale`].
+/// The sum of the demands bounds the chunks in work: one slow worker can hold up the others.
+/// Only the first part returns the medium's stats.
 ///
 /// # Errors
 ///
@@ -38,153 +38,136 @@ pub fn fan_out(
     count: NonZeroUsize,
 ) -> std::io::Result<Vec<Box<dyn ChunkReader>>> {
     let capability = reader.capability().clone();
-    let shared = Arc::new(Shared::default());
-    let (to_hub, orders) = unbounded();
+    let state = Arc::new(Mutex::new(FanOutState {
+        open_parts: count.get(),
+        ..FanOutState::default()
+    }));
+    let (to_hub, requests) = unbounded();
     let mut parts: Vec<Box<dyn ChunkReader>> = Vec::with_capacity(count.get());
     let mut senders = Vec::with_capacity(count.get());
     for number in 0..count.get() {
         // Bounded by the demand: the reader hands out no more.
         let (sender, events) = unbounded();
         senders.push(Some(sender));
-        parts.push(Box::new(Part {
+        parts.push(Box::new(FanOutReader {
             number,
             capability: capability.clone(),
             events,
             to_hub: to_hub.clone(),
-            shared: Arc::clone(&shared),
+            state: Arc::clone(&state),
             ended: false,
             left: false,
         }));
     }
-    shared.lock().open_parts = count.get();
-    let hub = Hub {
+    let hub = FanOutHub {
         reader,
-        orders,
+        requests,
         parts: senders,
         demands: vec![0; count.get()],
         in_work: HashMap::new(),
-        shared: Arc::clone(&shared),
+        state: Arc::clone(&state),
         close_by: None,
     };
-    let thread = thread::Builder::new()
-        .name("baler-fan-out".to_owned())
-        .spawn(move || hub.run())?;
-    shared.lock().thread = Some(thread);
+    let thread = thread::Builder::new().name("baler-fan-out".to_owned());
+    lock(&state).thread = Some(thread.spawn(move || hub.run())?);
     Ok(parts)
 }
 
-/// What the parts and the hub both see.
+/// The state that the parts and the hub share.
 #[derive(Debug, Default)]
-struct Shared(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
+struct FanOutState {
     stats: ReaderStats,
     thread: Option<JoinHandle<ReaderCloseReport>>,
     open_parts: usize,
-    /// What the reader waits for before it is at its end.
+    /// As [`ChunkReader::waits_for`] of the reader.
     waits_for: Option<&'static str>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(state: &Mutex<FanOutState>) -> MutexGuard<'_, FanOutState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a part asks of the hub.
-enum Order {
+/// A request of a part to the hub.
+enum FanOutRequest {
     Close { part: usize, by: Instant },
     Demand { part: usize, chunks: usize },
     Settle(Token, Verdict),
 }
 
 /// Owns the reader.
-struct Hub {
+struct FanOutHub {
     reader: Box<dyn ChunkReader>,
-    orders: Receiver<Order>,
-    /// Where each part listens; none for those that have closed.
+    requests: Receiver<FanOutRequest>,
+    /// The channel to each part; none for parts that have closed.
     parts: Vec<Option<Sender<Result<Received, TransportError>>>>,
     demands: Vec<usize>,
-    /// What was handed out, and to which part.
+    /// The chunks in work, and the part that has each.
     in_work: HashMap<Token, usize>,
-    shared: Arc<Shared>,
+    state: Arc<Mutex<FanOutState>>,
     close_by: Option<Instant>,
 }
 
-impl Hub {
+impl FanOutHub {
     fn run(mut self) -> ReaderCloseReport {
         let mut ended = false;
         loop {
-            while let Ok(order) = self.orders.try_recv() {
-                self.obey(order);
+            while let Ok(request) = self.requests.try_recv() {
+                self.handle(request);
             }
             if self.parts.iter().all(Option::is_none) {
                 break;
             }
-            if ended {
-                // Only orders can come.
-                match self.orders.recv() {
-                    Ok(order) => self.obey(order),
-                    Err(_) => break,
-                }
-                continue;
+            if !ended {
+                ended = self.receive();
+            } else if let Ok(request) = self.requests.recv() {
+                // Only requests can come now.
+                self.handle(request);
+            } else {
+                break;
             }
-            ended = self.receive();
         }
         let by = self.close_by.unwrap_or_else(Instant::now);
         self.reader.close(by)
     }
 
-    /// Waits for the reader once; says whether nothing will come any more.
+    /// Receives once and passes the event on; returns whether nothing will come any more.
     fn receive(&mut self) -> bool {
-        let wait = if self.in_work.is_empty() {
-            IDLE_WAIT
-        } else {
-            BUSY_WAIT
+        let wait = match self.in_work.is_empty() {
+            true => IDLE_WAIT,
+            false => BUSY_WAIT,
         };
         let received = self.reader.receive(Instant::now() + wait);
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.state);
         state.stats = self.reader.stats();
         state.waits_for = self.reader.waits_for();
         drop(state);
+        let is_final = matches!(&received, Err(error) if !error.is_retryable());
+        let ends = is_final || matches!(received, Ok(Received::End));
         match received {
             Ok(Received::Chunk(delivery)) => {
                 let part = self.part_of(&delivery);
                 self.in_work.insert(delivery.token, part);
-                self.tell(part, Ok(Received::Chunk(delivery)));
-                false
+                self.send(part, Ok(Received::Chunk(delivery)));
             }
-            Ok(Received::End) => {
-                for part in 0..self.parts.len() {
-                    self.tell(part, Ok(Received::End));
+            Ok(Received::End | Received::Idle) => {}
+            // One part that is still there gets it.
+            other => {
+                let pauses = other.is_err() && !is_final;
+                self.send_to_any(other);
+                if pauses && let Ok(request) = self.requests.recv_timeout(PAUSE_AFTER_ERROR) {
+                    self.handle(request);
                 }
-                true
-            }
-            Ok(Received::Idle) => false,
-            // Told once, to whoever is still there.
-            Ok(other) => {
-                self.tell_anyone(Ok(other));
-                false
-            }
-            Err(error) if error.is_retryable() => {
-                self.tell_anyone(Err(error));
-                if let Ok(order) = self.orders.recv_timeout(PAUSE_AFTER_ERROR) {
-                    self.obey(order);
-                }
-                false
-            }
-            Err(error) => {
-                self.tell_anyone(Err(error));
-                for part in 0..self.parts.len() {
-                    self.tell(part, Ok(Received::End));
-                }
-                true
             }
         }
+        if ends {
+            for part in 0..self.parts.len() {
+                self.send(part, Ok(Received::End));
+            }
+        }
+        ends
     }
 
-    /// Which part a chunk goes to: the same one for all of its lane, as long as that one is there.
+    /// The part that a chunk goes to: the same for all chunks of a lane while that part is open.
     fn part_of(&self, delivery: &Delivery) -> usize {
         let mut hasher = DefaultHasher::new();
         match delivery.meta.map(|meta| meta.identity) {
@@ -199,37 +182,34 @@ impl Hub {
         open().nth(place).map_or(0, |(number, _)| number)
     }
 
-    fn tell_anyone(&self, event: Result<Received, TransportError>) {
+    fn send_to_any(&self, event: Result<Received, TransportError>) {
         let open = self.parts.iter().position(Option::is_some);
-        self.tell(open.unwrap_or(0), event);
+        self.send(open.unwrap_or(0), event);
     }
 
-    fn tell(&self, part: usize, event: Result<Received, TransportError>) {
+    fn send(&self, part: usize, event: Result<Received, TransportError>) {
         if let Some(Some(sender)) = self.parts.get(part) {
-            // A part that is gone without closing has its orders behind this.
+            // A part that was dropped has asked to be closed.
             sender.send(event).ok();
         }
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Settle(token, verdict) => self.settle(token, verdict),
-            Order::Demand { part, chunks } => {
+    fn handle(&mut self, request: FanOutRequest) {
+        match request {
+            FanOutRequest::Settle(token, verdict) => self.settle(token, verdict),
+            FanOutRequest::Demand { part, chunks } => {
                 if let Some(demand) = self.demands.get_mut(part) {
                     *demand = chunks;
                 }
-                let all = self
-                    .demands
-                    .iter()
-                    .fold(0, |sum: usize, it| sum.saturating_add(*it));
-                self.reader.set_demand(all);
+                let all = self.demands.iter().copied().reduce(usize::saturating_add);
+                self.reader.set_demand(all.unwrap_or(0));
             }
-            Order::Close { part, by } => {
+            FanOutRequest::Close { part, by } => {
                 self.close_by = Some(self.close_by.map_or(by, |other| other.max(by)));
                 if let Some(place) = self.parts.get_mut(part) {
                     *place = None;
                 }
-                // What it did not settle goes to the others.
+                // The chunks that it did not settle go to the others.
                 let left: Vec<Token> = self
                     .in_work
                     .iter()
@@ -250,31 +230,33 @@ impl Hub {
         }
         if let Err(error) = self.reader.settle(token, verdict) {
             // A delivery that could not be settled comes again, and is then known as a copy.
-            self.tell_anyone(Err(error));
+            self.send_to_any(Err(error));
         }
     }
 }
 
 /// One of the readers that a fan-out makes.
-struct Part {
+struct FanOutReader {
     number: usize,
     capability: ReaderCapability,
     events: Receiver<Result<Received, TransportError>>,
-    to_hub: Sender<Order>,
-    shared: Arc<Shared>,
+    to_hub: Sender<FanOutRequest>,
+    state: Arc<Mutex<FanOutState>>,
     ended: bool,
-    /// Whether the hub was told that this part has closed.
+    /// Whether this part has closed.
     left: bool,
 }
 
-impl ChunkReader for Part {
+impl ChunkReader for FanOutReader {
     fn capability(&self) -> &ReaderCapability {
         &self.capability
     }
 
     fn set_demand(&mut self, chunks: usize) {
         let part = self.number;
-        self.to_hub.send(Order::Demand { part, chunks }).ok();
+        self.to_hub
+            .send(FanOutRequest::Demand { part, chunks })
+            .ok();
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
@@ -293,25 +275,25 @@ impl ChunkReader for Part {
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
         self.to_hub
-            .send(Order::Settle(token, verdict))
+            .send(FanOutRequest::Settle(token, verdict))
             .map_err(|_| gone())?;
         Ok(Settled::Done)
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        self.shared.lock().waits_for
+        lock(&self.state).waits_for
     }
 
     fn stats(&self) -> ReaderStats {
         if self.number == 0 {
-            return self.shared.lock().stats.clone();
+            return lock(&self.state).stats.clone();
         }
         ReaderStats::default()
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
         // The last one to go waits for the reader's end.
-        let thread = self.leave(by).then(|| self.shared.lock().thread.take());
+        let thread = self.leave(by).then(|| lock(&self.state).thread.take());
         match thread.flatten().map(JoinHandle::join) {
             Some(Ok(report)) => report,
             Some(Err(_)) => ReaderCloseReport {
@@ -323,21 +305,21 @@ impl ChunkReader for Part {
     }
 }
 
-impl Part {
-    /// Tells that this part wants no more; says whether it was the last one.
+impl FanOutReader {
+    /// Closes this part; returns whether it was the last one.
     fn leave(&mut self, by: Instant) -> bool {
         if std::mem::replace(&mut self.left, true) {
             return false;
         }
         let part = self.number;
-        self.to_hub.send(Order::Close { part, by }).ok();
-        let mut state = self.shared.lock();
+        self.to_hub.send(FanOutRequest::Close { part, by }).ok();
+        let mut state = lock(&self.state);
         state.open_parts = state.open_parts.saturating_sub(1);
         state.open_parts == 0
     }
 }
 
-impl Drop for Part {
+impl Drop for FanOutReader {
     fn drop(&mut self) {
         self.leave(Instant::now());
     }

@@ -1,4 +1,4 @@
-//! What the readers of one process know together.
+//! The readers of one process, seen as one.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,25 +7,24 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkHeader;
 use baler_common::transport::{ChunkIdentity, Verdict, Waiting};
 
-use crate::lanes::{LaneTracker, Memory};
-use crate::report::SourceReport;
-use crate::watch::SourceWatch;
+use crate::lanes::{EarlierChunk, LaneTracker};
+use crate::report::{SourceReport, SourceWatch};
 
-/// The readers of one endpoint in one process, seen as one. Cloning shares; any thread may ask.
+/// The readers of one endpoint in one process, seen as one. Cloning shares; any thread may use it.
 ///
-/// Each reader tells only what it saw itself; over the union of what all settled, copies that went
-/// to two readers are found, and chunks that one reader misses and another has are no gaps.
-/// Memory is bounded as that of one reader's [`LaneTracker`].
+/// A group knows what all its readers settled. So it finds copies that went to two readers, and does
+/// not report a chunk as missing that another reader has.
+/// Its memory is bounded as that of one reader's [`LaneTracker`].
 #[derive(Debug, Clone, Default)]
 pub struct Group {
-    shared: Arc<Shared>,
+    state: Arc<GroupState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct GroupState {
     union: Mutex<LaneTracker>,
     /// In the order in which they joined.
-    readers: Mutex<Vec<Place>>,
+    readers: Mutex<Vec<GroupReader>>,
     stopped: AtomicBool,
     started: Instant,
     /// When a reader last received something, in milliseconds after `started`.
@@ -34,15 +33,15 @@ struct Shared {
     waited_ms: AtomicU64,
 }
 
-/// What is known of one reader.
+/// One reader of the group.
 #[derive(Debug)]
-struct Place {
+struct GroupReader {
     watch: SourceWatch,
-    /// It has closed: its lanes are others' now.
+    /// It has closed: other readers have its lanes now.
     left: bool,
 }
 
-impl Default for Shared {
+impl Default for GroupState {
     fn default() -> Self {
         Self {
             union: Mutex::default(),
@@ -55,14 +54,14 @@ impl Default for Shared {
     }
 }
 
-/// What the readers of a group did, and what they know together.
+/// The figures of a group.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct GroupReport {
-    /// All readers as one: counters are sums, lanes and gaps are those of the union, lag is the
-    /// largest that any reader tells of a lane.
+    /// All readers as one: counters are added, lanes and gaps are those of the union, and the lag of
+    /// a lane is the largest that any reader reports.
     pub total: SourceReport,
-    /// Each reader's own, in the order in which they joined; those that left keep their last one.
+    /// Each reader's own, in the order in which they joined; after it left, its last one.
     pub readers: Vec<SourceReport>,
 }
 
@@ -74,8 +73,8 @@ impl Group {
 
     /// One reader more, at any time; see [`Source::in_group`](crate::Source::in_group).
     pub(crate) fn join(&self, watch: SourceWatch) -> Member {
-        let mut readers = lock(&self.shared.readers);
-        readers.push(Place { watch, left: false });
+        let mut readers = lock(&self.state.readers);
+        readers.push(GroupReader { watch, left: false });
         self.heard();
         Member {
             group: self.clone(),
@@ -83,12 +82,12 @@ impl Group {
         }
     }
 
-    /// What the readers did so far. Of running ones the figures are up to a quarter of a second old.
+    /// The figures so far. Those of running readers are up to a quarter of a second old.
     pub fn report(&self) -> GroupReport {
         let mut total = SourceReport::default();
         let mut reports = Vec::new();
-        let readers = lock(&self.shared.readers);
-        // How far those were behind that left is for those to say that stayed.
+        let readers = lock(&self.state.readers);
+        // A reader that left has no lag any more; the others report it.
         let all_left = readers.iter().all(|reader| reader.left);
         for reader in readers.iter() {
             let report = reader.watch.report();
@@ -100,7 +99,7 @@ impl Group {
         }
         drop(readers);
         total.waiting = self.waiting();
-        let union = lock(&self.shared.union);
+        let union = lock(&self.state.union);
         total.lanes = union.lanes();
         total.complete_lanes = union.complete_lanes();
         total.gaps = union.gaps();
@@ -113,7 +112,7 @@ impl Group {
 
     /// Chunks and records that were handed on so far, without the cost of [`Group::report`].
     pub fn progress(&self) -> (u64, u64) {
-        let readers = lock(&self.shared.readers);
+        let readers = lock(&self.state.readers);
         readers.iter().fold((0, 0), |(chunks, records), reader| {
             let report = reader.watch.report();
             (
@@ -126,7 +125,7 @@ impl Group {
     /// Since when no reader of the group received anything although one is not at the end of its
     /// medium.
     pub fn waiting(&self) -> Waiting {
-        let readers = lock(&self.shared.readers);
+        let readers = lock(&self.state.readers);
         let live = readers.iter().filter(|reader| !reader.left);
         let waiting = live.map(|reader| reader.watch.report().waiting);
         let first = waiting
@@ -135,32 +134,39 @@ impl Group {
         first.map_or_else(Waiting::default, |it| it.not_before(self.heard_at()))
     }
 
-    /// Asks every reader of the group to finish what it has and to end.
+    /// Asks every reader of the group to finish its chunks and to end.
     pub fn stop(&self) {
-        self.shared.stopped.store(true, Ordering::Release);
+        self.state.stopped.store(true, Ordering::Release);
     }
 
     /// Whether the group was asked to end.
     pub fn is_stopped(&self) -> bool {
-        self.shared.stopped.load(Ordering::Acquire)
+        self.state.stopped.load(Ordering::Acquire)
     }
 
-    fn heard(&self) {
-        self.note(&self.shared.heard_ms);
+    /// Notes that something was received, if only a copy or damage, or processed.
+    pub(crate) fn heard(&self) {
+        self.note(&self.state.heard_ms);
+    }
+
+    /// Notes that a reader is not at the end of its medium.
+    pub(crate) fn waits(&self) {
+        self.note(&self.state.waited_ms);
     }
 
     fn note(&self, time_ms: &AtomicU64) {
-        let now = self.shared.started.elapsed().as_millis();
+        let now = self.state.started.elapsed().as_millis();
         time_ms.fetch_max(u64::try_from(now).unwrap_or(u64::MAX), Ordering::AcqRel);
     }
 
     fn heard_at(&self) -> Instant {
-        self.shared.started + Duration::from_millis(self.shared.heard_ms.load(Ordering::Acquire))
+        self.state.started + Duration::from_millis(self.state.heard_ms.load(Ordering::Acquire))
     }
 
-    fn idle(&self) -> Duration {
-        let waited = Duration::from_millis(self.shared.waited_ms.load(Ordering::Acquire));
-        let last = self.heard_at().max(self.shared.started + waited);
+    /// For how long no reader received anything while all were at their end.
+    pub(crate) fn idle(&self) -> Duration {
+        let waited = Duration::from_millis(self.state.waited_ms.load(Ordering::Acquire));
+        let last = self.heard_at().max(self.state.started + waited);
         last.elapsed()
     }
 }
@@ -168,62 +174,44 @@ impl Group {
 /// One reader's place in a [`Group`].
 #[derive(Debug)]
 pub(crate) struct Member {
-    group: Group,
+    pub(crate) group: Group,
     number: usize,
 }
 
 impl Member {
     /// Whether a reader of the group has settled this chunk, or another one with its identity, as
     /// processed.
-    pub(crate) fn memory(&self, identity: ChunkIdentity, checksum: u32) -> Memory {
-        self.union().memory(identity, checksum)
+    pub(crate) fn earlier_chunk(&self, identity: ChunkIdentity, checksum: u32) -> EarlierChunk {
+        self.union().earlier_chunk(identity, checksum)
     }
 
-    /// Notes the verdict on a chunk that was in work; says whether a reader of the group had settled
-    /// it before.
+    /// Notes the verdict on a chunk that was in work; returns whether a reader of the group had
+    /// settled it before.
     pub(crate) fn settled(&self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) -> bool {
         let mut union = self.union();
-        let before = verdict == Verdict::Ack && union.memory(identity, checksum) == Memory::Same;
+        let before = verdict == Verdict::Ack
+            && union.earlier_chunk(identity, checksum) == EarlierChunk::Same;
         union.touch(identity.into());
         union.note(identity, checksum, verdict);
         before
     }
 
-    /// Notes what a chunk's header tells of its lane.
-    pub(crate) fn told(&self, header: &ChunkHeader) {
+    /// Notes the losses and the end of a lane in a chunk's header.
+    pub(crate) fn note_header(&self, header: &ChunkHeader) {
         let mut union = self.union();
         union.touch(header.identity.into());
-        union.told(header);
-    }
-
-    /// Something was received, if only a copy or damage, or processed.
-    pub(crate) fn heard(&self) {
-        self.group.heard();
-    }
-
-    /// This reader is not at the end of its medium.
-    pub(crate) fn waits(&self) {
-        self.group.note(&self.group.shared.waited_ms);
-    }
-
-    /// For how long nobody in the group received anything while all were at their end.
-    pub(crate) fn idle(&self) -> Duration {
-        self.group.idle()
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.group.is_stopped()
+        union.note_header(header);
     }
 
     /// Tells the group that this reader has closed.
     pub(crate) fn leave(&self) {
-        if let Some(place) = lock(&self.group.shared.readers).get_mut(self.number) {
+        if let Some(place) = lock(&self.group.state.readers).get_mut(self.number) {
             place.left = true;
         }
     }
 
     fn union(&self) -> MutexGuard<'_, LaneTracker> {
-        lock(&self.group.shared.union)
+        lock(&self.group.state.union)
     }
 }
 

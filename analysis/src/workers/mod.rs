@@ -30,7 +30,7 @@ use crate::stage::Stage;
 /// How often the thread that waits for the workers looks after them.
 const TICK: Duration = Duration::from_millis(50);
 
-/// One reader and what it feeds.
+/// One reader and its stages.
 pub struct Worker {
     /// Drives the reader.
     pub source: Source,
@@ -51,9 +51,9 @@ impl fmt::Debug for Worker {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ended {
-    /// What they did, also when one failed.
+    /// Their figures, also when one failed.
     pub report: GroupReport,
-    /// The first failure of a worker; the others then finished what they had and settled it.
+    /// The first failure of a worker; the others then finished their chunks and settled them.
     pub error: Option<AnalysisError>,
 }
 
@@ -66,7 +66,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// So many workers, as one group.
+    /// `count` workers, as one group.
     pub fn new(count: NonZeroUsize) -> Self {
         Self {
             count,
@@ -82,7 +82,7 @@ impl Workers {
         self
     }
 
-    /// The group, to ask what the workers do while they run, and to stop them.
+    /// The group: it has the figures of the running workers, and stops them.
     pub fn group(&self) -> &Group {
         &self.group
     }
@@ -92,11 +92,11 @@ impl Workers {
     /// twenty times a second on the thread of the caller.
     ///
     /// Stages of different workers run at the same time: what they share must be safe for that, as
-    /// [`SharedOutput`](crate::sinks::SharedOutput) and [`Shared`](crate::filters::Shared) are.
+    /// [`SharedOutput`](crate::sinks::SharedOutput) and [`SharedStage`](crate::filters::SharedStage) are.
     /// Records of different lanes interleave, those of one lane stay in order.
     ///
-    /// When one worker fails or panics, the others finish what they have, settle it and end.
-    /// Each closes its reader before what `close_by` says then.
+    /// When one worker fails or panics, the others finish their chunks, settle them and end.
+    /// Each closes its reader by the time that `close_by` returns.
     pub fn run(
         &self,
         mut make: impl FnMut(usize) -> Result<Worker, AnalysisError>,
@@ -104,13 +104,13 @@ impl Workers {
         close_by: impl Fn() -> Instant + Sync,
         mut tick: impl FnMut(&Group),
     ) -> Ended {
-        let failure = Failure::default();
+        let first_error = FirstError::default();
         let mut workers = Vec::with_capacity(self.count.get());
         for number in 0..self.count.get() {
             match make(number) {
                 Ok(worker) => workers.push(worker),
                 Err(error) => {
-                    failure.note(error);
+                    first_error.note(error);
                     self.group.stop();
                     break;
                 }
@@ -119,12 +119,12 @@ impl Workers {
         thread::scope(|scope| {
             let mut threads = Vec::with_capacity(workers.len());
             for (number, worker) in workers.into_iter().enumerate() {
-                let (failure, keep_going, close_by) = (&failure, &keep_going, &close_by);
+                let (first_error, keep_going, close_by) = (&first_error, &keep_going, &close_by);
                 let Worker { source, stage } = worker;
                 let source = source.in_group(&self.group);
                 let work = move || {
                     if let Err(error) = self.work(source, stage, keep_going, close_by) {
-                        failure.note(error);
+                        first_error.note(error);
                         self.group.stop();
                     }
                 };
@@ -132,7 +132,7 @@ impl Workers {
                 match thread::Builder::new().name(name).spawn_scoped(scope, work) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
-                        failure.note(AnalysisError::output("a worker's thread", error));
+                        first_error.note(AnalysisError::output("a worker's thread", error));
                         self.group.stop();
                     }
                 }
@@ -144,7 +144,7 @@ impl Workers {
         });
         Ended {
             report: self.group.report(),
-            error: failure.into_first(),
+            error: first_error.into_first(),
         }
     }
 
@@ -164,7 +164,7 @@ impl Workers {
             // The others need not wait until this one has closed.
             self.group.stop();
         }
-        // What the stages hold after a failure goes back to the medium before the reader closes.
+        // Parcels that the stages hold after a failure go back to the medium before the reader closes.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(stage)));
         let closed = source.close(close_by());
         match ran {
@@ -180,9 +180,9 @@ impl Workers {
 
 /// The first of several errors.
 #[derive(Debug, Default)]
-struct Failure(Mutex<Option<AnalysisError>>);
+struct FirstError(Mutex<Option<AnalysisError>>);
 
-impl Failure {
+impl FirstError {
     fn note(&self, error: AnalysisError) {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(error);

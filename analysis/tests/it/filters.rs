@@ -1,10 +1,6 @@
 //! Filters: what passes, and the figures they collect.
 
-use std::time::Duration;
-
-use baler_analysis::filters::{
-    ByTime, ByType, Count, First, ResponseTimes, Tee, Throughput, TypePattern,
-};
+use baler_analysis::filters::{ByTime, ByType, Count, First, ResponseTimes, Tee, TypePattern};
 use baler_analysis::{Source, Stage, Stop, sinks};
 use baler_common::container::ChunkHeader;
 use baler_common::record::{DynamicRecord, FieldType, Value};
@@ -88,20 +84,6 @@ fn response_times_are_those_of_each_operation() {
         ("fast", 20)
     );
     assert_eq!(times.ended_before_start(), 1);
-}
-
-#[test]
-fn throughput_adds_up() {
-    let (mut stage, rates) = Throughput::new(Duration::from_millis(1));
-    for number in 0..20 {
-        stage.accept(parcel(&[numbered(number)])).unwrap();
-    }
-    let records: u64 = rates
-        .intervals()
-        .iter()
-        .map(|interval| interval.records)
-        .sum();
-    assert_eq!(records, 20);
 }
 
 #[test]

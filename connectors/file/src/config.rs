@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use baler_common::transport::uri::{Uri, UriError};
+use baler_common::transport::uri::{Uri, UriError, set};
 
-use crate::consumer::{ConsumerName, Position};
+use crate::consumers::{ConsumerName, Position};
 
 /// When chunks are forced to stable storage, and with that: when they are confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ pub enum SyncPolicy {
     None,
 }
 
-/// What happens when a folder has reached `max_total_bytes` or `max_segments`.
+/// The reaction when a folder has reached `max_total_bytes` or `max_segments`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FullPolicy {
     /// The oldest segment is removed and counted, whether it was read or not.
@@ -34,7 +34,7 @@ pub enum FullPolicy {
     Refuse,
 }
 
-/// What happens to segments that every registered consumer has settled to their end.
+/// The treatment of segments that every registered consumer has settled to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {
     /// They stay until somebody removes them.
@@ -55,7 +55,7 @@ pub struct FileWriterConfig {
     /// buffer: few files, and a scan after a crash takes a fraction of a second.
     pub segment_bytes: NonZeroU64,
     /// A segment older than this is finished before the next chunk is written. Default 1 hour:
-    /// what is moved away or removed by segment is then at most that stale.
+    /// segments that are moved away or removed are then at most that stale.
     pub segment_age: Duration,
     /// When chunks are forced to stable storage. Default [`SyncPolicy::Chunk`]: a confirmation
     /// is worth the most, and group commit makes it cheap enough.
@@ -64,9 +64,9 @@ pub struct FileWriterConfig {
     pub max_total_bytes: Option<NonZeroU64>,
     /// The most segments. Default none.
     pub max_segments: Option<NonZeroUsize>,
-    /// What happens at these limits. Default [`FullPolicy::Refuse`].
+    /// The reaction at these limits. Default [`FullPolicy::Refuse`].
     pub full: FullPolicy,
-    /// What happens to segments that all consumers have settled: the writer looks when it is
+    /// The treatment of segments that all consumers have settled: the writer looks when it is
     /// opened, begins a segment, or is at a limit. Default [`Keep::All`]: a folder is an archive
     /// unless it is said to be a queue.
     pub keep: Keep,
@@ -103,10 +103,10 @@ impl FileWriterConfig {
     ///
     /// The URI names no folder or a host, or a setting is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
-        let defaults = Self::new(path(&uri)?);
+        let mut config = Self::new(path(&uri)?);
         let named = uri.take_choice("fsync", &[("chunk", 0), ("interval", 1), ("none", 2)])?;
         let interval = uri.take_duration("fsync_interval")?;
-        let sync = match (named, interval) {
+        config.sync = match (named, interval) {
             (Some(0) | None, None) => SyncPolicy::Chunk,
             (Some(1) | None, interval) => {
                 SyncPolicy::Interval(interval.unwrap_or(DEFAULT_SYNC_INTERVAL))
@@ -115,29 +115,25 @@ impl FileWriterConfig {
             // The interval has no meaning there: say so instead of ignoring it.
             (Some(_), Some(_)) => return Err(UriError::missing("fsync=interval")),
         };
-        let full = uri.take_choice(
-            "full",
-            &[
-                ("drop-oldest", FullPolicy::DropOldest),
-                ("refuse", FullPolicy::Refuse),
-            ],
-        )?;
-        let config = Self {
-            segment_bytes: take_size(&mut uri, "segment_bytes")?.unwrap_or(defaults.segment_bytes),
-            segment_age: uri
-                .take_duration("segment_age")?
-                .unwrap_or(defaults.segment_age),
-            sync,
-            max_total_bytes: take_size(&mut uri, "max_total_bytes")?,
-            max_segments: take_count(&mut uri, "max_segments")?,
-            full: full.unwrap_or(defaults.full),
-            keep: take_keep(&mut uri)?.unwrap_or(defaults.keep),
-            max_chunk_bytes: take_memory(&mut uri, "max_chunk_bytes")?
-                .unwrap_or(defaults.max_chunk_bytes),
-            window_chunks: take_count(&mut uri, "window_chunks")?.unwrap_or(defaults.window_chunks),
-            window_bytes: take_memory(&mut uri, "window_bytes")?.unwrap_or(defaults.window_bytes),
-            folder: defaults.folder,
-        };
+        let policies = [
+            ("drop-oldest", FullPolicy::DropOldest),
+            ("refuse", FullPolicy::Refuse),
+        ];
+        set(
+            &mut config.segment_bytes,
+            uri.take_bytes_in("segment_bytes")?,
+        );
+        set(&mut config.segment_age, uri.take_duration("segment_age")?);
+        config.max_total_bytes = uri.take_bytes_in("max_total_bytes")?;
+        config.max_segments = uri.take_number("max_segments")?;
+        set(&mut config.full, uri.take_choice("full", &policies)?);
+        set(&mut config.keep, uri.take_choice("keep", KEEP)?);
+        set(
+            &mut config.max_chunk_bytes,
+            uri.take_bytes_in("max_chunk_bytes")?,
+        );
+        set(&mut config.window_chunks, uri.take_number("window_chunks")?);
+        set(&mut config.window_bytes, uri.take_bytes_in("window_bytes")?);
         uri.finish()?;
         Ok(config)
     }
@@ -155,24 +151,7 @@ fn path(uri: &Uri) -> Result<PathBuf, UriError> {
     }
 }
 
-fn take_size(uri: &mut Uri, name: &str) -> Result<Option<NonZeroU64>, UriError> {
-    // The smallest size there is means the same as 0: one chunk a segment.
-    let size = uri.take_bytes(name)?;
-    Ok(size.map(|bytes| NonZeroU64::new(bytes).unwrap_or(NonZeroU64::MIN)))
-}
-
-fn take_memory(uri: &mut Uri, name: &str) -> Result<Option<NonZeroUsize>, UriError> {
-    let size = take_size(uri, name)?;
-    Ok(size.map(|bytes| NonZeroUsize::try_from(bytes).unwrap_or(NonZeroUsize::MAX)))
-}
-
-fn take_keep(uri: &mut Uri) -> Result<Option<Keep>, UriError> {
-    uri.take_choice("keep", &[("all", Keep::All), ("consumed", Keep::Consumed)])
-}
-
-fn take_count(uri: &mut Uri, name: &str) -> Result<Option<NonZeroUsize>, UriError> {
-    uri.take_with(name, "a whole number above 0", |text| text.parse().ok())
-}
+const KEEP: &[(&str, Keep)] = &[("all", Keep::All), ("consumed", Keep::Consumed)];
 
 /// Where a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -180,7 +159,7 @@ pub enum Start {
     /// At the oldest chunk.
     #[default]
     Oldest,
-    /// Behind the newest chunk that is there when the reader is opened.
+    /// After the newest chunk at the time when the reader is opened.
     End,
     /// At the first chunk with this number or a higher one.
     Chunk(u64),
@@ -226,13 +205,13 @@ pub struct FileReaderConfig {
     pub from: Start,
     /// Whether to wait for more at the end. Default no: the reader ends.
     pub follow: bool,
-    /// Remembers in the folder what was settled, under this name. Default none.
+    /// The name under which the folder remembers the settled position. Default none.
     pub consumer: Option<ConsumerName>,
-    /// How long a consumer's position may lag behind what was settled; after a crash that much
+    /// How long a consumer's position may lag behind the settlements; after a crash that much
     /// comes again. Default 1 second: a write costs two calls of fsync. 0 writes at each settlement.
     /// Closing writes it in any case.
     pub commit_interval: Duration,
-    /// What happens to segments that all consumers have settled: a reader with a consumer's name
+    /// The treatment of segments that all consumers have settled: a reader with a consumer's name
     /// looks when its position passes into another segment, and when it closes. Default
     /// [`Keep::All`].
     pub keep: Keep,
@@ -268,24 +247,23 @@ impl FileReaderConfig {
     ///
     /// The URI names no path or a host, or a setting is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
-        let defaults = Self::new(path(&uri)?);
-        let config = Self {
-            from: uri
-                .take_with("from", Start::EXPECTED, |text| text.parse().ok())?
-                .unwrap_or(defaults.from),
-            follow: uri.take_bool("follow")?.unwrap_or(defaults.follow),
-            consumer: uri
-                .take_with("consumer", ConsumerName::EXPECTED, |text| text.parse().ok())?,
-            commit_interval: uri
-                .take_duration("commit_interval")?
-                .unwrap_or(defaults.commit_interval),
-            keep: take_keep(&mut uri)?.unwrap_or(defaults.keep),
-            max_chunk_bytes: take_memory(&mut uri, "max_chunk_bytes")?
-                .unwrap_or(defaults.max_chunk_bytes),
-            poll_min: uri.take_duration("poll_min")?.unwrap_or(defaults.poll_min),
-            poll_max: uri.take_duration("poll_max")?.unwrap_or(defaults.poll_max),
-            path: defaults.path,
-        };
+        let mut config = Self::new(path(&uri)?);
+        let from = uri.take_with("from", Start::EXPECTED, |text| text.parse().ok())?;
+        set(&mut config.from, from);
+        set(&mut config.follow, uri.take_bool("follow")?);
+        let parse = |text: &str| text.parse().ok();
+        config.consumer = uri.take_with("consumer", ConsumerName::EXPECTED, parse)?;
+        set(
+            &mut config.commit_interval,
+            uri.take_duration("commit_interval")?,
+        );
+        set(&mut config.keep, uri.take_choice("keep", KEEP)?);
+        set(
+            &mut config.max_chunk_bytes,
+            uri.take_bytes_in("max_chunk_bytes")?,
+        );
+        set(&mut config.poll_min, uri.take_duration("poll_min")?);
+        set(&mut config.poll_max, uri.take_duration("poll_max")?);
         uri.finish()?;
         Ok(config)
     }

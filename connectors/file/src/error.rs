@@ -19,8 +19,8 @@ pub(crate) fn io_error(operation: &'static str, path: &Path, error: io::Error) -
 
 /// Whether the same call may succeed later.
 ///
-/// A full disk or quota may be cleared, a missing mount may come back; what is forbidden or no
-/// folder stays so until somebody changes the configuration.
+/// A full disk or quota may be cleared, and a missing mount may come back. A forbidden path, or one
+/// that is no folder, stays so until somebody changes the configuration.
 const fn retry_class(kind: io::ErrorKind) -> RetryClass {
     match kind {
         io::ErrorKind::PermissionDenied

@@ -2,16 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use baler_common::transport::{Poison, Quarantine};
 use serde::Serialize;
 
-/// How many files are forced to disk at the same time. A file system with a journal commits those
-/// that wait together; one after the other they would wait for a commit each.
-const FORCED_AT_ONCE: usize = 8;
+/// How many files are forced to disk at the same time. A file system with a journal commits them
+/// together. One after the other, each would wait for a commit of its own.
+const SYNCS_AT_ONCE: usize = 8;
 
 /// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
 /// `<process>-<number>.json` with coordinates and reason.
@@ -42,15 +41,15 @@ struct Description<'a> {
     records: Option<u32>,
 }
 
-/// A chunk's files: written, and nothing more.
+/// The two files of a chunk, written under temporary names.
 #[derive(Debug)]
-struct Written {
+struct WrittenFiles {
     stem: PathBuf,
     json: File,
     chunk: File,
 }
 
-impl Written {
+impl WrittenFiles {
     /// Gives the files their names; the description first: a `.chunk` always has its `.json`.
     fn publish(&self) -> io::Result<()> {
         for extension in ["json", "chunk"] {
@@ -59,24 +58,13 @@ impl Written {
         }
         Ok(())
     }
-
-    /// Makes room again, as far as that is possible.
-    fn discard(self) {
-        discard(&self.stem);
-    }
 }
 
-fn discard(stem: &std::path::Path) {
+/// Removes the temporary files of a chunk, as far as that is possible.
+fn discard(stem: &Path) {
     for extension in ["chunk.part", "json.part"] {
         fs::remove_file(stem.with_extension(extension)).ok();
     }
-}
-
-/// How much the folder may still take.
-#[derive(Debug)]
-struct Room {
-    used: u64,
-    max_bytes: u64,
 }
 
 impl QuarantineFolder {
@@ -91,21 +79,15 @@ impl QuarantineFolder {
 
     /// Refuses a chunk with which the folder's files would have more bytes than this.
     ///
-    /// What is kept stays; the refusal is an error, so that nothing is lost silently.
+    /// Earlier chunks stay. The refusal is an error, so that nothing is lost silently.
     #[must_use]
     pub const fn limited_to(mut self, max_bytes: u64) -> Self {
         self.max_bytes = Some(max_bytes);
         self
     }
 
-    /// Makes the folder, and counts what it holds if there is a limit.
-    ///
-    /// Other processes may use the folder, so it is counted for each group; poison is rare.
-    fn prepare(&self) -> io::Result<Option<Room>> {
-        fs::create_dir_all(&self.folder)?;
-        let Some(max_bytes) = self.max_bytes else {
-            return Ok(None);
-        };
+    /// How many bytes the folder's files have.
+    fn used_bytes(&self) -> io::Result<u64> {
         let mut used = 0_u64;
         for entry in fs::read_dir(&self.folder)? {
             match entry?.metadata() {
@@ -115,30 +97,10 @@ impl QuarantineFolder {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(Room { used, max_bytes }))
+        Ok(used)
     }
 
-    /// Takes so many bytes of the room, if there is a limit.
-    fn charge(&self, room: Option<&mut Room>, more_bytes: usize) -> io::Result<()> {
-        let Some(Room { used, max_bytes }) = room else {
-            return Ok(());
-        };
-        let after = used.saturating_add(more_bytes as u64);
-        if after <= *max_bytes {
-            *used = after;
-            return Ok(());
-        }
-        Err(io::Error::new(
-            io::ErrorKind::QuotaExceeded,
-            format!(
-                "the quarantine {} is full: it has {used} bytes, {more_bytes} more would pass its \
-                 limit of {max_bytes}; look at what is in it and make room",
-                self.folder.display()
-            ),
-        ))
-    }
-
-    /// A name that is free, as far as this process knows; others are told apart by `create_new`.
+    /// Takes a free name. `create_new` refuses a name that another process has taken.
     fn claim(&mut self) -> io::Result<(PathBuf, File)> {
         loop {
             let stem = self
@@ -156,7 +118,8 @@ impl QuarantineFolder {
         }
     }
 
-    fn write(&mut self, poison: &Poison<'_>, room: Option<&mut Room>) -> io::Result<Written> {
+    /// Writes the files of a chunk. `used_bytes` is how many bytes the folder's files have.
+    fn write(&mut self, poison: &Poison<'_>, used_bytes: &mut u64) -> io::Result<WrittenFiles> {
         let description = Description {
             reason: poison.reason,
             endpoint: &poison.origin.endpoint,
@@ -168,14 +131,26 @@ impl QuarantineFolder {
             records: poison.meta.map(|meta| meta.records),
         };
         let text = serde_json::to_vec_pretty(&description)?;
-        self.charge(room, text.len().saturating_add(poison.bytes.len()))?;
+        let more_bytes = text.len().saturating_add(poison.bytes.len()) as u64;
+        let after = used_bytes.saturating_add(more_bytes);
+        if let Some(max_bytes) = self.max_bytes.filter(|max_bytes| after > *max_bytes) {
+            return Err(io::Error::new(
+                io::ErrorKind::QuotaExceeded,
+                format!(
+                    "the quarantine {} is full: it has {used_bytes} bytes, {more_bytes} more would \
+                     pass its limit of {max_bytes}; look at what is in it and make room",
+                    self.folder.display()
+                ),
+            ));
+        }
+        *used_bytes = after;
         let (stem, mut chunk) = self.claim()?;
         let json = chunk.write_all(poison.bytes).and_then(|()| {
             let mut json = File::create(stem.with_extension("json.part"))?;
             json.write_all(&text).map(|()| json)
         });
         match json {
-            Ok(json) => Ok(Written { stem, json, chunk }),
+            Ok(json) => Ok(WrittenFiles { stem, json, chunk }),
             Err(error) => {
                 discard(&stem);
                 Err(error)
@@ -184,30 +159,34 @@ impl QuarantineFolder {
     }
 
     fn put_aside_together(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
-        let mut room = self.prepare()?;
-        let written: Vec<io::Result<Written>> = group
+        fs::create_dir_all(&self.folder)?;
+        // Other processes may use the folder, so it is counted for each group; poison is rare.
+        let mut used_bytes = match self.max_bytes {
+            Some(_) => self.used_bytes()?,
+            None => 0,
+        };
+        let written: Vec<io::Result<WrittenFiles>> = group
             .iter()
-            .map(|poison| self.write(poison, room.as_mut()))
+            .map(|poison| self.write(poison, &mut used_bytes))
             .collect();
         let files: Vec<&File> = written
             .iter()
             .flatten()
-            .flat_map(|it| [&it.json, &it.chunk])
+            .flat_map(|written| [&written.json, &written.chunk])
             .collect();
-        let mut forced = force(&files).into_iter();
-        let published = written
-            .into_iter()
-            .map(|written| {
-                let written = written?;
-                let errors = [forced.next().flatten(), forced.next().flatten()];
-                let forced = errors.into_iter().flatten().next().map_or(Ok(()), Err);
-                let published = forced.and_then(|()| written.publish());
-                if published.is_err() {
-                    written.discard();
-                }
-                published
-            })
-            .collect();
+        let mut synced = sync_files(&files).into_iter();
+        let published = written.into_iter().map(|written| {
+            let written = written?;
+            let not_synced = || Err(io::Error::other("a file was not forced to disk"));
+            let json = synced.next().unwrap_or_else(not_synced);
+            let chunk = synced.next().unwrap_or_else(not_synced);
+            let published = json.and(chunk).and_then(|()| written.publish());
+            if published.is_err() {
+                discard(&written.stem);
+            }
+            published
+        });
+        let published = published.collect();
         File::open(&self.folder)?.sync_all()?;
         Ok(published)
     }
@@ -222,7 +201,7 @@ impl Quarantine for QuarantineFolder {
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
         match self.put_aside_together(group) {
             Ok(results) => results,
-            // What holds for the folder holds for each of them.
+            // An error of the folder is an error of each chunk.
             Err(error) => group
                 .iter()
                 .map(|_| Err(io::Error::new(error.kind(), error.to_string())))
@@ -231,43 +210,36 @@ impl Quarantine for QuarantineFolder {
     }
 }
 
-/// Forces files to disk, several at a time; what went wrong, file by file.
-fn force(files: &[&File]) -> Vec<Option<io::Error>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut failed = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(at) else {
-                return failed;
-            };
-            failed.extend(file.sync_all().err().map(|error| (at, error)));
-        }
-    };
-    let failed = thread::scope(|scope| {
-        let helpers: Vec<_> = (1..files.len().min(FORCED_AT_ONCE))
-            // Without a helper it only takes longer.
-            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
-            .collect();
-        let mut failed = work();
-        for helper in helpers {
-            // It has no way to panic; if it did, nothing would be known of its files.
-            match helper.join() {
-                Ok(more) => failed.extend(more),
-                Err(_) => failed.extend(
-                    (0..files.len()).map(|at| (at, io::Error::other("forcing it panicked"))),
-                ),
-            }
-        }
-        failed
-    });
-    let mut errors: Vec<Option<io::Error>> = files.iter().map(|_| None).collect();
-    for (at, error) in failed {
-        if let Some(slot) = errors.get_mut(at) {
-            *slot = Some(error);
-        }
+/// Forces files to disk, several at a time. Returns one result for each file.
+fn sync_files(files: &[&File]) -> Vec<io::Result<()>> {
+    fn each(share: &[&File], sync: impl Fn(&File) -> io::Result<()>) -> Vec<io::Result<()>> {
+        share.iter().map(|file| sync(file)).collect()
     }
-    errors
+    let share_files = files.len().div_ceil(SYNCS_AT_ONCE).max(1);
+    thread::scope(|scope| {
+        let spawn = |share| {
+            let thread = thread::Builder::new();
+            (
+                share,
+                thread.spawn_scoped(scope, move || each(share, File::sync_all)),
+            )
+        };
+        let threads: Vec<_> = files.chunks(share_files).map(spawn).collect();
+        let results = threads
+            .into_iter()
+            .flat_map(|(share, thread)| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|_| {
+                    each(share, |_| {
+                        Err(io::Error::other(
+                            "the thread that forced it to disk panicked",
+                        ))
+                    })
+                }),
+                // Without a thread it only takes longer.
+                Err(_) => each(share, File::sync_all),
+            });
+        results.collect()
+    })
 }
 
 #[cfg(test)]
@@ -339,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_kept_whole_and_what_has_no_room_is_told_of_alone() {
+    fn a_group_is_kept_and_chunks_without_room_are_refused_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
         let origin = origin();
         let chunks: Vec<Vec<u8>> = (0..40).map(|chunk| vec![chunk; 1_000]).collect();
@@ -372,16 +344,16 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_forced_and_what_fails_is_named() {
+    fn every_file_is_forced_to_disk_and_has_its_own_result() {
         let files: Vec<File> = (0..20).map(|_| tempfile::tempfile().unwrap()).collect();
         // A file that cannot be forced to disk, whoever runs the test.
         let (pipe, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
         let mut all: Vec<&File> = files.iter().collect();
         all.insert(7, &pipe);
-        let failed = force(&all);
-        let places: Vec<usize> = (0..all.len()).filter(|at| failed[*at].is_some()).collect();
-        assert_eq!((failed.len(), places), (21, vec![7]));
+        let results = sync_files(&all);
+        let places: Vec<usize> = (0..all.len()).filter(|at| results[*at].is_err()).collect();
+        assert_eq!((results.len(), places), (21, vec![7]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use baler_analysis::filters::{ByTime, ByType, Counts, Shared, Taken, Tee, Times};
+use baler_analysis::filters::{ByTime, ByType, Counts, SharedStage, Taken, Tee, Times};
 use baler_analysis::sinks::{
     CsvFolder, Existing, JsonLines, Null, OutputFile, SharedOutput, TextTable,
 };
@@ -40,9 +40,9 @@ pub(super) struct Stages<'a> {
 #[derive(Debug)]
 enum Sink {
     /// It owns its files, so there is one. None when the last worker has it.
-    Csv(Option<Shared<CsvFolder>>),
+    Csv(Option<SharedStage<CsvFolder>>),
     #[cfg(feature = "parquet")]
-    Parquet(Option<Shared<baler_arrow::ParquetFolder>>),
+    Parquet(Option<SharedStage<baler_arrow::ParquetFolder>>),
     Lines(Lines),
     Nothing,
 }
@@ -79,12 +79,12 @@ impl<'a> Stages<'a> {
                     .with_existing(settings.existing)
                     .with_notice(say)
                     .counting(written.clone());
-                Sink::Csv(Some(Shared::new(files)))
+                Sink::Csv(Some(SharedStage::new(files)))
             }
             #[cfg(feature = "parquet")]
             (Target::Parquet(folder, parquet), _) => {
                 let files = baler_arrow::ParquetFolder::new(folder, parquet.clone());
-                Sink::Parquet(Some(Shared::new(files.counting(written.clone()))))
+                Sink::Parquet(Some(SharedStage::new(files.counting(written.clone()))))
             }
             (_, RecordFormat::None | RecordFormat::Csv) => Sink::Nothing,
             (Target::File(path), _) => {
@@ -214,7 +214,7 @@ impl Lines {
 }
 
 /// One worker's share of a sink that owns its files; the last one takes it.
-fn share<S: Stage + 'static>(shared: &mut Option<Shared<S>>, last: bool) -> Box<dyn Stage> {
+fn share<S: Stage + 'static>(shared: &mut Option<SharedStage<S>>, last: bool) -> Box<dyn Stage> {
     let mine = if last { shared.take() } else { shared.clone() };
     mine.map_or_else(|| Box::new(Null) as Box<dyn Stage>, |it| Box::new(it))
 }

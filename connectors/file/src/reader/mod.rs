@@ -1,25 +1,29 @@
 //! The reading end.
 
-mod delivery;
-mod kind;
+mod cursor;
+mod plain;
+pub(crate) mod scanner;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkReader, Delivery, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
-    TransportError, Verdict,
+    ChunkReader, Damaged, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
+    RetryClass, Settled, Token, TransportError, Verdict,
 };
+use bytes::Bytes;
 
-use self::kind::{Kind, kind_of};
+use self::cursor::{Cursor, PathKind};
+use self::scanner::{Piece, PieceContent};
+use crate::client::parse_segment_name;
 use crate::config::{FileReaderConfig, Keep};
-use crate::consumed::remove_consumed;
-use crate::consumer::{Consumer, Position, Watermark};
-use crate::cursor::Cursor;
+use crate::consumers::{Consumer, Position, Watermark, remove_consumed};
 use crate::error::{endpoint, io_error};
-use crate::plain::PlainFile;
-use crate::stats::{ReaderCounters, ReaderStats};
+use crate::headers::SEGMENT_MAGIC;
 
 /// Reads the chunks of a folder, of one segment, or of a plain file.
 ///
@@ -31,32 +35,49 @@ pub struct FileReader {
     config: FileReaderConfig,
     capability: ReaderCapability,
     endpoint: Box<str>,
-    counters: ReaderCounters,
-    walk: Walk,
+    stats: ReaderStats,
+    cursor: Cursor,
     consumer: Option<Consumer>,
     last_commit: Instant,
     demand: usize,
     next_token: u64,
-    /// What was handed out or waits to be handed out again, by position. The first one is the
-    /// watermark: nothing after it counts as settled.
+    /// Deliveries that are not settled, by position. Nothing after the first one counts as settled.
     unsettled: BTreeMap<Position, Unsettled>,
     handed_out: HashMap<Token, Position>,
-    /// What came back with [`Verdict::Retry`].
+    /// Deliveries that came back with [`Verdict::Retry`].
     again: BTreeSet<Position>,
-    /// How long to wait at the end before looking again.
+    /// How long to wait at the end before the next look.
     poll: Duration,
-}
-
-#[derive(Debug)]
-enum Walk {
-    Segments(Cursor),
-    Plain(PlainFile),
 }
 
 #[derive(Debug)]
 struct Unsettled {
     delivery: Delivery,
     number: u64,
+}
+
+/// Counts since the reader was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderStats {
+    /// Chunks handed out for the first time.
+    pub chunks: u64,
+    /// Bytes of these chunks.
+    pub bytes: u64,
+    /// Chunks handed out again.
+    pub redelivered: u64,
+    /// Pieces handed out as damaged.
+    pub damaged_pieces: u64,
+    /// Bytes skipped as damaged.
+    pub damaged_bytes: u64,
+    /// Numbers of chunks that never came: damaged, or in segments that were removed.
+    pub missing_chunks: u64,
+    /// How often the consumer's position was written.
+    pub commits: u64,
+    /// Segments removed because every consumer had settled them.
+    pub consumed_segments: u64,
+    /// Bytes in them.
+    pub consumed_bytes: u64,
 }
 
 impl FileReader {
@@ -68,57 +89,33 @@ impl FileReader {
     /// the same consumer.
     pub fn open(config: FileReaderConfig) -> Result<Self, TransportError> {
         let fail = |error| io_error("open", &config.path, error);
-        let mut consumer = None;
-        let walk = match kind_of(&config.path, config.follow).map_err(fail)? {
-            Kind::Folder => {
-                let limit = config.max_chunk_bytes.get();
-                let mut cursor = Cursor::folder(&config.path, config.follow, limit);
-                let opened = config
-                    .consumer
-                    .as_ref()
-                    .map(|name| Consumer::open(&config.path, name))
-                    .transpose()?;
-                match opened.as_ref().and_then(Consumer::stored) {
-                    Some(Watermark {
-                        position,
-                        next_chunk,
-                    }) => cursor.go_to(position, next_chunk),
-                    None => cursor.start(config.from).map_err(fail)?,
-                }
-                consumer = opened;
-                Walk::Segments(cursor)
-            }
-            kind => {
-                if config.consumer.is_some() {
-                    return Err(TransportError::new(
-                        "open",
-                        endpoint(&config.path),
-                        baler_common::transport::RetryClass::Final,
-                        "only a folder of segments remembers consumers",
-                    ));
-                }
-                match kind {
-                    Kind::Segment => {
-                        let limit = config.max_chunk_bytes.get();
-                        let mut cursor = Cursor::segment(&config.path, config.follow, limit);
-                        cursor.start(config.from).map_err(fail)?;
-                        Walk::Segments(cursor)
-                    }
-                    Kind::Folder | Kind::Plain => {
-                        let limit = config.max_chunk_bytes.get();
-                        Walk::Plain(PlainFile::open(&config.path, limit).map_err(fail)?)
-                    }
-                }
+        let kind = path_kind(&config.path, config.follow).map_err(fail)?;
+        let limit = config.max_chunk_bytes.get();
+        let mut cursor = Cursor::new(&config.path, kind, config.follow, limit);
+        let consumer = match &config.consumer {
+            None => None,
+            Some(name) if kind == PathKind::Folder => Some(Consumer::open(&config.path, name)?),
+            Some(_) => {
+                return Err(TransportError::new(
+                    "open",
+                    endpoint(&config.path),
+                    RetryClass::Final,
+                    "only a folder of segments remembers consumers",
+                ));
             }
         };
+        match consumer.as_ref().and_then(Consumer::stored) {
+            Some(stored) => cursor.go_to(stored.position, stored.next_chunk),
+            None => cursor.start(config.from).map_err(fail)?,
+        }
         let mut capability = ReaderCapability::new(crate::SCHEME, Order::PerLane);
         capability.max_chunk_bytes = config.max_chunk_bytes;
         capability.ends = !config.follow;
         Ok(Self {
             endpoint: endpoint(&config.path),
             capability,
-            counters: ReaderCounters::default(),
-            walk,
+            stats: ReaderStats::default(),
+            cursor,
             consumer,
             last_commit: Instant::now(),
             demand: usize::MAX,
@@ -131,9 +128,9 @@ impl FileReader {
         })
     }
 
-    /// What was counted so far.
-    pub fn stats(&self) -> ReaderStats {
-        self.counters.stats()
+    /// The counts so far.
+    pub const fn stats(&self) -> ReaderStats {
+        self.stats
     }
 
     /// Everything before this position is settled.
@@ -141,7 +138,7 @@ impl FileReader {
         self.current_watermark().position
     }
 
-    /// Writes the consumer's position now. Nothing happens without a consumer's name.
+    /// Writes the consumer's position now. Does nothing without a consumer's name.
     ///
     /// # Errors
     ///
@@ -151,24 +148,20 @@ impl FileReader {
     }
 
     fn current_watermark(&self) -> Watermark {
-        let reached = match &self.walk {
-            Walk::Segments(cursor) => Watermark {
-                position: cursor.position(),
-                next_chunk: cursor.next_chunk(),
-            },
-            Walk::Plain(plain) => Watermark {
-                position: plain.position(),
-                next_chunk: 0,
-            },
-        };
         let first = self.unsettled.first_key_value();
-        first.map_or(reached, |(position, first)| Watermark {
-            position: *position,
-            next_chunk: first.number,
-        })
+        first.map_or_else(
+            || Watermark {
+                position: self.cursor.position(),
+                next_chunk: self.cursor.next_chunk(),
+            },
+            |(position, first)| Watermark {
+                position: *position,
+                next_chunk: first.number,
+            },
+        )
     }
 
-    /// Writes the consumer's position, if it is due.
+    /// Writes the consumer's position, if it is due or `now` is set.
     fn commit(&mut self, now: bool) -> Result<(), TransportError> {
         let watermark = self.current_watermark();
         let Some(consumer) = &mut self.consumer else {
@@ -178,29 +171,124 @@ impl FileReader {
             self.last_commit = Instant::now();
             let before = consumer.stored().map(|stored| stored.position.segment);
             if consumer.store(watermark)? {
-                self.counters.commits.add(1);
+                self.stats.commits += 1;
             }
-            let passed = before.is_some_and(|before| before < watermark.position.segment);
-            if self.config.keep == Keep::Consumed && passed {
+            if before.is_some_and(|before| before < watermark.position.segment) {
                 self.remove_consumed()?;
             }
         }
         Ok(())
     }
 
-    /// Removes what all consumers have settled.
-    fn remove_consumed(&self) -> Result<(), TransportError> {
-        let folder = &self.config.path;
-        let removed =
-            remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
-        self.counters.consumed_segments.add(removed.segments);
-        self.counters.consumed_bytes.add(removed.bytes);
+    /// Removes the segments that all consumers have settled, if the settings say so.
+    fn remove_consumed(&mut self) -> Result<(), TransportError> {
+        if self.config.keep == Keep::Consumed {
+            let folder = &self.config.path;
+            let removed =
+                remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
+            self.stats.consumed_segments += removed.segments;
+            self.stats.consumed_bytes += removed.bytes;
+        }
         Ok(())
     }
 
-    /// Whether nothing can come any more: the end is reached, and nothing can be handed back.
-    fn is_at_end(&self) -> bool {
-        !self.config.follow && self.unsettled.is_empty()
+    /// Returns the next chunk, one that came back, or damage; nothing if there is none now.
+    fn next(&mut self) -> Result<Option<Received>, TransportError> {
+        let consumer = self.consumer.as_mut();
+        if let Some(bytes) = consumer.and_then(|consumer| consumer.damaged.take()) {
+            let end = bytes.len() as u64;
+            let reason = "the consumer's position is damaged; it starts over";
+            let damaged = self.damaged("consumers".into(), 0, end, bytes.into(), reason.into());
+            return Ok(Some(damaged));
+        }
+        if self.handed_out.len() >= self.demand {
+            return Ok(None);
+        }
+        if let Some(position) = self.again.pop_first()
+            && let Some(entry) = self.unsettled.get_mut(&position)
+        {
+            entry.delivery.token = Token(self.next_token);
+            entry.delivery.redelivered = true;
+            self.next_token = self.next_token.wrapping_add(1);
+            self.handed_out.insert(entry.delivery.token, position);
+            self.stats.redelivered += 1;
+            return Ok(Some(Received::Chunk(entry.delivery.clone())));
+        }
+        let expected = self.cursor.next_chunk();
+        let piece = self.cursor.advance();
+        let piece = piece.map_err(|error| io_error("read", &self.config.path, error))?;
+        let Some(Piece {
+            start,
+            end,
+            content,
+        }) = piece
+        else {
+            return Ok(None);
+        };
+        let lane: Box<str> = self.cursor.lane().into();
+        match content {
+            PieceContent::Chunk {
+                number,
+                meta,
+                bytes,
+            } => {
+                if expected > 0 {
+                    let missing = number.saturating_sub(expected);
+                    self.stats.missing_chunks = self.stats.missing_chunks.saturating_add(missing);
+                }
+                self.stats.chunks += 1;
+                self.stats.bytes += bytes.len() as u64;
+                let delivery = Delivery {
+                    token: Token(self.next_token),
+                    bytes,
+                    meta,
+                    origin: self.origin(lane, start),
+                    redelivered: false,
+                };
+                self.next_token = self.next_token.wrapping_add(1);
+                let position = Position {
+                    segment: self.cursor.position().segment,
+                    offset: start,
+                };
+                let entry = Unsettled {
+                    delivery: delivery.clone(),
+                    number,
+                };
+                self.unsettled.insert(position, entry);
+                self.handed_out.insert(delivery.token, position);
+                Ok(Some(Received::Chunk(delivery)))
+            }
+            PieceContent::Damaged { bytes, reason } => {
+                Ok(Some(self.damaged(lane, start, end, bytes, reason)))
+            }
+            // The cursor does not return these.
+            PieceContent::Skipped(_) => Ok(None),
+        }
+    }
+
+    fn damaged(
+        &mut self,
+        lane: Box<str>,
+        start: u64,
+        end: u64,
+        bytes: Bytes,
+        reason: Box<str>,
+    ) -> Received {
+        self.stats.damaged_pieces += 1;
+        self.stats.damaged_bytes += end.saturating_sub(start);
+        Received::Damaged(Damaged {
+            bytes,
+            origin: self.origin(lane, start),
+            reason,
+        })
+    }
+
+    fn origin(&self, lane: Box<str>, position: u64) -> Origin {
+        Origin {
+            endpoint: self.endpoint.clone(),
+            lane,
+            position,
+        }
     }
 }
 
@@ -220,7 +308,8 @@ impl ChunkReader for FileReader {
                 self.poll = self.config.poll_min;
                 return Ok(received);
             }
-            if self.is_at_end() && self.demand > 0 {
+            // Without a follower nothing more comes once everything is settled.
+            if !self.config.follow && self.unsettled.is_empty() && self.demand > 0 {
                 self.commit(true)?;
                 return Ok(Received::End);
             }
@@ -259,13 +348,13 @@ impl ChunkReader for FileReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // A follower may come before the folder; of what is there it has handed out all.
+        // A follower may come before the folder. Of an existing folder it has handed out all chunks.
         (self.config.follow && !self.config.path.exists()).then_some("folder")
     }
 
     fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
         let mut closed = self.commit(true);
-        if closed.is_ok() && self.config.keep == Keep::Consumed && self.consumer.is_some() {
+        if closed.is_ok() && self.consumer.is_some() {
             closed = self.remove_consumed();
         }
         ReaderCloseReport {
@@ -273,4 +362,67 @@ impl ChunkReader for FileReader {
             error: closed.err(),
         }
     }
+}
+
+/// Finds out the kind of a path. A follower may come before the folder that it follows.
+fn path_kind(path: &Path, follow: bool) -> io::Result<PathKind> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && follow => {
+            return Ok(PathKind::Folder);
+        }
+        metadata => metadata?,
+    };
+    if metadata.is_dir() {
+        return Ok(PathKind::Folder);
+    }
+    let mut magic = Vec::with_capacity(SEGMENT_MAGIC.len());
+    let limit = SEGMENT_MAGIC.len() as u64;
+    File::open(path)?.take(limit).read_to_end(&mut magic)?;
+    // A segment whose magic is damaged is still one by its name.
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_named = name.and_then(parse_segment_name).is_some();
+    Ok(match is_named || magic == SEGMENT_MAGIC {
+        true => PathKind::Segment,
+        false => PathKind::Plain,
+    })
+}
+
+/// A part of a path that was read.
+#[derive(Debug)]
+pub enum PathItem {
+    /// A chunk, with its place.
+    Chunk(Delivery),
+    /// Bytes that are none.
+    Damaged(Damaged),
+}
+
+/// Reads all chunks of a folder of segments, of one segment, or of a plain file, which may be one
+/// chunk or several native ones. Ends after the first error.
+///
+/// # Errors
+///
+/// The path cannot be opened.
+pub fn read_path(
+    path: impl Into<PathBuf>,
+) -> Result<impl Iterator<Item = Result<PathItem, TransportError>>, TransportError> {
+    let mut reader = FileReader::open(FileReaderConfig::new(path))?;
+    let mut next = move || {
+        loop {
+            match reader.receive(Instant::now())? {
+                Received::Chunk(delivery) => {
+                    reader.settle(delivery.token, Verdict::Ack)?;
+                    return Ok(Some(PathItem::Chunk(delivery)));
+                }
+                Received::Damaged(damaged) => return Ok(Some(PathItem::Damaged(damaged))),
+                Received::End => return Ok(None),
+                Received::Assigned { .. } | Received::Revoked { .. } | Received::Idle => {}
+            }
+        }
+    };
+    let mut has_failed = false;
+    Ok(std::iter::from_fn(move || {
+        let item = if has_failed { None } else { next().transpose() };
+        has_failed |= matches!(item, Some(Err(_)));
+        item
+    }))
 }

@@ -1,6 +1,6 @@
 //! Cut and altered segments: every sound chunk is read, and what is lost is told and kept.
 
-use baler_connector_file::segment::{FrameHeader, SEGMENT_HEADER_BYTES};
+use baler_connector_file::headers::{FrameHeader, SEGMENT_HEADER_BYTES};
 use baler_connector_file::{FileWriter, FileWriterConfig, segment_name};
 use proptest::prelude::*;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Damaged, Received, Verdict};
-use baler_connector_file::segment::{FrameHeader, SegmentHeader};
+use baler_connector_file::headers::{FrameHeader, SegmentHeader};
 use baler_connector_file::{
     DAMAGED_FOLDER, FileReader, FileReaderConfig, FileWriter, FileWriterConfig, PathItem,
     parse_segment_name, read_path, segment_name,

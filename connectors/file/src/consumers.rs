@@ -1,4 +1,4 @@
-//! A named consumer's position: up to where everything is settled.
+//! Named consumers: their positions, their backlog, and the removal of segments that all have settled.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -7,13 +7,15 @@ use std::str::FromStr;
 
 use baler_common::transport::{RetryClass, TransportError};
 
+use crate::client::{
+    CONSUMERS_FOLDER, LOCK_FILE, damaged_path, list_segments, make_folder, replace_file,
+    segment_name, sync_folder,
+};
 use crate::error::{endpoint, io_error};
-use crate::folder::{CONSUMERS_FOLDER, damaged_path, make_folder, replace_file};
+use crate::headers::SEGMENT_HEADER_BYTES;
+use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
 
-const EXTENSION: &str = "json";
-const LOCK_EXTENSION: &str = "lock";
-
-/// Where something is in a folder. Later positions compare greater.
+/// A place in a folder. Later positions compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Position {
     /// The number of the segment's first chunk.
@@ -100,7 +102,7 @@ impl Watermark {
 pub(crate) struct Consumer {
     path: PathBuf,
     stored: Option<Watermark>,
-    /// Why the stored position could not be used, if there was one.
+    /// The stored position, if it could not be read.
     pub(crate) damaged: Option<Vec<u8>>,
     _lock: File,
 }
@@ -110,14 +112,15 @@ impl Consumer {
     /// `damaged/`: the consumer then begins at the start, which repeats chunks and loses none.
     pub(crate) fn open(folder: &Path, name: &ConsumerName) -> Result<Self, TransportError> {
         let consumers = folder.join(CONSUMERS_FOLDER);
-        let path = consumers.join(format!("{}.{EXTENSION}", name.as_str()));
+        // A name may have dots: extensions are appended.
+        let path = consumers.join(format!("{}.json", name.as_str()));
         let fail = |error| io_error("open consumer", &path, error);
         make_folder(&consumers).map_err(fail)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
-            .open(lock_path(&path))
+            .open(path.with_extension("lock"))
             .map_err(fail)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -151,12 +154,12 @@ impl Consumer {
         })
     }
 
-    /// What is on disk.
+    /// The position on disk.
     pub(crate) const fn stored(&self) -> Option<Watermark> {
         self.stored
     }
 
-    /// Writes the watermark, durably and at once. Says whether there was anything to write.
+    /// Writes the watermark, durably and at once. Returns whether it had changed.
     pub(crate) fn store(&mut self, watermark: Watermark) -> Result<bool, TransportError> {
         if self.stored == Some(watermark) {
             return Ok(false);
@@ -168,72 +171,154 @@ impl Consumer {
     }
 }
 
-/// Where a consumer goes on; the start if it has settled nothing or its position cannot be read.
-pub(crate) fn position(folder: &Path, name: &ConsumerName) -> Position {
-    let path = folder.join(CONSUMERS_FOLDER).join(name.as_str());
-    read_position(&with_extension(&path, EXTENSION))
+/// The watermark in this file; the start if it cannot be read, since its consumer then starts over.
+fn read_watermark(path: &Path) -> Watermark {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    Watermark::decode(&text).unwrap_or_default()
 }
 
-/// The position of the consumer that is furthest behind; none without a consumer.
-pub(crate) fn slowest(folder: &Path) -> io::Result<Option<Position>> {
+/// The watermarks of all consumers of the folder. A consumer may be there twice.
+pub(crate) fn watermarks(folder: &Path) -> io::Result<Vec<Watermark>> {
     let entries = match fs::read_dir(folder.join(CONSUMERS_FOLDER)) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let mut slowest: Option<Position> = None;
+    let mut watermarks = Vec::new();
     for entry in entries {
         let path = entry?.path();
         // A consumer that has settled nothing yet has only its lock.
-        let is_consumer = [EXTENSION, LOCK_EXTENSION]
-            .iter()
-            .any(|extension| path.extension().is_some_and(|it| it == *extension));
-        if is_consumer {
-            let position = read_position(&path.with_extension(EXTENSION));
-            slowest = Some(slowest.map_or(position, |slowest| slowest.min(position)));
-        }
-    }
-    Ok(slowest)
-}
-
-fn read_position(path: &Path) -> Position {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    Watermark::decode(&text).map_or_else(Position::default, |watermark| watermark.position)
-}
-
-/// A consumer's name may have dots: an extension is put behind it, never in place of its last part.
-fn with_extension(path: &Path, extension: &str) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push(".");
-    path.push(extension);
-    path.into()
-}
-
-fn lock_path(path: &Path) -> PathBuf {
-    path.with_extension(LOCK_EXTENSION)
-}
-
-/// The highest number that any consumer of the folder has settled, plus one; 0 without consumers.
-pub(crate) fn highest_settled(folder: &Path) -> io::Result<u64> {
-    let entries = match fs::read_dir(folder.join(CONSUMERS_FOLDER)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error),
-    };
-    let mut highest = 0;
-    for entry in entries {
-        let path = entry?.path();
         if path
             .extension()
-            .is_some_and(|extension| extension == EXTENSION)
+            .is_some_and(|it| it == "json" || it == "lock")
         {
-            // One that cannot be read starts over anyway.
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let settled = Watermark::decode(&text).map_or(0, |watermark| watermark.next_chunk);
-            highest = highest.max(settled);
+            watermarks.push(read_watermark(&path.with_extension("json")));
         }
     }
-    Ok(highest)
+    Ok(watermarks)
+}
+
+/// Segments that were removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Removed {
+    /// How many.
+    pub segments: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Removes the segments that every registered consumer has settled to their end and that no writer
+/// has open. Without a registered consumer nothing is removed.
+///
+/// A consumer is registered as soon as a reader was opened with its name, and until its files are
+/// removed from `consumers/`. The newest segment goes only while no writer has the folder open.
+///
+/// # Errors
+///
+/// The folder cannot be read, or a segment cannot be removed.
+pub fn remove_consumed(folder: &Path) -> io::Result<Removed> {
+    let positions = watermarks(folder)?.into_iter().map(|it| it.position);
+    let Some(settled) = positions.min() else {
+        return Ok(Removed::default());
+    };
+    let mut removed = remove_settled(folder, settled, false)?;
+    let lock = match File::open(folder.join(LOCK_FILE)) {
+        Ok(lock) => Some(lock),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(lock) = &lock {
+        // The lock keeps writers out until the newest segment is removed.
+        match lock.try_lock() {
+            Ok(()) => {
+                let newest = remove_settled(folder, settled, true)?;
+                removed.segments += newest.segments;
+                removed.bytes += newest.bytes;
+            }
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    if removed.segments > 0 {
+        sync_folder(folder)?;
+    }
+    Ok(removed)
+}
+
+/// Removes the segments before this position; the newest one only if `newest_too` is set.
+fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Result<Removed> {
+    let mut segments = list_segments(folder)?;
+    if !newest_too {
+        segments.pop();
+    }
+    let mut removed = Removed::default();
+    for segment in segments {
+        let holds_chunks = segment.bytes > SEGMENT_HEADER_BYTES as u64;
+        let end = Position {
+            segment: segment.first_chunk,
+            offset: segment.bytes,
+        };
+        if segment.first_chunk < settled.segment || (holds_chunks && end <= settled) {
+            match fs::remove_file(folder.join(segment_name(segment.first_chunk))) {
+                Ok(()) => {
+                    removed.segments += 1;
+                    removed.bytes += segment.bytes;
+                }
+                // Another process removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// Chunks that a consumer has not settled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backlog {
+    /// How many.
+    pub chunks: u64,
+    /// Records in them, as their frames say.
+    pub records: u64,
+    /// Their bytes, without the frames.
+    pub bytes: u64,
+}
+
+/// Counts the chunks that a consumer has not settled, from the headers of the frames.
+///
+/// # Errors
+///
+/// The folder or a segment cannot be read. A folder that does not exist has no backlog.
+pub fn backlog(folder: &Path, name: &ConsumerName) -> io::Result<Backlog> {
+    let path = folder.join(CONSUMERS_FOLDER);
+    let from = read_watermark(&path.join(format!("{}.json", name.as_str()))).position;
+    let segments = match list_segments(folder) {
+        Ok(segments) => segments,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let mut backlog = Backlog::default();
+    for segment in segments {
+        let mut offset = match segment.first_chunk == from.segment {
+            true => from.offset,
+            false if segment.first_chunk < from.segment => continue,
+            false => 0,
+        };
+        let path = folder.join(segment_name(segment.first_chunk));
+        let mut scanner = SegmentScanner::open(&path, 0)?;
+        scanner.skip_below(u64::MAX);
+        while let Some(piece) = scanner.step(offset, Tail::Final)? {
+            offset = piece.end;
+            if let PieceContent::Skipped(header) = piece.content {
+                backlog.chunks += 1;
+                backlog.records += header.meta.map_or(0, |meta| u64::from(meta.records));
+                backlog.bytes += u64::from(header.length);
+            }
+        }
+    }
+    Ok(backlog)
 }
 
 #[cfg(test)]
@@ -267,7 +352,8 @@ mod tests {
             .unwrap()
             .store(WATERMARK)
             .unwrap();
-        assert_eq!(highest_settled(folder.path()).unwrap(), 99);
+        let stored = watermarks(folder.path()).unwrap();
+        assert!(stored.iter().all(|it| *it == WATERMARK), "{stored:?}");
         let path = folder.path().join("consumers/tail.json");
         fs::write(&path, "{\"version\":1,\"seg").unwrap();
         let consumer = Consumer::open(folder.path(), &name).unwrap();

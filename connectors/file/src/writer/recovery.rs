@@ -1,4 +1,4 @@
-//! What a writer does to a folder before it writes: the torn end that a crash left is moved aside.
+//! Prepares a folder for a writer: moves the torn end that a crash left aside.
 //!
 //! Nothing that is found here keeps a writer from starting: bytes that are no chunks go to
 //! `damaged/`, are counted, and the next segment begins (Vector's users met the opposite, a crash
@@ -7,33 +7,36 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
+use std::sync::Mutex;
 
-use crate::consumer;
-use crate::folder::{SegmentEntry, damaged_path, list_segments, segment_name, sync_folder};
-use crate::scan::{SegmentScanner, Step, Tail};
-use crate::segment::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::stats::WriterCounters;
+use super::WriterStats;
+use super::appender::lock_stats;
+use crate::client::{SegmentEntry, damaged_path, list_segments, segment_name, sync_folder};
+use crate::consumers::watermarks;
+use crate::headers::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
 
-/// What recovery found.
+/// A folder that is ready for a writer.
 #[derive(Debug)]
-pub(crate) struct Recovered {
+pub(super) struct RecoveredFolder {
     /// The segments that are there now, oldest first.
-    pub(crate) segments: Vec<SegmentEntry>,
+    pub(super) segments: Vec<SegmentEntry>,
     /// The number of the next chunk.
-    pub(crate) next_chunk: u64,
+    pub(super) next_chunk: u64,
     /// The newest segment, if it has a sound header and no chunk: the writer goes on with it.
-    pub(crate) empty: Option<SegmentHeader>,
+    pub(super) empty: Option<SegmentHeader>,
 }
 
 /// Makes the folder ready for a writer.
-pub(crate) fn recover(folder: &Path, counters: &WriterCounters) -> io::Result<Recovered> {
+pub(super) fn recover(folder: &Path, stats: &Mutex<WriterStats>) -> io::Result<RecoveredFolder> {
     let mut segments = list_segments(folder)?;
     // A consumer's position is forced to disk at once, chunks perhaps not: after a crash of the
     // machine the consumer may be ahead. Numbers that it has settled are not given again, or it
     // would take new chunks for old ones.
-    let settled = consumer::highest_settled(folder)?;
+    let settled = watermarks(folder)?.iter().map(|it| it.next_chunk).max();
+    let settled = settled.unwrap_or(0);
     let Some(newest) = segments.last_mut() else {
-        return Ok(Recovered {
+        return Ok(RecoveredFolder {
             segments,
             next_chunk: settled,
             empty: None,
@@ -44,9 +47,9 @@ pub(crate) fn recover(folder: &Path, counters: &WriterCounters) -> io::Result<Re
     let Ok(found) = examine(&path) else {
         // The file cannot be read. It stays for readers to report; no more frames can be in it
         // than headers fit.
-        counters.unreadable_segments.add(1);
+        lock_stats(stats).unreadable_segments += 1;
         let frames = (newest.bytes / FRAME_HEADER_BYTES as u64).saturating_add(1);
-        return Ok(Recovered {
+        return Ok(RecoveredFolder {
             next_chunk: settled.max(first.saturating_add(frames)),
             segments,
             empty: None,
@@ -60,13 +63,13 @@ pub(crate) fn recover(folder: &Path, counters: &WriterCounters) -> io::Result<Re
             _ => move_tail(folder, first, found.sound_bytes),
         };
         if moved.is_ok() {
-            counters.damaged_pieces.add(1);
-            counters.damaged_bytes.add(found.bytes - found.sound_bytes);
+            lock_stats(stats).damaged_pieces += 1;
+            lock_stats(stats).damaged_bytes += found.bytes - found.sound_bytes;
             newest.bytes = found.sound_bytes;
         } else {
             // Without room to keep them the bytes stay where they are: readers hand them out as
             // damage. A segment without a chunk must go, though: its name is needed.
-            counters.unmoved_pieces.add(1);
+            lock_stats(stats).unmoved_pieces += 1;
             if found.frames == 0 && found.sound_bytes > 0 {
                 set_aside(folder, first)?;
                 newest.bytes = 0;
@@ -88,14 +91,14 @@ pub(crate) fn recover(folder: &Path, counters: &WriterCounters) -> io::Result<Re
         sync_folder(folder)?;
         segments.pop();
     }
-    Ok(Recovered {
+    Ok(RecoveredFolder {
         segments,
         next_chunk,
         empty,
     })
 }
 
-struct Examined {
+struct SegmentFindings {
     header: Option<SegmentHeader>,
     frames: u64,
     next_chunk: u64,
@@ -104,11 +107,11 @@ struct Examined {
     sound_bytes: u64,
 }
 
-fn examine(path: &Path) -> io::Result<Examined> {
-    // Every chunk is checked, however large: the limits of readers are not those of this folder.
+fn examine(path: &Path) -> io::Result<SegmentFindings> {
+    // Every chunk is checked, however large: readers have other limits than this folder.
     let mut scanner = SegmentScanner::open(path, u32::MAX as usize)?;
     let header = scanner.header()?;
-    let mut found = Examined {
+    let mut found = SegmentFindings {
         header,
         frames: 0,
         next_chunk: 0,
@@ -116,16 +119,12 @@ fn examine(path: &Path) -> io::Result<Examined> {
         sound_bytes: header.map_or(0, |_| SEGMENT_HEADER_BYTES as u64),
     };
     let mut offset = 0;
-    loop {
-        offset = match scanner.step(offset, Tail::Final)? {
-            Step::Frame { end, .. } | Step::TooLarge { end, .. } | Step::Skipped { end, .. } => {
-                found.frames += 1;
-                found.sound_bytes = end;
-                end
-            }
-            Step::Damaged { end, .. } => end,
-            Step::Unfinished | Step::End => break,
-        };
+    while let Some(piece) = scanner.step(offset, Tail::Final)? {
+        offset = piece.end;
+        if !matches!(piece.content, PieceContent::Damaged { .. }) {
+            found.frames += 1;
+            found.sound_bytes = offset;
+        }
     }
     found.next_chunk = scanner.next_number();
     Ok(found)

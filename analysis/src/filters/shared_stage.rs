@@ -1,4 +1,4 @@
-//! One stage behind several workers.
+//! One stage that several workers feed.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,35 +7,35 @@ use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
 
-/// Several workers' way to one stage, one parcel at a time. Cloning shares.
+/// A stage that several workers feed, one parcel at a time. Each worker has a clone.
 ///
 /// For stages that cannot be made once a worker, such as one that owns files.
-/// After the first error everything is refused: what the stage holds then goes back to the medium
-/// when the last clone is dropped.
-/// The stage is finished by the last clone that is; the earlier ones flush it, so that their chunks
-/// are settled before they go.
-pub struct Shared<S> {
-    inner: Arc<Mutex<Inner<S>>>,
+/// After the first error it refuses everything, and the parcels that the stage holds go back to the
+/// medium.
+/// The last clone to finish finishes the stage. The others only flush it, so that their chunks are
+/// settled before they go.
+pub struct SharedStage<S> {
+    state: Arc<Mutex<StageState<S>>>,
     name: &'static str,
     finished: bool,
 }
 
-struct Inner<S> {
-    /// None after an error.
+struct StageState<S> {
+    /// Nothing after an error.
     stage: Option<S>,
     clones: usize,
 }
 
-impl<S: Stage> Shared<S> {
+impl<S: Stage> SharedStage<S> {
     /// Shares a stage.
     pub fn new(stage: S) -> Self {
         let name = stage.name();
-        let inner = Inner {
+        let state = StageState {
             stage: Some(stage),
             clones: 1,
         };
         Self {
-            inner: Arc::new(Mutex::new(inner)),
+            state: Arc::new(Mutex::new(state)),
             name,
             finished: false,
         }
@@ -45,41 +45,41 @@ impl<S: Stage> Shared<S> {
         &self,
         work: impl FnOnce(&mut S, usize) -> Result<T, AnalysisError>,
     ) -> Result<T, AnalysisError> {
-        let mut inner = self.lock();
-        let clones = inner.clones;
-        let Some(stage) = inner.stage.as_mut() else {
+        let mut state = self.lock();
+        let clones = state.clones;
+        let Some(stage) = state.stage.as_mut() else {
             return Err(AnalysisError::stage(self.name, "it has failed before"));
         };
         let worked = work(stage, clones);
         if worked.is_err() {
-            inner.stage = None;
+            state.stage = None;
         }
         worked
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<S>> {
+    fn lock(&self) -> MutexGuard<'_, StageState<S>> {
         // A stage that panicked in the middle of its work is not asked again.
-        self.inner.lock().unwrap_or_else(|poison: PoisonError<_>| {
-            let mut inner = poison.into_inner();
-            inner.stage = None;
-            inner
+        self.state.lock().unwrap_or_else(|poison: PoisonError<_>| {
+            let mut state = poison.into_inner();
+            state.stage = None;
+            state
         })
     }
 }
 
-impl<S: Stage> Clone for Shared<S> {
+impl<S: Stage> Clone for SharedStage<S> {
     fn clone(&self) -> Self {
-        let mut inner = self.lock();
-        inner.clones = inner.clones.saturating_add(1);
+        let mut state = self.lock();
+        state.clones = state.clones.saturating_add(1);
         Self {
-            inner: Arc::clone(&self.inner),
+            state: Arc::clone(&self.state),
             name: self.name,
             finished: false,
         }
     }
 }
 
-impl<S: Stage> Stage for Shared<S> {
+impl<S: Stage> Stage for SharedStage<S> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -105,24 +105,24 @@ impl<S: Stage> Stage for Shared<S> {
             1 => stage.finish(),
             _ => stage.flush(),
         });
-        let mut inner = self.lock();
-        inner.clones = inner.clones.saturating_sub(1);
+        let mut state = self.lock();
+        state.clones = state.clones.saturating_sub(1);
         finished
     }
 }
 
-impl<S> Drop for Shared<S> {
+impl<S> Drop for SharedStage<S> {
     fn drop(&mut self) {
         if !self.finished {
-            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.clones = inner.clones.saturating_sub(1);
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.clones = state.clones.saturating_sub(1);
         }
     }
 }
 
-impl<S> fmt::Debug for Shared<S> {
+impl<S> fmt::Debug for SharedStage<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("SharedStage")
             .field("stage", &self.name)
             .finish_non_exhaustive()
     }

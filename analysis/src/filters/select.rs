@@ -1,6 +1,6 @@
-//! Records of some types.
+//! Records of some types, or of a span of time.
 
-use std::time::Instant;
+use std::ops::Range;
 
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
@@ -62,7 +62,7 @@ pub struct ByType<S> {
 }
 
 impl<S: Stage> ByType<S> {
-    /// Passes what matches one of `patterns` on to `next`.
+    /// Passes records whose type matches one of `patterns` on to `next`.
     pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: S) -> Self {
         Self {
             patterns: patterns.into_iter().collect(),
@@ -76,8 +76,8 @@ impl<S: Stage> Stage for ByType<S> {
         "by type"
     }
 
-    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
-        self.next.ready(by)
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -99,17 +99,53 @@ impl<S: Stage> Stage for ByType<S> {
         }
         self.next.accept(selected)
     }
+}
 
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.next.flush()
+/// Passes records whose timestamp lies in a span, and optionally records without a timestamp.
+#[derive(Debug)]
+pub struct ByTime<S> {
+    unix_ns: Range<i64>,
+    keep_timeless: bool,
+    next: S,
+}
+
+impl<S: Stage> ByTime<S> {
+    /// Passes records of `unix_ns` (nanoseconds since the Unix epoch; the end is excluded) on to
+    /// `next`, and none without a timestamp.
+    pub fn new(unix_ns: Range<i64>, next: S) -> Self {
+        Self {
+            unix_ns,
+            keep_timeless: false,
+            next,
+        }
     }
 
-    fn idle(&mut self) -> Result<bool, AnalysisError> {
-        self.next.idle()
+    /// Passes records without a timestamp too.
+    #[must_use]
+    pub fn keep_timeless(mut self) -> Self {
+        self.keep_timeless = true;
+        self
+    }
+}
+
+impl<S: Stage> Stage for ByTime<S> {
+    fn name(&self) -> &'static str {
+        "by time"
     }
 
-    fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.next.finish()
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let selected = parcel.select(|record| match record.timestamp() {
+            Some(timestamp) => self.unix_ns.contains(&timestamp),
+            None => self.keep_timeless,
+        });
+        if selected.is_empty() {
+            return Ok(());
+        }
+        self.next.accept(selected)
     }
 }
 

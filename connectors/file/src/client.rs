@@ -1,4 +1,4 @@
-//! The folder: what its files are called, who may write to it, and how its entries become durable.
+//! The folder: the names of its files, the writer's lock, and how its entries become durable.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -18,7 +18,7 @@ pub const LOCK_FILE: &str = "writer.lock";
 
 const PREFIX: &str = "chunks-";
 const SUFFIX: &str = ".seg";
-/// A reader that asks whether a writer lives holds the lock for an instant; a writer waits that out.
+/// How long a writer waits for the lock: readers that look for a writer hold it for a moment.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The name of the segment whose first chunk has this number.
@@ -64,8 +64,8 @@ pub(crate) fn list_segments(folder: &Path) -> io::Result<Vec<SegmentEntry>> {
     Ok(segments)
 }
 
-/// Forces a folder's entries to stable storage: a file that was created, renamed or removed is
-/// only then sure to be so after a crash of the machine.
+/// Forces a folder's entries to stable storage. Only then does the creation, renaming or removal of a
+/// file survive a crash of the machine.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     // Other systems cannot open a folder as a file, and need not.
     if cfg!(unix) {
@@ -86,7 +86,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces a file at once and durably: whoever reads it sees the old bytes or the new.
+/// Replaces a file at once and durably: a reader sees the old bytes or the new ones.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary)?;
@@ -144,30 +144,11 @@ pub(crate) fn lock_for_writing(folder: &Path) -> Result<File, TransportError> {
             Err(TryLockError::Error(error)) => return Err(fail(error)),
         }
     }
-    // The process is told to people only: a full disk must not keep a writer from opening.
-    let told = file
-        .set_len(0)
-        .and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
-    drop(told);
+    // Only people read the process id: a full disk must not keep a writer from opening.
+    let process_id = std::process::id().to_string();
+    let written = file.set_len(0);
+    drop(written.and_then(|()| file.write_all(process_id.as_bytes())));
     Ok(file)
-}
-
-/// Does something while no writer has the folder open, and keeps writers out meanwhile; nothing if
-/// one has it, or none ever had.
-pub(crate) fn while_no_writer_has_it(
-    folder: &Path,
-    work: impl FnOnce() -> io::Result<()>,
-) -> io::Result<()> {
-    let file = match File::open(folder.join(LOCK_FILE)) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    match file.try_lock() {
-        Ok(()) => work(),
-        Err(TryLockError::WouldBlock) => Ok(()),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
 }
 
 /// Whether a writer has the folder open now.

@@ -1,6 +1,6 @@
-//! The bytes of a segment: its header, and the frames after it. Pure: no file is touched here.
+//! The headers of a segment and of its frames: identity and type of each chunk on the medium.
 //!
-//! README.md, "Layout", describes every byte.
+//! README.md, "Layout", describes every byte. No file is touched here.
 
 use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 
@@ -10,12 +10,12 @@ pub const SEGMENT_MAGIC: [u8; 4] = *b"BSEG";
 pub const SEGMENT_VERSION: u16 = 1;
 /// How long a segment's header is.
 pub const SEGMENT_HEADER_BYTES: usize = 32;
-/// The first bytes of a frame; a reader that lost its way looks for them.
+/// The first bytes of a frame. A reader looks for them after damage.
 pub const FRAME_MARKER: [u8; 4] = [0xC5, b'F', b'R', 0x9A];
 /// How long a frame's header is; the chunk follows.
 pub const FRAME_HEADER_BYTES: usize = 76;
 
-/// What a segment says about itself.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHeader {
     /// The number of the first chunk, as in the file's name.
@@ -29,22 +29,23 @@ pub struct SegmentHeader {
 
 impl SegmentHeader {
     /// The header's bytes.
-    pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
-        let mut out = Fixed::new();
-        out.put(&SEGMENT_MAGIC);
-        out.put(&SEGMENT_VERSION.to_le_bytes());
-        out.put(&[0; 2]);
-        out.put(&self.first_chunk.to_le_bytes());
-        out.put(&self.created_unix_ns.to_le_bytes());
-        out.put(&self.tag.to_le_bytes());
-        out.finish()
+    pub fn encode(&self) -> Vec<u8> {
+        let fields: [&[u8]; 6] = [
+            &SEGMENT_MAGIC,
+            &SEGMENT_VERSION.to_le_bytes(),
+            &[0; 2],
+            &self.first_chunk.to_le_bytes(),
+            &self.created_unix_ns.to_le_bytes(),
+            &self.tag.to_le_bytes(),
+        ];
+        with_checksum(fields.concat())
     }
 
     /// Reads and checks a header.
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] says what is wrong with it.
+    /// [`SegmentError`] names the damage.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let mut input = checked::<SEGMENT_HEADER_BYTES>(bytes, SEGMENT_MAGIC)?;
         let version = u16::from_le_bytes(take(&mut input)?);
@@ -60,7 +61,7 @@ impl SegmentHeader {
     }
 }
 
-/// What stands before a chunk in a segment.
+/// The header of a frame. The chunk follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// The segment's tag.
@@ -71,7 +72,8 @@ pub struct FrameHeader {
     pub length: u32,
     /// The CRC32C of the chunk.
     pub chunk_crc32c: u32,
-    /// What is known of the chunk; absent when its container is not known to this version.
+    /// Container, records and identity of the chunk; absent when this version does not know the
+    /// container.
     pub meta: Option<ChunkMeta>,
 }
 
@@ -92,32 +94,28 @@ impl FrameHeader {
     }
 
     /// The header's bytes.
-    pub fn encode(&self) -> [u8; FRAME_HEADER_BYTES] {
-        let (container, records, identity) =
-            self.meta.map_or((0, 0, [0; ChunkIdentity::BYTES]), |meta| {
-                (
-                    container_code(meta.container),
-                    meta.records,
-                    meta.identity.to_bytes(),
-                )
-            });
-        let mut out = Fixed::new();
-        out.put(&FRAME_MARKER);
-        out.put(&self.tag.to_le_bytes());
-        out.put(&self.number.to_le_bytes());
-        out.put(&self.length.to_le_bytes());
-        out.put(&self.chunk_crc32c.to_le_bytes());
-        out.put(&[container, 0, 0, 0]);
-        out.put(&records.to_le_bytes());
-        out.put(&identity);
-        out.finish()
+    pub fn encode(&self) -> Vec<u8> {
+        let container = self.meta.map_or(0, |meta| container_code(meta.container));
+        let records = self.meta.map_or(0, |meta| meta.records);
+        let identity = self.meta.map(|meta| meta.identity.to_bytes());
+        let fields: [&[u8]; 8] = [
+            &FRAME_MARKER,
+            &self.tag.to_le_bytes(),
+            &self.number.to_le_bytes(),
+            &self.length.to_le_bytes(),
+            &self.chunk_crc32c.to_le_bytes(),
+            &[container, 0, 0, 0],
+            &records.to_le_bytes(),
+            &identity.unwrap_or([0; ChunkIdentity::BYTES]),
+        ];
+        with_checksum(fields.concat())
     }
 
     /// Reads and checks a frame's header.
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] says what is wrong with it.
+    /// [`SegmentError`] names the damage.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let mut input = checked::<FRAME_HEADER_BYTES>(bytes, FRAME_MARKER)?;
         let tag = u32::from_le_bytes(take(&mut input)?);
@@ -152,7 +150,7 @@ impl FrameHeader {
     }
 }
 
-/// What is wrong with a header or a frame.
+/// Why a header or a frame is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
@@ -162,7 +160,7 @@ pub enum SegmentError {
     /// The chunk's checksum does not match.
     #[error("the checksum of the chunk does not match")]
     ChunkChecksum,
-    /// The magic or the marker is not there.
+    /// The magic or the marker is missing.
     #[error("the marker is missing")]
     Marker,
     /// The bytes are too few.
@@ -176,7 +174,7 @@ pub enum SegmentError {
     /// The frame belongs to another segment, or its number was passed already.
     #[error("a frame of another segment or time")]
     Foreign,
-    /// The chunk is larger than a frame can say.
+    /// The chunk does not fit the length field of a frame.
     #[error("a chunk of {0} bytes does not fit a frame")]
     Length(usize),
     /// The chunk is larger than the reader takes.
@@ -207,7 +205,7 @@ const fn container_of(code: u8) -> Option<ContainerKind> {
     }
 }
 
-/// Checks marker and checksum of a header of `N` bytes; returns what stands between them.
+/// Checks marker and checksum of a header of `N` bytes; returns the bytes between them.
 fn checked<const N: usize>(bytes: &[u8], marker: [u8; 4]) -> Result<&[u8], SegmentError> {
     if !bytes.starts_with(&marker) {
         // A header that is cut within its marker is short, not foreign.
@@ -241,32 +239,11 @@ const fn short(needed: usize, left: usize) -> SegmentError {
     }
 }
 
-/// A header under construction; its last four bytes are the checksum of the others.
-struct Fixed<const N: usize> {
-    bytes: [u8; N],
-    at: usize,
-}
-
-impl<const N: usize> Fixed<N> {
-    const fn new() -> Self {
-        Self {
-            bytes: [0; N],
-            at: 0,
-        }
-    }
-
-    fn put(&mut self, part: &[u8]) {
-        let room = self.bytes.iter_mut().skip(self.at);
-        room.zip(part).for_each(|(byte, value)| *byte = *value);
-        self.at = self.at.saturating_add(part.len());
-    }
-
-    fn finish(mut self) -> [u8; N] {
-        if let Some((rest, crc)) = self.bytes.split_last_chunk_mut::<4>() {
-            *crc = crc32c::crc32c(rest).to_le_bytes();
-        }
-        self.bytes
-    }
+/// Appends the checksum of a header.
+fn with_checksum(mut header: Vec<u8>) -> Vec<u8> {
+    let checksum = crc32c::crc32c(&header);
+    header.extend_from_slice(&checksum.to_le_bytes());
+    header
 }
 
 #[cfg(test)]

@@ -1,0 +1,219 @@
+//! Puts poison aside on a thread of its own, in groups.
+//!
+//! A disk that is slow to force files to the platter must not hold up chunks that are well. It forces
+//! the files of many chunks in little more time than those of one.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use baler_common::transport::{ChunkMeta, Origin, Token};
+use bytes::Bytes;
+
+use crate::quarantine::{Poison, Quarantine};
+
+/// How many chunks may wait for the quarantine; beyond it the source waits, too.
+const MAX_WAITING: usize = 1_024;
+
+/// How many bytes of them; one chunk always may.
+const MAX_WAITING_BYTES: usize = 32 << 20;
+
+/// How many chunks the quarantine gets at a time, at most: a folder has two files of each open.
+const MAX_GROUP: usize = 64;
+
+/// Poison on its way to the quarantine.
+#[derive(Debug)]
+pub(crate) struct PoisonJob {
+    /// None for damage that the medium itself skipped.
+    pub(crate) token: Option<Token>,
+    pub(crate) bytes: Bytes,
+    pub(crate) origin: Origin,
+    pub(crate) meta: Option<ChunkMeta>,
+    pub(crate) reason: Box<str>,
+}
+
+/// The quarantine's answer to a [`PoisonJob`].
+#[derive(Debug)]
+pub(crate) struct PoisonResult {
+    pub(crate) token: Option<Token>,
+    pub(crate) origin: Origin,
+    pub(crate) result: io::Result<()>,
+}
+
+/// A quarantine and, from the first poison on, its thread.
+pub(crate) struct QuarantineThread {
+    /// Until the thread has it.
+    quarantine: Option<Box<dyn Quarantine>>,
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<PoisonQueue>,
+}
+
+#[derive(Default)]
+struct PoisonQueue {
+    state: Mutex<PoisonQueueState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct PoisonQueueState {
+    jobs: VecDeque<PoisonJob>,
+    /// Jobs without a result, those that the thread works on included, and their bytes.
+    waiting: usize,
+    waiting_bytes: usize,
+    results: VecDeque<PoisonResult>,
+    closed: bool,
+}
+
+impl QuarantineThread {
+    pub(crate) fn new(quarantine: Box<dyn Quarantine>) -> Self {
+        Self {
+            quarantine: Some(quarantine),
+            thread: None,
+            shared: Arc::default(),
+        }
+    }
+
+    /// Whether a result is yet to come, or to be taken.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let state = self.shared.lock();
+        state.waiting > 0 || !state.results.is_empty()
+    }
+
+    /// Passes poison to the thread; waits while too much of it waits already.
+    pub(crate) fn put(&mut self, job: PoisonJob) {
+        let started = self.start();
+        let bytes = job.bytes.len();
+        let mut state = self.shared.lock();
+        if let Err(error) = started {
+            state.results.push_back(job.finished(Err(error)));
+            return;
+        }
+        while state.waiting >= MAX_WAITING
+            || state.waiting > 0 && state.waiting_bytes.saturating_add(bytes) > MAX_WAITING_BYTES
+        {
+            state = self.shared.wait(state);
+        }
+        state.waiting += 1;
+        state.waiting_bytes = state.waiting_bytes.saturating_add(bytes);
+        state.jobs.push_back(job);
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Takes the next result, if there is one by now. Results come in the order of the jobs.
+    pub(crate) fn next(&self) -> Option<PoisonResult> {
+        self.shared.lock().results.pop_front()
+    }
+
+    /// Waits for the next result, `by` at most; none when nothing waits for one.
+    pub(crate) fn wait(&self, by: Instant) -> Option<PoisonResult> {
+        let left = by.saturating_duration_since(Instant::now());
+        let is_pending =
+            |state: &mut PoisonQueueState| state.results.is_empty() && state.waiting > 0;
+        let waited = self
+            .shared
+            .changed
+            .wait_timeout_while(self.shared.lock(), left, is_pending);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.results.pop_front()
+    }
+
+    /// Starts the thread with the first job.
+    fn start(&mut self) -> io::Result<()> {
+        if self.thread.is_some() {
+            return Ok(());
+        }
+        let Some(mut quarantine) = self.quarantine.take() else {
+            return Err(io::Error::other("the quarantine's thread did not start"));
+        };
+        let shared = Arc::clone(&self.shared);
+        let thread = thread::Builder::new().name("baler-quarantine".to_owned());
+        self.thread = Some(thread.spawn(move || shared.work(&mut *quarantine))?);
+        Ok(())
+    }
+}
+
+impl PoisonQueue {
+    fn lock(&self) -> MutexGuard<'_, PoisonQueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, PoisonQueueState>,
+    ) -> MutexGuard<'a, PoisonQueueState> {
+        let woken = self.changed.wait(state);
+        woken.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The life of the thread.
+    fn work(&self, quarantine: &mut dyn Quarantine) {
+        loop {
+            let mut state = self.lock();
+            while state.jobs.is_empty() && !state.closed {
+                state = self.wait(state);
+            }
+            if state.closed {
+                return;
+            }
+            let count = state.jobs.len().min(MAX_GROUP);
+            let group: Vec<PoisonJob> = state.jobs.drain(..count).collect();
+            drop(state);
+            let put_aside = AssertUnwindSafe(|| put_aside(quarantine, &group));
+            // As many results as there are jobs, whatever the quarantine returns.
+            let mut results = catch_unwind(put_aside).unwrap_or_default().into_iter();
+            let mut state = self.lock();
+            for job in group {
+                let no_result = || {
+                    Err(io::Error::other(
+                        "the quarantine panicked or gave no result",
+                    ))
+                };
+                state.waiting = state.waiting.saturating_sub(1);
+                state.waiting_bytes = state.waiting_bytes.saturating_sub(job.bytes.len());
+                let result = job.finished(results.next().unwrap_or_else(no_result));
+                state.results.push_back(result);
+            }
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl PoisonJob {
+    fn finished(self, result: io::Result<()>) -> PoisonResult {
+        PoisonResult {
+            token: self.token,
+            origin: self.origin,
+            result,
+        }
+    }
+}
+
+fn put_aside(quarantine: &mut dyn Quarantine, group: &[PoisonJob]) -> Vec<io::Result<()>> {
+    let group: Vec<Poison<'_>> = group
+        .iter()
+        .map(|job| Poison {
+            bytes: &job.bytes,
+            origin: &job.origin,
+            meta: job.meta,
+            reason: &job.reason,
+        })
+        .collect();
+    quarantine.put_group_aside(&group)
+}
+
+impl Drop for QuarantineThread {
+    fn drop(&mut self) {
+        // A group that is being put aside is put aside whole, and a quarantine with a connection
+        // closes it.
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}

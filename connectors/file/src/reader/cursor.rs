@@ -1,0 +1,234 @@
+//! Walks through the segments of a folder, or through one file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::plain::PlainFile;
+use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
+use crate::client::{has_writer, list_segments, parse_segment_name, segment_name};
+use crate::config::Start;
+use crate::consumers::Position;
+
+/// The kinds of paths that a reader reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathKind {
+    Folder,
+    /// A file of chunks without segments around them.
+    Plain,
+    Segment,
+}
+
+/// A place in a folder or in one file.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    path: PathBuf,
+    kind: PathKind,
+    /// Whether a writer may still be at work, so that an incomplete frame at the end is no damage.
+    follow: bool,
+    limit_bytes: usize,
+    skip_below: u64,
+    position: Position,
+    open: Option<OpenFile>,
+    next_chunk: u64,
+}
+
+#[derive(Debug)]
+enum OpenFile {
+    Plain(PlainFile),
+    Segment(SegmentScanner),
+}
+
+impl Cursor {
+    /// A cursor at the oldest chunk.
+    pub(super) fn new(path: &Path, kind: PathKind, follow: bool, limit_bytes: usize) -> Self {
+        let segment = match kind {
+            PathKind::Segment => path.file_name().and_then(|name| name.to_str()),
+            PathKind::Folder | PathKind::Plain => None,
+        };
+        Self {
+            path: path.to_owned(),
+            kind,
+            follow,
+            limit_bytes,
+            skip_below: 0,
+            position: Position {
+                segment: segment.and_then(parse_segment_name).unwrap_or(0),
+                offset: 0,
+            },
+            open: None,
+            next_chunk: 0,
+        }
+    }
+
+    /// The position after the last piece.
+    pub(super) const fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The number after the last chunk that was returned or skipped.
+    pub(super) const fn next_chunk(&self) -> u64 {
+        self.next_chunk
+    }
+
+    /// The name of the current file.
+    pub(super) fn lane(&self) -> String {
+        match self.kind {
+            PathKind::Folder => segment_name(self.position.segment),
+            PathKind::Plain | PathKind::Segment => {
+                let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+                name.to_string_lossy().into_owned()
+            }
+        }
+    }
+
+    /// Goes to the start that the settings name. A plain file is always read from its first byte.
+    pub(super) fn start(&mut self, from: Start) -> io::Result<()> {
+        match from {
+            _ if self.kind == PathKind::Plain => Ok(()),
+            Start::Oldest => Ok(()),
+            Start::Position(position) => {
+                self.go_to(position, 0);
+                Ok(())
+            }
+            Start::Chunk(number) => self.start_at_chunk(number),
+            // No chunk has this number.
+            Start::End => {
+                self.start_at_chunk(u64::MAX)?;
+                while self.advance_live()?.is_some() {}
+                self.skip_below = 0;
+                if let Some(OpenFile::Segment(scanner)) = &mut self.open {
+                    scanner.skip_below(0);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Goes to a position that was reached before.
+    pub(super) fn go_to(&mut self, position: Position, next_chunk: u64) {
+        self.position = position;
+        self.next_chunk = next_chunk;
+        self.open = None;
+    }
+
+    fn start_at_chunk(&mut self, number: u64) -> io::Result<()> {
+        self.skip_below = number;
+        if self.kind == PathKind::Folder {
+            let segments = self.list()?;
+            let before = segments.iter().rev().find(|segment| **segment <= number);
+            self.position.segment = before.copied().unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// Returns the next chunk or damage, which lies in the segment of [`Cursor::position`]; nothing
+    /// if there is none now.
+    pub(super) fn advance(&mut self) -> io::Result<Option<Piece>> {
+        let piece = self.advance_live()?;
+        let folder = match self.kind {
+            PathKind::Folder => Some(&*self.path),
+            PathKind::Plain | PathKind::Segment => self.path.parent(),
+        };
+        if piece.is_some() || self.follow || folder.is_some_and(has_writer) {
+            return Ok(piece);
+        }
+        // Nobody writes: an incomplete frame stays so.
+        self.step(Tail::Final)
+    }
+
+    fn advance_live(&mut self) -> io::Result<Option<Piece>> {
+        loop {
+            if let Some(piece) = self.step(Tail::Live)? {
+                return Ok(Some(piece));
+            }
+            // A segment is final as soon as there is a newer one. It may have grown before that.
+            let Some(next) = self.next_segment()? else {
+                return Ok(None);
+            };
+            if let Some(piece) = self.step(Tail::Final)? {
+                return Ok(Some(piece));
+            }
+            self.position = Position {
+                segment: next,
+                offset: 0,
+            };
+            self.open = None;
+        }
+    }
+
+    /// Returns the next piece of the current file; nothing at its end.
+    fn step(&mut self, tail: Tail) -> io::Result<Option<Piece>> {
+        loop {
+            if self.open.is_none() {
+                self.open = self.open_file()?;
+            }
+            let offset = self.position.offset;
+            let (piece, next_chunk) = match &mut self.open {
+                None => return Ok(None),
+                Some(OpenFile::Plain(file)) => (file.step(offset)?, 0),
+                Some(OpenFile::Segment(scanner)) => {
+                    (scanner.step(offset, tail)?, scanner.next_number())
+                }
+            };
+            let Some(piece) = piece else {
+                return Ok(None);
+            };
+            self.position.offset = piece.end;
+            self.next_chunk = self.next_chunk.max(next_chunk);
+            if !matches!(piece.content, PieceContent::Skipped(_)) {
+                return Ok(Some(piece));
+            }
+        }
+    }
+
+    /// Opens the current file; nothing if the folder does not have it yet, or any more.
+    fn open_file(&self) -> io::Result<Option<OpenFile>> {
+        let path = match self.kind {
+            PathKind::Folder => &self.path.join(segment_name(self.position.segment)),
+            PathKind::Plain => {
+                let file = PlainFile::open(&self.path, self.limit_bytes)?;
+                return Ok(Some(OpenFile::Plain(file)));
+            }
+            PathKind::Segment => &self.path,
+        };
+        match SegmentScanner::open(path, self.limit_bytes) {
+            Ok(mut scanner) => {
+                scanner.skip_below(self.skip_below);
+                Ok(Some(OpenFile::Segment(scanner)))
+            }
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound && self.kind == PathKind::Folder =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The segment to read after this one.
+    fn next_segment(&self) -> io::Result<Option<u64>> {
+        if self.kind != PathKind::Folder {
+            return Ok(None);
+        }
+        let here = self.position.segment;
+        let segments = self.list()?;
+        let newer = segments.iter().find(|segment| **segment > here);
+        // Somebody emptied the folder while we read it: its chunks are numbered from the start again.
+        let begun_again = match &self.open {
+            Some(_) if !segments.contains(&here) => true,
+            Some(OpenFile::Segment(open)) => open.is_replaced(&self.path.join(segment_name(here))),
+            Some(OpenFile::Plain(_)) | None => false,
+        };
+        let restarted = segments.first().filter(|_| begun_again);
+        Ok(newer.or(restarted).copied())
+    }
+
+    fn list(&self) -> io::Result<Vec<u64>> {
+        match list_segments(&self.path) {
+            Ok(segments) => Ok(segments.iter().map(|segment| segment.first_chunk).collect()),
+            // A follower may come before the writer.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.follow => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Reads a segment file frame by frame, and finds the next frame after damage.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use baler_common::transport::ChunkMeta;
+use bytes::Bytes;
+
+use crate::headers::{
+    FRAME_HEADER_BYTES, FRAME_MARKER, FrameHeader, SEGMENT_HEADER_BYTES, SegmentError,
+    SegmentHeader,
+};
+
+/// How much is read at once, unless more is needed.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// The meaning of an incomplete frame at the end of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// The file is finished: the frame is damaged.
+    Final,
+    /// A writer may be at work on it: wait.
+    Live,
+}
+
+/// A part of a file.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) content: PieceContent,
+}
+
+/// The content of a [`Piece`].
+#[derive(Debug)]
+pub(crate) enum PieceContent {
+    Chunk {
+        number: u64,
+        meta: Option<ChunkMeta>,
+        bytes: Bytes,
+    },
+    /// Bytes that are no chunk. A long run comes in several pieces. Of a chunk above the limit only
+    /// the first bytes are read.
+    Damaged { bytes: Bytes, reason: Box<str> },
+    /// A chunk that was not read.
+    Skipped(FrameHeader),
+}
+
+/// A file that is read in blocks.
+#[derive(Debug)]
+pub(super) struct BlockFile {
+    file: File,
+    block: Bytes,
+    block_start: u64,
+}
+
+impl BlockFile {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            file: File::open(path)?,
+            block: Bytes::new(),
+            block_start: 0,
+        })
+    }
+
+    /// The file's length now.
+    pub(super) fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Returns at least `least` bytes from this offset on, fewer only where the file ends. `length`
+    /// is the file's: no memory is taken for bytes beyond it.
+    fn fetch(&mut self, offset: u64, least: usize, length: u64) -> io::Result<Bytes> {
+        let left = to_usize(length.saturating_sub(offset));
+        let cached = offset
+            .checked_sub(self.block_start)
+            .and_then(|from| self.block.get(to_usize(from)..))
+            .filter(|rest| !rest.is_empty() && rest.len() >= least.min(left));
+        if let Some(cached) = cached {
+            return Ok(self.block.slice_ref(cached));
+        }
+        let wanted = least.max(BLOCK_BYTES).min(left);
+        let mut bytes = Vec::with_capacity(wanted);
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        file.take(wanted as u64).read_to_end(&mut bytes)?;
+        self.block = bytes.into();
+        self.block_start = offset;
+        Ok(self.block.clone())
+    }
+
+    /// Returns `bytes` bytes from this offset on, fewer only where the file ends.
+    pub(super) fn read(&mut self, offset: u64, bytes: u64, length: u64) -> io::Result<Bytes> {
+        let mut read = self.fetch(offset, to_usize(bytes), length)?;
+        read.truncate(to_usize(bytes));
+        // A small chunk must not keep a whole block in memory.
+        Ok(match read.len().saturating_mul(2) < self.block.len() {
+            true => Bytes::copy_from_slice(&read),
+            false => read,
+        })
+    }
+
+    /// Finds the next `marker` from this offset on whose bytes `is_start` accepts. It gets at least
+    /// `least` bytes, fewer only where the file ends.
+    pub(super) fn find(
+        &mut self,
+        marker: [u8; 4],
+        least: usize,
+        mut offset: u64,
+        length: u64,
+        is_start: impl Fn(&[u8]) -> bool,
+    ) -> io::Result<Option<u64>> {
+        while offset.saturating_add(marker.len() as u64) <= length {
+            let bytes = self.fetch(offset, marker.len(), length)?;
+            let mut places = bytes.windows(marker.len());
+            if let Some(place) = places.position(|window| window == marker) {
+                offset = offset.saturating_add(place as u64);
+                if is_start(&self.fetch(offset, least, length)?) {
+                    return Ok(Some(offset));
+                }
+                offset = offset.saturating_add(1);
+            } else {
+                // The marker may begin in the last bytes.
+                let passed = bytes.len().saturating_sub(marker.len() - 1).max(1);
+                offset = offset.saturating_add(passed as u64);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A segment file, open for reading.
+#[derive(Debug)]
+pub(crate) struct SegmentScanner {
+    file: BlockFile,
+    /// The tag that frames must have; taken from the first sound frame if the header is damaged.
+    tag: Option<u32>,
+    /// The number after the last frame. Bytes that look like a frame with a lower number are no
+    /// frame of this segment.
+    next_number: u64,
+    /// Chunks below this number are not read.
+    skip_below: u64,
+    /// The largest chunk that is read into memory.
+    limit_bytes: usize,
+    /// No frame begins between this offset and this length of the file: it is not searched again.
+    searched: Option<(u64, u64)>,
+}
+
+impl SegmentScanner {
+    pub(crate) fn open(path: &Path, limit_bytes: usize) -> io::Result<Self> {
+        let mut scanner = Self {
+            file: BlockFile::open(path)?,
+            tag: None,
+            next_number: 0,
+            skip_below: 0,
+            limit_bytes,
+            searched: None,
+        };
+        scanner.tag = scanner.header()?.map(|header| header.tag);
+        Ok(scanner)
+    }
+
+    /// Sets the number below which chunks are not read.
+    pub(crate) fn skip_below(&mut self, number: u64) {
+        self.skip_below = number;
+    }
+
+    /// The file's length now.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    /// The number after the last frame that was seen.
+    pub(crate) const fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// The segment's header, if it is sound.
+    pub(crate) fn header(&mut self) -> io::Result<Option<SegmentHeader>> {
+        let length = self.length()?;
+        Ok(self.read_header(length)?.ok())
+    }
+
+    /// Whether there is another segment at this path since this one was opened.
+    pub(crate) fn is_replaced(&self, path: &Path) -> bool {
+        let now = Self::open(path, self.limit_bytes)
+            .ok()
+            .and_then(|now| now.tag);
+        self.tag.zip(now).is_some_and(|(before, now)| before != now)
+    }
+
+    /// Returns the frame or the damage at this offset; nothing at the end, and before an incomplete
+    /// frame of a live segment.
+    pub(crate) fn step(&mut self, mut offset: u64, tail: Tail) -> io::Result<Option<Piece>> {
+        let length = self.length()?;
+        if offset == 0 && length > 0 {
+            match self.read_header(length)? {
+                Ok(header) => {
+                    self.tag = Some(header.tag);
+                    offset = SEGMENT_HEADER_BYTES as u64;
+                }
+                Err(error) => return self.damage(0, length, tail, error),
+            }
+        }
+        if offset >= length || (tail == Tail::Live && self.searched == Some((offset, length))) {
+            return Ok(None);
+        }
+        if let Ok(piece) = self.frame(offset, length)? {
+            return Ok(Some(piece));
+        }
+        // The block may be stale: a writer cuts a failed write off and tries again.
+        self.file.block = Bytes::new();
+        match self.frame(offset, length)? {
+            Ok(piece) => Ok(Some(piece)),
+            Err(error) => self.damage(offset, length, tail, error),
+        }
+    }
+
+    fn read_header(&mut self, length: u64) -> io::Result<Result<SegmentHeader, SegmentError>> {
+        self.file.block = Bytes::new();
+        let head = self.file.fetch(0, SEGMENT_HEADER_BYTES, length)?;
+        Ok(SegmentHeader::decode(&head))
+    }
+
+    fn frame(&mut self, start: u64, length: u64) -> io::Result<Result<Piece, SegmentError>> {
+        let head = self.file.fetch(start, FRAME_HEADER_BYTES, length)?;
+        let header = match frame_header(&head, self.tag, self.next_number) {
+            Ok(header) => header,
+            Err(error) => return Ok(Err(error)),
+        };
+        let end = start.saturating_add(header.frame_bytes());
+        if end > length {
+            return Ok(Err(SegmentError::Short {
+                needed: header.frame_bytes(),
+                left: length - start,
+            }));
+        }
+        // The length fits the file: only now is memory taken for the chunk.
+        let content = if header.number < self.skip_below {
+            PieceContent::Skipped(header)
+        } else if u64::from(header.length) > self.limit_bytes as u64 {
+            let error = SegmentError::Limit {
+                length: header.length,
+                limit: self.limit_bytes,
+            };
+            self.damaged(start, end, length, error)?
+        } else {
+            let body = start.saturating_add(FRAME_HEADER_BYTES as u64);
+            let bytes = self.file.read(body, header.length.into(), length)?;
+            if !header.matches(&bytes) {
+                return Ok(Err(SegmentError::ChunkChecksum));
+            }
+            PieceContent::Chunk {
+                number: header.number,
+                meta: header.meta,
+                bytes,
+            }
+        };
+        self.tag = Some(header.tag);
+        self.next_number = header.number.saturating_add(1);
+        Ok(Ok(Piece {
+            start,
+            end,
+            content,
+        }))
+    }
+
+    /// Returns the damage from this offset up to the next frame.
+    fn damage(
+        &mut self,
+        start: u64,
+        length: u64,
+        tail: Tail,
+        error: SegmentError,
+    ) -> io::Result<Option<Piece>> {
+        let (tag, next_number) = (self.tag, self.next_number);
+        let is_frame = |head: &[u8]| frame_header(head, tag, next_number).is_ok();
+        let from = start.saturating_add(1);
+        let next = self
+            .file
+            .find(FRAME_MARKER, FRAME_HEADER_BYTES, from, length, is_frame)?;
+        if next.is_none() && tail == Tail::Live {
+            self.searched = Some((start, length));
+            return Ok(None);
+        }
+        let limit = start.saturating_add(self.piece_bytes());
+        let end = next.unwrap_or(length).min(limit);
+        let content = self.damaged(start, end, length, error)?;
+        Ok(Some(Piece {
+            start,
+            end,
+            content,
+        }))
+    }
+
+    fn damaged(
+        &mut self,
+        start: u64,
+        end: u64,
+        length: u64,
+        error: SegmentError,
+    ) -> io::Result<PieceContent> {
+        let bytes = end.saturating_sub(start).min(self.piece_bytes());
+        Ok(PieceContent::Damaged {
+            bytes: self.file.read(start, bytes, length)?,
+            reason: error.to_string().into(),
+        })
+    }
+
+    /// How many damaged bytes are returned at once: a whole frame of the largest chunk.
+    const fn piece_bytes(&self) -> u64 {
+        self.limit_bytes.saturating_add(FRAME_HEADER_BYTES) as u64
+    }
+}
+
+/// Decodes a frame's header, and checks that the frame belongs to this segment and was not passed.
+fn frame_header(
+    head: &[u8],
+    tag: Option<u32>,
+    next_number: u64,
+) -> Result<FrameHeader, SegmentError> {
+    let header = FrameHeader::decode(head)?;
+    let has_tag = tag.is_none_or(|tag| tag == header.tag);
+    match has_tag && header.number >= next_number {
+        true => Ok(header),
+        false => Err(SegmentError::Foreign),
+    }
+}
+
+fn to_usize(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}

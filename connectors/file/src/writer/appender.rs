@@ -1,0 +1,398 @@
+//! Writes frames to the newest segment: rotation, limits, and a clean end after every failure.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use baler_common::transport::{Chunk, RetryClass, TransportError};
+
+use super::WriterStats;
+use super::recovery::recover;
+use crate::client::{
+    SegmentEntry, list_segments, lock_for_writing, make_folder, segment_name, sync_folder,
+};
+use crate::config::{FileWriterConfig, FullPolicy, Keep, SyncPolicy};
+use crate::consumers::remove_consumed;
+use crate::error::{endpoint, io_error};
+use crate::headers::{FRAME_HEADER_BYTES, FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
+
+/// Frames are collected up to this many bytes before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The writing end of a folder. One thread owns it; all its calls may block on the disk.
+#[derive(Debug)]
+pub(super) struct Appender {
+    config: FileWriterConfig,
+    stats: Arc<Mutex<WriterStats>>,
+    /// The segments, oldest first; the last one is `current`, if that is open.
+    segments: VecDeque<SegmentEntry>,
+    current: Option<OpenSegment>,
+    next_chunk: u64,
+    /// Frames that are not written yet.
+    buffer: Vec<u8>,
+    /// Where each frame ends in `buffer`.
+    frame_ends: Vec<usize>,
+    /// Chunks whose frames are whole in the file, since the last [`Appender::take_written`].
+    written: usize,
+    /// How many free bytes a full folder must have before it is worth opening it again.
+    wanted_bytes: u64,
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct OpenSegment {
+    file: File,
+    path: PathBuf,
+    tag: u32,
+    /// Up to here the file consists of whole frames.
+    sound_bytes: u64,
+    begun: Instant,
+    unsynced: bool,
+}
+
+impl Appender {
+    /// Makes and locks the folder, moves aside the torn end that a crash left, and checks that there
+    /// is room for `wanted_bytes`.
+    pub(super) fn open(
+        config: &FileWriterConfig,
+        stats: Arc<Mutex<WriterStats>>,
+        wanted_bytes: u64,
+    ) -> Result<Self, TransportError> {
+        let folder = &config.folder;
+        let fail = |error| io_error("open", folder, error);
+        make_folder(folder).map_err(fail)?;
+        let lock = lock_for_writing(folder)?;
+        let recovered = recover(folder, &stats).map_err(fail)?;
+        let mut appender = Self {
+            config: config.clone(),
+            stats,
+            segments: recovered.segments.into(),
+            current: None,
+            next_chunk: recovered.next_chunk,
+            buffer: Vec::new(),
+            frame_ends: Vec::new(),
+            written: 0,
+            wanted_bytes,
+            _lock: lock,
+        };
+        if let Some((header, newest)) = recovered.empty.zip(appender.segments.back()) {
+            let path = folder.join(segment_name(newest.first_chunk));
+            let file = OpenOptions::new().append(true).open(&path).map_err(fail)?;
+            appender.current = Some(OpenSegment::new(file, path, header.tag));
+        }
+        appender.remove_consumed()?;
+        if config.full == FullPolicy::Refuse && appender.is_full(wanted_bytes) {
+            return Err(appender.full_error());
+        }
+        Ok(appender)
+    }
+
+    /// Returns how many chunks were written since the last call.
+    pub(super) fn take_written(&mut self) -> usize {
+        std::mem::take(&mut self.written)
+    }
+
+    /// How many free bytes a full folder must have before it is worth opening it again.
+    pub(super) const fn wanted_bytes(&self) -> u64 {
+        self.wanted_bytes
+    }
+
+    /// Writes these chunks. After an error the file ends with a whole frame, and
+    /// [`take_written`](Self::take_written) returns how many chunks were written before it.
+    pub(super) fn append(&mut self, chunks: &[Chunk]) -> Result<(), TransportError> {
+        for chunk in chunks {
+            let frame_bytes = (chunk.bytes.len() as u64).saturating_add(FRAME_HEADER_BYTES as u64);
+            self.make_room(frame_bytes)?;
+            self.add_frame(chunk)?;
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.flush()?;
+            }
+        }
+        self.flush()
+    }
+
+    /// Forces the written frames to stable storage.
+    pub(super) fn sync(&mut self) -> Result<(), TransportError> {
+        let Some(segment) = self.current.as_mut().filter(|segment| segment.unsynced) else {
+            return Ok(());
+        };
+        lock_stats(&self.stats).syncs += 1;
+        // Length and data are all that a reader needs; the times of the file are not.
+        if let Err(error) = segment.file.sync_data() {
+            // The kernel may have dropped the pages: a second call would succeed and lie.
+            let error = io_error("sync", &segment.path, error);
+            self.current = None;
+            return Err(error);
+        }
+        segment.unsynced = false;
+        Ok(())
+    }
+
+    fn add_frame(&mut self, chunk: &Chunk) -> Result<(), TransportError> {
+        let number = self.next_chunk;
+        let segment = match &mut self.current {
+            Some(segment) => segment,
+            None => self.begin_segment()?,
+        };
+        let header =
+            FrameHeader::new(segment.tag, number, chunk.meta, &chunk.bytes).map_err(|error| {
+                let endpoint = endpoint(&segment.path);
+                TransportError::caused_by("write to", endpoint, RetryClass::Final, error)
+            })?;
+        self.buffer.extend_from_slice(&header.encode());
+        self.buffer.extend_from_slice(&chunk.bytes);
+        self.frame_ends.push(self.buffer.len());
+        self.next_chunk = self.next_chunk.saturating_add(1);
+        Ok(())
+    }
+
+    /// Writes the buffer. If that fails, the part of a frame that was written is cut off.
+    fn flush(&mut self) -> Result<(), TransportError> {
+        let ends = std::mem::take(&mut self.frame_ends);
+        let Some(segment) = self.current.as_mut().filter(|_| !ends.is_empty()) else {
+            return Ok(());
+        };
+        segment.unsynced = true;
+        let outcome = segment.file.write_all(&self.buffer);
+        let buffered = self.buffer.len();
+        self.buffer.clear();
+        self.buffer.shrink_to(4 * BUFFER_BYTES);
+        if outcome.is_ok() && !segment.path.exists() {
+            // Another process removed the file: the chunks in it are gone, and must not be confirmed.
+            let error = io_error("write to", &segment.path, io::ErrorKind::NotFound.into());
+            self.current = None;
+            return Err(error);
+        }
+        let arrived = match &outcome {
+            Ok(()) => buffered as u64,
+            Err(_) => {
+                let length = segment.file.metadata().map_or(0, |metadata| metadata.len());
+                length.saturating_sub(segment.sound_bytes)
+            }
+        };
+        let frames = ends.partition_point(|end| *end as u64 <= arrived);
+        let bytes = ends
+            .iter()
+            .take(frames)
+            .next_back()
+            .map_or(0, |end| *end as u64);
+        segment.sound_bytes = segment.sound_bytes.saturating_add(bytes);
+        if let Some(entry) = self.segments.back_mut() {
+            entry.bytes = segment.sound_bytes;
+        }
+        self.written += frames;
+        self.next_chunk = self.next_chunk.saturating_sub((ends.len() - frames) as u64);
+        let mut stats = lock_stats(&self.stats);
+        stats.chunks += frames as u64;
+        stats.bytes += bytes;
+        drop(stats);
+        let Err(error) = outcome else {
+            return Ok(());
+        };
+        let error = io_error("write to", &segment.path, error);
+        if segment.file.set_len(segment.sound_bytes).is_err() {
+            // Nothing may follow the torn frame. Readers take it for damage as soon as there is a
+            // newer segment, and recovery moves it aside.
+            self.current = None;
+        }
+        Err(error)
+    }
+
+    fn begin_segment(&mut self) -> Result<&mut OpenSegment, TransportError> {
+        let first_chunk = self.next_chunk;
+        let path = self.config.folder.join(segment_name(first_chunk));
+        let fail = |error| io_error("create", &path, error);
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let header = SegmentHeader {
+            first_chunk,
+            created_unix_ns: u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX),
+            tag: random_tag(),
+        };
+        let mut options = OpenOptions::new();
+        let options = options.append(true).create_new(true);
+        let mut file = options.open(&path).map_err(fail)?;
+        let begun = file.write_all(&header.encode());
+        if let Err(error) = begun.and_then(|()| self.sync_entries()) {
+            // There is no chunk in it. If it cannot be removed either, recovery will do it.
+            drop(fs::remove_file(&path));
+            return Err(fail(error));
+        }
+        lock_stats(&self.stats).segments += 1;
+        self.segments.push_back(SegmentEntry {
+            first_chunk,
+            bytes: SEGMENT_HEADER_BYTES as u64,
+        });
+        Ok(self
+            .current
+            .insert(OpenSegment::new(file, path, header.tag)))
+    }
+
+    fn finish_segment(&mut self) -> Result<(), TransportError> {
+        self.flush()?;
+        if self.config.sync != SyncPolicy::None {
+            // The next segment must not be on disk when this one is not.
+            self.sync()?;
+        }
+        self.current = None;
+        Ok(())
+    }
+
+    /// Forces the entries of the folder to stable storage, if the settings ask for durability.
+    fn sync_entries(&self) -> io::Result<()> {
+        match self.config.sync {
+            SyncPolicy::None => Ok(()),
+            SyncPolicy::Chunk | SyncPolicy::Interval(_) => sync_folder(&self.config.folder),
+        }
+    }
+
+    /// Finishes the segment when it is due, and keeps the folder within its limits.
+    fn make_room(&mut self, frame_bytes: u64) -> Result<(), TransportError> {
+        let buffered = self.buffer.len() as u64;
+        let due = self.current.as_ref().is_some_and(|segment| {
+            let bytes = segment.sound_bytes.saturating_add(buffered);
+            let holds_chunks = bytes > SEGMENT_HEADER_BYTES as u64;
+            let too_large = bytes.saturating_add(frame_bytes) > self.config.segment_bytes.get();
+            holds_chunks && (too_large || segment.begun.elapsed() >= self.config.segment_age)
+        });
+        if due {
+            self.finish_segment()?;
+            self.remove_consumed()?;
+        }
+        let bytes = frame_bytes.saturating_add(SEGMENT_HEADER_BYTES as u64);
+        if !self.is_full(bytes.saturating_add(self.buffer.len() as u64)) {
+            return Ok(());
+        }
+        // Another process may have removed segments, or settled them.
+        self.flush()?;
+        self.remove_consumed()?;
+        self.list_again()?;
+        if self.config.full == FullPolicy::Refuse && self.is_full(bytes) {
+            self.wanted_bytes = bytes;
+            return Err(self.full_error());
+        }
+        while self.is_full(bytes) && !self.segments.is_empty() {
+            if self.segments.len() == 1 {
+                // Only the current segment is left.
+                self.finish_segment()?;
+            }
+            self.drop_oldest()?;
+        }
+        Ok(())
+    }
+
+    fn full_error(&self) -> TransportError {
+        let message = format!(
+            "the folder is full: {} segments with {} bytes; remove segments or raise \
+             max_total_bytes or max_segments",
+            self.segments.len(),
+            self.used_bytes()
+        );
+        let endpoint = endpoint(&self.config.folder);
+        TransportError::new("write to", endpoint, RetryClass::Retry, message)
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    fn is_full(&self, more_bytes: u64) -> bool {
+        let FileWriterConfig {
+            max_total_bytes,
+            max_segments,
+            ..
+        } = self.config;
+        let bytes = self.used_bytes().saturating_add(more_bytes);
+        let segments = self.segments.len() + usize::from(self.current.is_none());
+        max_total_bytes.is_some_and(|most| bytes > most.get())
+            || max_segments.is_some_and(|most| segments > most.get())
+    }
+
+    /// Removes the segments that all consumers have settled, if the settings say so.
+    fn remove_consumed(&mut self) -> Result<(), TransportError> {
+        if self.config.keep == Keep::All {
+            return Ok(());
+        }
+        let folder = &self.config.folder;
+        let removed =
+            remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
+        if removed.segments > 0 {
+            let mut stats = lock_stats(&self.stats);
+            stats.consumed_segments += removed.segments;
+            stats.consumed_bytes += removed.bytes;
+            drop(stats);
+            self.list_again()?;
+        }
+        Ok(())
+    }
+
+    /// Forgets segments that are not in the folder any more.
+    fn list_again(&mut self) -> Result<(), TransportError> {
+        let listed = list_segments(&self.config.folder)
+            .map_err(|error| io_error("list", &self.config.folder, error))?;
+        let newest = self.segments.back().map(|newest| newest.first_chunk);
+        self.segments.retain(|known| {
+            listed
+                .iter()
+                .any(|entry| entry.first_chunk == known.first_chunk)
+        });
+        if newest != self.segments.back().map(|newest| newest.first_chunk) {
+            // The open file has no name any more.
+            self.current = None;
+        }
+        Ok(())
+    }
+
+    fn drop_oldest(&mut self) -> Result<(), TransportError> {
+        let Some(oldest) = self.segments.pop_front() else {
+            return Ok(());
+        };
+        let path = self.config.folder.join(segment_name(oldest.first_chunk));
+        match fs::remove_file(&path) {
+            // A reader with `keep=consumed` removed it before.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.map_err(|error| io_error("remove", &path, error))?,
+        }
+        let next = self.segments.front().map(|next| next.first_chunk);
+        let chunks = next
+            .unwrap_or(self.next_chunk)
+            .saturating_sub(oldest.first_chunk);
+        let mut stats = lock_stats(&self.stats);
+        stats.dropped_segments += 1;
+        stats.dropped_bytes += oldest.bytes;
+        stats.dropped_chunks = stats.dropped_chunks.saturating_add(chunks);
+        drop(stats);
+        self.sync_entries()
+            .map_err(|error| io_error("sync", &self.config.folder, error))
+    }
+}
+
+impl OpenSegment {
+    /// A segment that has only its header.
+    fn new(file: File, path: PathBuf, tag: u32) -> Self {
+        Self {
+            file,
+            path,
+            tag,
+            sound_bytes: SEGMENT_HEADER_BYTES as u64,
+            begun: Instant::now(),
+            unsynced: true,
+        }
+    }
+}
+
+pub(super) fn lock_stats(stats: &Mutex<WriterStats>) -> MutexGuard<'_, WriterStats> {
+    stats.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number that no other segment is likely to have. The standard library seeds its hash maps from
+/// the operating system's randomness.
+fn random_tag() -> u32 {
+    let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
