@@ -1,20 +1,6 @@
-//! Results as text and as JSON.
+//! Results as text.
 
 use std::fmt::Write as _;
-
-use serde::Serialize;
-
-use crate::machine::Provenance;
-
-/// What is kept of a run: how it came about, and its rows.
-#[derive(Debug, Clone, Serialize)]
-pub struct Document<'a, R> {
-    /// How it came about.
-    #[serde(flatten)]
-    pub provenance: &'a Provenance,
-    /// The results.
-    pub rows: &'a [R],
-}
 
 /// A table of text: columns as wide as their widest cell, two spaces apart.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +54,7 @@ impl TextTable {
 
 /// A column of a table of rows: its heading, whether its cells are text, its cell of a row, and whether
 /// it is shown for these rows.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Column<R> {
     heading: &'static str,
     is_text: bool,

@@ -10,7 +10,7 @@ mod execution;
 use std::collections::VecDeque;
 
 use crate::random::Random;
-pub use execution::{Execution, Executions, Spelled};
+pub use execution::{Execution, Executions};
 
 /// How many operations there are.
 pub const OPERATIONS: usize = 100;
@@ -36,8 +36,7 @@ const SIGMA: f64 = 0.8;
 const EMITTER_STRIDE: u64 = 0xd134_2543_de82_ef95;
 
 /// One finished call; the strings are given by their position in [`Workload::operations`],
-/// [`Workload::sessions`] and [`Workload::hosts`], or in the lists of a
-/// [`Recording`](crate::recording::Recording).
+/// [`Workload::sessions`] and [`Workload::hosts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Call {
     /// Which operation was called.

@@ -4,16 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use baler_common::record::RecordBatch;
-use baler_rig::recording::{PlainCall, Recording};
-use baler_rig::workload::{Call, Executions};
+use baler_rig::workload::Call;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use super::recording::{PlainCall, Recording};
+use crate::Failure;
 
 /// The records of one chunk: the same ones in each field.
-pub(super) struct Piece<'a> {
-    /// As numbers and positions in the recording.
-    pub(super) calls: &'a [Call],
+pub(super) struct Piece {
     /// Row by row, with one string table.
     pub(super) table: Tabled,
     /// Column by column, with a string table a column.
@@ -130,25 +128,20 @@ pub(super) struct TextColumn {
     pub(super) ids: Vec<u16>,
 }
 
-impl<'a> Piece<'a> {
+impl Piece {
     /// The recording in chunks of so many records.
     ///
     /// # Errors
     ///
     /// A record cannot be built, or a chunk has more strings than Arrow's dictionaries here.
-    pub(super) fn all(
-        recording: &'a Recording,
-        chunk_records: usize,
-    ) -> Result<Vec<Self>, Failure> {
+    pub(super) fn all(recording: &Recording, chunk_records: usize) -> Result<Vec<Self>, Failure> {
         let chunk_records = chunk_records.max(1);
-        let batches = recording.batches(chunk_records);
-        let batches = batches.map_err(Failure::cannot("make the load"))?;
+        let batches = recording.batches(chunk_records)?;
         let chunks = recording.calls().chunks(chunk_records);
         chunks
             .zip(batches)
             .map(|(calls, batch)| {
                 Ok(Self {
-                    calls,
                     table: tabled(recording, calls)?,
                     columns: columns(recording, calls)?,
                     batch,
@@ -236,12 +229,4 @@ fn columns(recording: &Recording, calls: &[Call]) -> Result<Columns, Failure> {
     columns.session_id.texts = sessions.texts;
     columns.hostname.texts = hosts.texts;
     Ok(columns)
-}
-
-/// What all cases share.
-pub(super) struct Input<'a> {
-    /// By number of records a chunk.
-    pub(super) pieces: HashMap<usize, Vec<Piece<'a>>>,
-    /// What makes records of calls.
-    pub(super) executions: Executions,
 }

@@ -11,7 +11,7 @@ use baler_rig::overhead::{End, Outer, Running, Variant, cycles};
 use metrics_util::registry::{AtomicStorage, Registry};
 
 use super::counter;
-use crate::failure::Failure;
+use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::new(
     "metrics",

@@ -11,7 +11,7 @@ use baler_rig::overhead::{End, Outer, Running, Variant, cycles};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::counter;
-use crate::failure::Failure;
+use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::new(
     "crossbeam-channel",
