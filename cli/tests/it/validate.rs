@@ -299,10 +299,10 @@ fn what_rabbitmq_refuses_is_named() {
 #[test]
 fn credentials_that_kafka_refuses_are_named_and_not_shown() {
     use baler_connector_kafka::EmbeddedCluster;
-    use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity, SaslMechanism};
+    use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity};
 
     let cluster = EmbeddedCluster::start("records", 1).unwrap();
-    let sasl = KafkaSasl::new(&[SaslMechanism::Plain, SaslMechanism::ScramSha256]);
+    let sasl = KafkaSasl::default();
     sasl.set_password("shipper", "open-sesame");
     let security = KafkaSecurity {
         tls: None,
@@ -321,7 +321,11 @@ fn credentials_that_kafka_refuses_are_named_and_not_shown() {
             "PLAIN",
             "Invalid username or password",
         ),
-        ("nobody:open-sesame", "SCRAM-SHA-256", "invalid credentials"),
+        (
+            "nobody:open-sesame",
+            "PLAIN",
+            "Invalid username or password",
+        ),
         (
             "shipper:open-sesame",
             "SCRAM-SHA-512",
@@ -337,15 +341,13 @@ fn credentials_that_kafka_refuses_are_named_and_not_shown() {
             assert_eq!(code, 69);
         }
     }
-    for mechanism in ["PLAIN", "SCRAM-SHA-256"] {
-        for end in ["--to", "--from"] {
-            let uri = uri("shipper:open-sesame", mechanism);
-            let (code, document) = validate(&["--connect", end, &uri]);
-            assert_eq!(code, 0, "{document:#}");
-            assert!(!document.to_string().contains("sesame"), "{document:#}");
-        }
+    for end in ["--to", "--from"] {
+        let uri = uri("shipper:open-sesame", "PLAIN");
+        let (code, document) = validate(&["--connect", end, &uri]);
+        assert_eq!(code, 0, "{document:#}");
+        assert!(!document.to_string().contains("sesame"), "{document:#}");
     }
-    assert!(sasl.admitted(SaslMechanism::ScramSha256) >= 2);
+    assert!(sasl.admitted() >= 2);
 
     // What is sent and received is refused in the same way.
     let uri = uri("shipper:close-sesame", "PLAIN");

@@ -21,7 +21,7 @@ use crate::{FaultError, TcpProxy};
 use group::Groups;
 use protocol::Offer;
 #[cfg(feature = "security")]
-pub use sasl::{KafkaSasl, SaslMechanism};
+pub use sasl::KafkaSasl;
 #[cfg(feature = "security")]
 pub use tls::KafkaTls;
 
@@ -34,7 +34,7 @@ pub use tls::KafkaTls;
 #[derive(Debug)]
 pub struct KafkaProxy {
     bootstrap_servers: String,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 }
 
 /// What clients must do before a proxy hears them; by default nothing. Brokers are asked for none of
@@ -50,7 +50,7 @@ pub struct KafkaSecurity {
 
 /// What the threads share.
 #[derive(Debug, Default)]
-struct Shared {
+struct ProxyState {
     #[cfg(feature = "security")]
     tls: Option<Arc<rustls::ServerConfig>>,
     #[cfg(feature = "security")]
@@ -93,7 +93,7 @@ impl KafkaProxy {
     ///
     /// A broker is malformed, or no port of the loopback can be listened on.
     pub fn start(bootstrap_servers: &str) -> Result<Self, FaultError> {
-        Self::before(bootstrap_servers, Shared::default())
+        Self::before(bootstrap_servers, ProxyState::default())
     }
 
     /// Starts before the brokers at `host:port,host:port`, to which it speaks plain text.
@@ -107,15 +107,15 @@ impl KafkaProxy {
         security: &KafkaSecurity,
     ) -> Result<Self, FaultError> {
         let tls = security.tls.as_ref().map(KafkaTls::server).transpose()?;
-        let shared = Shared {
+        let shared = ProxyState {
             tls,
             sasl: security.sasl.clone(),
-            ..Shared::default()
+            ..ProxyState::default()
         };
         Self::before(bootstrap_servers, shared)
     }
 
-    fn before(bootstrap_servers: &str, shared: Shared) -> Result<Self, FaultError> {
+    fn before(bootstrap_servers: &str, shared: ProxyState) -> Result<Self, FaultError> {
         let mut proxy = Self {
             bootstrap_servers: String::new(),
             shared: Arc::new(shared),
@@ -214,7 +214,7 @@ impl Drop for KafkaProxy {
     }
 }
 
-impl Shared {
+impl ProxyState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -325,7 +325,7 @@ impl Switches {
     }
 }
 
-fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<ProxyState>) {
     for client in listener.incoming() {
         if shared.lock().closed {
             return;
