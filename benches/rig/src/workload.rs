@@ -269,46 +269,22 @@ fn zipf() -> Vec<f64> {
 
 /// A signature as a Java or Rust service would have it, about 93 bytes long.
 fn signature(number: usize, random: &mut Random) -> String {
-    const PACKAGES: [&str; 8] = [
-        "catalog",
-        "cart",
-        "checkout",
-        "payment",
-        "inventory",
-        "shipping",
-        "account",
-        "search",
-    ];
-    const LAYERS: [&str; 4] = ["service", "repository", "controller", "gateway"];
-    const NOUNS: [&str; 8] = [
-        "Order", "Product", "Customer", "Invoice", "Stock", "Session", "Address", "Discount",
-    ];
-    const VERBS: [&str; 8] = [
-        "find",
-        "update",
-        "calculate",
-        "validate",
-        "reserve",
-        "publish",
-        "load",
-        "merge",
-    ];
-    const PARAMETERS: [&str; 4] = [
-        "long",
-        "java.lang.String, int",
-        "com.example.shop.model.Request",
-        "java.lang.String",
-    ];
-    fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
-        from.get(random.below(from.len())).copied().unwrap_or("")
+    const PACKAGES: &str = "catalog cart checkout payment inventory shipping account search";
+    const LAYERS: &str = "service repository controller gateway";
+    const NOUNS: &str = "Order Product Customer Invoice Stock Session Address Discount";
+    const VERBS: &str = "find update calculate validate reserve publish load merge";
+    const PARAMETERS: &str =
+        "long|java.lang.String, int|com.example.shop.model.Request|java.lang.String";
+    fn pick(random: &mut Random, from: &'static str, between: char) -> &'static str {
+        let count = from.split(between).count();
+        from.split(between)
+            .nth(random.below(count))
+            .unwrap_or_default()
     }
-    let (package, layer) = (pick(random, &PACKAGES), pick(random, &LAYERS));
-    let (class, verb, noun) = (
-        pick(random, &NOUNS),
-        pick(random, &VERBS),
-        pick(random, &NOUNS),
-    );
-    let parameters = pick(random, &PARAMETERS);
+    let mut word = |from| pick(random, from, ' ');
+    let (package, layer) = (word(PACKAGES), word(LAYERS));
+    let (class, verb, noun) = (word(NOUNS), word(VERBS), word(NOUNS));
+    let parameters = pick(random, PARAMETERS, '|');
     format!(
         "public java.lang.Object org.shop.{package}.{layer}.{class}{number:02}.\
          {verb}{noun}({parameters})"

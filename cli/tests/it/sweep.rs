@@ -125,7 +125,7 @@ fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_noth
     for outside in ["http", "src=", "href=", "<script", "@import"] {
         assert!(!inside.contains(outside), "{outside}");
     }
-    for name in ["sweep.json", "sweep.csv", "sweep.txt", "sweep-runs.jsonl"] {
+    for name in ["sweep.json", "sweep.txt", "sweep-runs.jsonl"] {
         assert!(folder.path().join(name).exists(), "{name}");
     }
 }

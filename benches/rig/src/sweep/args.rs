@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use baler_common::container::Compression;
 use baler_common::transport::uri::{Uri, parse_bytes, parse_duration};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
 use super::case::{Case, Way};
 use super::recommend::Bounds;
 use crate::failure::Failure;
+use crate::output::Format;
 
 /// The bound from emitting to confirmation of `auto`, by default.
 const AUTO_LATENCY: Duration = Duration::from_millis(100);
@@ -99,23 +100,12 @@ pub struct SweepArgs {
     pub max_bytes_per_second: Option<u64>,
 
     /// How to print the cells
-    #[arg(long, value_enum, default_value_t = SweepFormat::Table)]
-    pub format: SweepFormat,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
 
-    /// The folder for the runs as they end, and for table, JSON, CSV and page in the end
+    /// The folder for the runs as they end, and for table, JSON and page in the end
     #[arg(long, value_name = "FOLDER", default_value = "baler-sweep")]
     pub results: PathBuf,
-}
-
-/// How to print cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SweepFormat {
-    /// A line a cell, for spreadsheets
-    Csv,
-    /// One object with machine, command, recommendation and cells
-    Json,
-    /// For people, within 100 columns
-    Table,
 }
 
 /// Records a chunk.

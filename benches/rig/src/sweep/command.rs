@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::args::{SweepArgs, SweepFormat};
+use super::args::SweepArgs;
 use super::case::Way;
 use super::cell::Cell;
 use super::model::CostModel;
@@ -15,7 +15,7 @@ use super::report;
 use super::run::{Progress, run, without_secrets};
 use crate::failure::Failure;
 use crate::machine::Provenance;
-use crate::output::to_json;
+use crate::output::{Format, to_json};
 
 /// The JSON of a sweep. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
@@ -68,7 +68,6 @@ pub fn command(
     let recommended = recommend(&all, &models, args.bounds(), args.seed)?;
     let (controls, cells): (Vec<&Cell>, Vec<&Cell>) =
         all.iter().partition(|cell| cell.case.way == Way::Pacing);
-    let csv = report::csv(&cells);
     let whole = report::text(&all, &models, Some(&recommended));
     let page = report::page(&to, &cells, &recommended, &whole, &provenance)?;
     let json = to_json(&Document {
@@ -82,7 +81,6 @@ pub fn command(
     })?;
     for (name, text) in [
         ("sweep.json", &json),
-        ("sweep.csv", &csv),
         ("sweep.txt", &whole),
         ("sweep.html", &page),
     ] {
@@ -90,9 +88,8 @@ pub fn command(
         written.map_err(Failure::cannot("write the results"))?;
     }
     let text = match args.format {
-        SweepFormat::Csv => csv,
-        SweepFormat::Json => json,
-        SweepFormat::Table => {
+        Format::Json => json,
+        Format::Table => {
             let shown = report::text(&all, &models, args.recommend.then_some(&*recommended));
             let page = args.results.join("sweep.html");
             format!("{shown}\nreport: {}\n", page.display())

@@ -5,7 +5,7 @@
 //!   +- writing process: load at its rate -> controller | client alone -> connector --+
 //!   |                                                                                +-> broker
 //!   +- reading process: connector -> decode -> count, hash, latency                --+
-//!   -> a sample for each run, written at once -> cell -> model -> table, JSON, CSV, page
+//!   -> a sample for each run, written at once -> cell -> model -> table, JSON, page
 //! ```
 //!
 //! It is the second experiment of Knoche's paper (section 4, table 2), with latency, the reader and

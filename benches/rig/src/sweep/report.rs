@@ -1,6 +1,4 @@
-//! The cells as tables, comma-separated values, and a page with charts.
-
-use std::fmt::Write as _;
+//! The cells as tables, and a page with charts.
 
 use super::cell::{
     BEYOND_LOAD, BROKER_CPU, Cell, LATENCY_P50, LATENCY_P99, MESSAGES, READER_CPU, WIRE_BYTES,
@@ -196,66 +194,6 @@ fn advise(out: &mut String, models: &[CostModel], recommended: &[Recommendation]
     }
 }
 
-/// The cells as comma-separated values, RFC 4180; a line of names first. No value has a comma or a quote.
-pub(super) fn csv(cells: &[&Cell]) -> String {
-    let optional = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let mut lines = Vec::new();
-    for cell in cells {
-        let case = &cell.case;
-        let size = case.chunk_records.map(|records| records.to_string());
-        let mut row = vec![
-            ("way".to_owned(), case.way.name().to_owned()),
-            ("chunk_records".to_owned(), size.unwrap_or_default()),
-            (
-                "compression".to_owned(),
-                case.compression.clone().unwrap_or_default(),
-            ),
-        ];
-        let mut add = |name: &str, value: String| row.push((name.to_owned(), value));
-        add("rate", optional(case.rate));
-        add("wait_time_ms", optional(case.wait_time_ms));
-        add("consumers", case.consumers.to_string());
-        add("repetitions", cell.repetitions.to_string());
-        add("seconds", cell.seconds.to_string());
-        for (name, figure) in &cell.figures {
-            add(name, optional(figure.map(|it| it.mean)));
-            add(&format!("{name}_low"), optional(figure.map(|it| it.low)));
-            add(&format!("{name}_high"), optional(figure.map(|it| it.high)));
-        }
-        let closed = cell.closed_by;
-        add("closed_by_records", closed.records.to_string());
-        add("closed_by_age", closed.age.to_string());
-        add("closed_by_bytes", closed.bytes.to_string());
-        add("closed_by_flush", closed.flush.to_string());
-        add("achieved_rate", optional(cell.achieved_rate));
-        add("saturated", cell.saturated.to_string());
-        add("lost", cell.lost.to_string());
-        add(
-            "writer_cpu_by_pipelined",
-            optional(cell.writer_cpu_by_pipelined),
-        );
-        add(
-            "writer_cpu_by_awaiting",
-            optional(cell.writer_cpu_by_awaiting),
-        );
-        add(
-            "wire_bytes_by_pipelined",
-            optional(cell.wire_bytes_by_pipelined),
-        );
-        let (names, values): (Vec<String>, Vec<String>) = row.into_iter().unzip();
-        if lines.is_empty() {
-            lines.push(names.join(","));
-        }
-        lines.push(values.join(","));
-    }
-    let mut out = String::new();
-    for line in lines {
-        // Writing to a string cannot fail.
-        write!(out, "{line}\r\n").unwrap_or_default();
-    }
-    out
-}
-
 /// A chart: its title, the figure of a cell, and the same of a recommendation.
 type Chart = (&'static str, &'static str, fn(&Recommendation) -> f64);
 
@@ -418,16 +356,6 @@ mod tests {
         ] {
             assert!(text.contains(name), "{text}");
         }
-    }
-
-    #[test]
-    fn every_line_of_the_csv_has_as_many_values_as_names() {
-        let cells = cells();
-        let csv = csv(&cells.iter().collect::<Vec<_>>());
-        let counts: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
-        assert_eq!(counts.len(), 5);
-        assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
-        assert!(csv.starts_with("way,chunk_records,"));
     }
 
     #[test]
