@@ -10,7 +10,6 @@
 //! - [`checksum`]: whether the records that came out are those that went in.
 //! - [`statistics`], [`regression`]: means, quantiles, intervals, slopes.
 //! - [`child`], [`lines`]: child processes, and the lines of JSON in which they talk.
-//! - [`lossless`]: a controller that loses nothing.
 //! - [`time`]: times as nanoseconds.
 //! - [`machine`]: what a result depends on.
 //! - [`overhead`]: what a probe costs the application.
@@ -26,7 +25,6 @@ pub mod cpu;
 pub mod failure;
 pub mod footprint;
 pub mod lines;
-pub mod lossless;
 pub mod machine;
 pub mod output;
 pub mod overhead;

@@ -8,7 +8,7 @@ use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_monitoring::{Controller, Overflow};
 use baler_rig::child::Child;
-use baler_rig::lines::{line, listen, say, understand};
+use baler_rig::lines::{listen, parse_line, print_line, to_line};
 use baler_rig::time::now_ns;
 use baler_rig::workload::{Executions, Workload};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) enum Task {
 impl Task {
     /// Starts a process for it.
     pub(super) fn start(&self) -> Result<Child, Failure> {
-        let task = line(self)?;
+        let task = to_line(self)?;
         Child::of_this_program(&[CHILD, &task]).map_err(Failure::cannot("start a process"))
     }
 }
@@ -54,7 +54,7 @@ pub fn child() -> Option<Result<(), Failure>> {
         return None;
     }
     let task = arguments.next().unwrap_or_default();
-    Some(understand(&task).and_then(|task| match task {
+    Some(parse_line(&task).and_then(|task| match task {
         Task::Read { uri, capacity } => read(&uri, capacity),
         Task::Send {
             uri,
@@ -143,7 +143,7 @@ fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
         thread::park_timeout(TICK);
     }
     let report = controller.shutdown(PATIENCE);
-    say(&Sent {
+    print_line(&Sent {
         emitted,
         complete: report.adds_up() && report.delivered() == emitted,
     })
@@ -174,7 +174,7 @@ fn read(uri: &str, capacity: u64) -> Result<(), Failure> {
             && (seen.distinct >= sent || Instant::now() > by)
         {
             reader.close(Instant::now() + PATIENCE);
-            return say(&Read {
+            return print_line(&Read {
                 repeated: seen.repeated,
                 missing: seen.missing_of(sent),
                 impossible: seen.impossible,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use baler_rig::child::Child;
 use baler_rig::footprint::Footprint;
-use baler_rig::lines::{line, understand};
+use baler_rig::lines::{parse_line, to_line};
 
 use super::Args;
 use super::ends::{Order, Read, Sent, Task};
@@ -120,11 +120,11 @@ pub(super) fn endure(medium: Medium, args: &Args) -> Result<Endured, Failure> {
 }
 
 fn order(child: &mut Child, order: Order) -> Result<(), Failure> {
-    let sent = child.tell(&line(&order)?);
+    let sent = child.send(&to_line(&order)?);
     sent.map_err(Failure::cannot("order a child process"))
 }
 
 fn answer<T: serde::de::DeserializeOwned>(child: &Child) -> Result<T, Failure> {
     let line = child.line(Instant::now() + PATIENCE);
-    understand(&line.map_err(Failure::cannot("hear of a child process"))?)
+    parse_line(&line.map_err(Failure::cannot("hear of a child process"))?)
 }

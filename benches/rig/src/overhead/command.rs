@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::machine::Provenance;
 use crate::output::Results;
 use crate::page;
-use crate::report::TextTable;
+use crate::report::{self, Column};
 
 /// Measures, prints the rows to `out` and writes the results; returns whether every row has its
 /// figures.
@@ -54,9 +54,9 @@ pub fn command(
 }
 
 fn list(variants: &[Variant]) -> String {
-    let mut table = TextTable::new(&[("variant", true), ("what it measures", true)]);
-    for variant in variants {
-        table.push(vec![variant.name.to_owned(), variant.about.to_owned()]);
-    }
-    table.render()
+    let columns = [
+        Column::text("variant", |it: &Variant| it.name.to_owned()),
+        Column::text("what it measures", |it: &Variant| it.about.to_owned()),
+    ];
+    report::table(variants, &columns)
 }

@@ -12,7 +12,7 @@ use super::row::{Row, compare};
 use super::variant::{Variant, find};
 use crate::child::Child;
 use crate::failure::Failure;
-use crate::lines::{line, understand};
+use crate::lines::{parse_line, to_line};
 use crate::schedule::{Runs, in_rounds};
 
 /// How long a repetition may take; a variant that hangs must not hang the run.
@@ -54,7 +54,7 @@ pub(super) enum Order {
 
 impl Order {
     pub(super) fn to_json(&self) -> Result<String, Failure> {
-        line(self)
+        to_line(self)
     }
 }
 
@@ -64,14 +64,14 @@ impl Order {
 ///
 /// The text is no order, or the order cannot be carried out.
 pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
-    let measured = match understand(order)? {
+    let measured = match parse_line(order)? {
         Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
         Order::Call(case) => {
             call_only(&case, find(variants, &case.variant)?)?;
             Measured::default()
         }
     };
-    line(&measured)
+    to_line(&measured)
 }
 
 /// Gets the number of finished repetitions and the number of all, several times a second, and returns
@@ -150,7 +150,7 @@ fn in_process(
             line => break line.map_err(Failure::cannot("measure in a process of its own"))?,
         }
     };
-    let measured = understand(&line);
+    let measured = parse_line(&line);
     let ended = child.end(PATIENCE);
     if !ended.map_err(Failure::cannot("wait for a process"))? {
         return Err(Failure::new("the measuring process failed"));

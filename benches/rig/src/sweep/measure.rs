@@ -13,7 +13,7 @@ use super::writing::{Counters, Schedule, WriterEvent, Writing};
 use crate::child::Child;
 use crate::failure::Failure;
 use crate::footprint::{Footprint, busy_time_of};
-use crate::lines::understand;
+use crate::lines::parse_line;
 use crate::statistics::to_f64;
 use crate::wire::WireCounter;
 
@@ -86,7 +86,7 @@ impl Measuring<'_> {
                 }
                 line => line.map_err(Failure::cannot("hear of the writing process"))?,
             };
-            match understand(&line)? {
+            match parse_line(&line)? {
                 WriterEvent::Started(schedule) => {
                     // The load begins a little later.
                     let bytes = wire.look().map_err(&cannot_count)?;

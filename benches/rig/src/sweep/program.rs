@@ -12,7 +12,7 @@ use super::reading::{self, Reading};
 use super::writing::{self, Writing};
 use crate::child::Child;
 use crate::failure::Failure;
-use crate::lines::{line, say, understand};
+use crate::lines::{parse_line, print_line, to_line};
 
 /// The media of the program, and how it starts itself.
 pub trait Program {
@@ -112,7 +112,7 @@ pub(super) enum Order {
 impl Order {
     /// Starts a child process with this task.
     pub(super) fn start(&self, program: &dyn Program) -> Result<Child, Failure> {
-        let order = line(self)?;
+        let order = to_line(self)?;
         let mut words = program.words().to_vec();
         words.push(&order);
         Child::of_this_program(&words).map_err(Failure::cannot("start a process"))
@@ -126,10 +126,10 @@ impl Order {
 ///
 /// The text is no order, or the order cannot be carried out.
 pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
-    match understand(order)? {
+    match parse_line(order)? {
         Order::Cluster { topic, partitions } => {
             let cluster = program.cluster(&topic, partitions)?;
-            say(&cluster.address())?;
+            print_line(&cluster.address())?;
             wait_for_end_of_input()
         }
         Order::Read(reading) => reading::read(&reading, program),

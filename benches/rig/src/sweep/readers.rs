@@ -8,7 +8,7 @@ use super::reading::{ReaderCommand, ReaderEvent, ReaderReport, Reading};
 use crate::child::Child;
 use crate::failure::Failure;
 use crate::footprint::busy_time_of;
-use crate::lines::{line, understand};
+use crate::lines::{parse_line, to_line};
 
 /// How long a reader may take to open, and a group to share its partitions.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -130,9 +130,9 @@ impl Readers {
 
     /// Sends a command to all of them.
     pub(super) fn send(&mut self, command: ReaderCommand) -> Result<(), Failure> {
-        let line = line(&command)?;
+        let line = to_line(&command)?;
         for reader in &mut self.readers {
-            let sent = reader.child.tell(&line);
+            let sent = reader.child.send(&line);
             sent.map_err(Failure::cannot("command a reader"))?;
         }
         Ok(())
@@ -141,8 +141,8 @@ impl Readers {
     /// Takes note of all reports that have come.
     pub(super) fn listen(&mut self) -> Result<(), Failure> {
         for reader in &mut self.readers {
-            while let Some(line) = reader.child.said() {
-                reader.note(&understand(&line)?);
+            while let Some(line) = reader.child.waiting_line() {
+                reader.note(&parse_line(&line)?);
             }
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Readers {
 impl Reader {
     fn next(&self, by: Instant) -> Result<ReaderEvent, Failure> {
         let line = self.child.line(by);
-        understand(&line.map_err(Failure::cannot("hear of a reader"))?)
+        parse_line(&line.map_err(Failure::cannot("hear of a reader"))?)
     }
 
     fn note(&mut self, event: &ReaderEvent) {

@@ -14,7 +14,7 @@ use super::program::Program;
 use super::writing::Schedule;
 use crate::checksum::Checksum;
 use crate::failure::Failure;
-use crate::lines::{listen, say};
+use crate::lines::{listen, print_line};
 use crate::plain_row;
 use crate::statistics::to_f64;
 use crate::time::now_ns;
@@ -94,7 +94,7 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
     let opened = program.reader(&task.uri)?;
     let mut reader = opened.reader;
     reader.set_demand(DEMAND);
-    say(&ReaderEvent::Open {
+    print_line(&ReaderEvent::Open {
         listens_on: opened.listens_on.map(|address| address.to_string()),
     })?;
     let commands = listen::<ReaderCommand>();
@@ -104,10 +104,10 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
         match commands.try_recv() {
             Ok(ReaderCommand::Begin { run: number, plain }) => {
                 run = Run::new(number, plain)?;
-                say(&ReaderEvent::Begun)?;
+                print_line(&ReaderEvent::Begun)?;
             }
             Ok(ReaderCommand::Schedule(schedule)) => run.schedule = Some(schedule),
-            Ok(ReaderCommand::Report) => say(&ReaderEvent::Report(run.report()))?,
+            Ok(ReaderCommand::Report) => print_line(&ReaderEvent::Report(run.report()))?,
             Err(TryRecvError::Disconnected) => break,
             Err(TryRecvError::Empty) => {}
         }
@@ -124,11 +124,11 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
             Received::Idle => run.check_rows(),
             Received::Assigned { lanes: more } => {
                 lanes += more.len();
-                say(&ReaderEvent::Lanes(lanes))?;
+                print_line(&ReaderEvent::Lanes(lanes))?;
             }
             Received::Revoked { lanes: fewer, .. } => {
                 lanes = lanes.saturating_sub(fewer.len());
-                say(&ReaderEvent::Lanes(lanes))?;
+                print_line(&ReaderEvent::Lanes(lanes))?;
             }
             Received::Damaged(damaged) => {
                 return Err(Failure::new(format!("damaged: {}", damaged.reason)));
@@ -235,7 +235,7 @@ impl Run {
     fn report_progress(&mut self) -> Result<(), Failure> {
         let (records, at) = self.reported;
         if self.checksum.records != records && at.elapsed() >= LOOK {
-            say(&ReaderEvent::Records(self.checksum.records))?;
+            print_line(&ReaderEvent::Records(self.checksum.records))?;
             self.reported = (self.checksum.records, Instant::now());
         }
         Ok(())

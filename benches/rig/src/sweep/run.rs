@@ -15,7 +15,7 @@ use super::run_log::{FinishedRun, RunLog};
 use super::sample::Sample;
 use crate::child::Child;
 use crate::failure::Failure;
-use crate::lines::{line, understand};
+use crate::lines::{parse_line, to_line};
 use crate::schedule::interleaved;
 
 /// How long the embedded cluster may take to start.
@@ -143,7 +143,7 @@ fn fingerprint(plan: &Plan) -> Result<String, Failure> {
     shown.from = plan.from.as_deref().map(without_secrets);
     // A broker that was restarted is another process, and the same sweep.
     shown.broker_pid = plan.broker_pid.map(|_| 0);
-    line(&shown)
+    to_line(&shown)
 }
 
 /// A URI as it may be shown.
@@ -192,7 +192,7 @@ impl Medium {
             };
             let cluster = order.start(program)?;
             let line = cluster.line(Instant::now() + PATIENCE);
-            let address: String = understand(&line.map_err(Failure::cannot("start a cluster"))?)?;
+            let address: String = parse_line(&line.map_err(Failure::cannot("start a cluster"))?)?;
             let (_, settings) = plan.to.split_once('?').unwrap_or_default();
             medium.writer_uri = with(&format!("kafka://{address}/{topic}"), settings);
             medium.reader_uri = with(&medium.writer_uri, MOCK_FETCH);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sample::Sample;
 use crate::failure::Failure;
-use crate::lines::line;
+use crate::lines::to_line;
 
 /// The file in the folder of results.
 const NAME: &str = "sweep-runs.jsonl";
@@ -57,7 +57,7 @@ impl RunLog {
 
     /// Adds a run.
     pub(super) fn add(&mut self, run: &FinishedRun) -> Result<(), Failure> {
-        self.write(&line(run)?)
+        self.write(&to_line(run)?)
     }
 
     /// Marks the sweep as finished: the same command begins another one.

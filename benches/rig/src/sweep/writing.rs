@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use baler_monitoring::Controller;
+use baler_common::container::{Compression, NativeSerializer};
+use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Way};
@@ -12,8 +13,7 @@ use super::program::{PlainWriter, Program, wait_for_end_of_input};
 use super::sample::ClosedBy;
 use crate::cpu::process_cpu_time;
 use crate::failure::Failure;
-use crate::lines::say;
-use crate::lossless;
+use crate::lines::print_line;
 use crate::plain_row::Rows;
 use crate::time::{nanos, now_ns, whole};
 
@@ -132,10 +132,10 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
         from_ns,
         to_ns: from_ns + i64::from(task.seconds) * 1_000_000_000,
     };
-    say(&WriterEvent::Started(schedule))?;
+    print_line(&WriterEvent::Started(schedule))?;
     let emitted = run(task, &mut load, &mut *sends, &schedule)?;
     sends.settle()?;
-    say(&WriterEvent::Done { emitted })?;
+    print_line(&WriterEvent::Done { emitted })?;
     // The parent looks at this process's sockets and memory before it ends.
     wait_for_end_of_input()
 }
@@ -158,7 +158,7 @@ fn run(
     loop {
         let now = now_ns();
         if now >= next_mark {
-            say(&WriterEvent::Mark(Counters {
+            print_line(&WriterEvent::Mark(Counters {
                 emitted: position,
                 cpu_ns: nanos(process_cpu_time()),
                 elapsed_ns: nanos(since.elapsed()),
@@ -195,8 +195,17 @@ fn run(
 struct Chunks(Controller);
 
 fn open_chunks(task: &Writing, program: &dyn Program) -> Result<Chunks, Failure> {
+    let cannot_compress = "compress";
     let compression = task.case.compression.as_deref().unwrap_or("none");
-    let mut builder = lossless::controller(program.writer(&task.uri)?, compression)?;
+    let compression = compression.parse::<Compression>();
+    let compression = compression.map_err(Failure::cannot(cannot_compress))?;
+    let serializer = NativeSerializer::new(compression);
+    let mut builder = Controller::builder(program.writer(&task.uri)?)
+        // Only the records of the load are sent.
+        .metadata_record(false)
+        // Nothing may be lost, so the slower end sets the pace.
+        .overflow(Overflow::Block)
+        .serializer(serializer.map_err(Failure::cannot(cannot_compress))?);
     if let Some(records) = task.case.chunk_records {
         builder = builder.chunk_records(usize::try_from(records).unwrap_or(usize::MAX));
     }

@@ -34,7 +34,7 @@ pub use tls::KafkaTls;
 #[derive(Debug)]
 pub struct KafkaProxy {
     bootstrap_servers: String,
-    shared: Arc<ProxyState>,
+    shared: Arc<Shared>,
 }
 
 /// What clients must do before a proxy hears them; by default nothing. Brokers are asked for none of
@@ -50,7 +50,7 @@ pub struct KafkaSecurity {
 
 /// What the threads share.
 #[derive(Debug, Default)]
-struct ProxyState {
+struct Shared {
     #[cfg(feature = "security")]
     tls: Option<Arc<rustls::ServerConfig>>,
     #[cfg(feature = "security")]
@@ -93,7 +93,7 @@ impl KafkaProxy {
     ///
     /// A broker is malformed, or no port of the loopback can be listened on.
     pub fn start(bootstrap_servers: &str) -> Result<Self, FaultError> {
-        Self::before(bootstrap_servers, ProxyState::default())
+        Self::before(bootstrap_servers, Shared::default())
     }
 
     /// Starts before the brokers at `host:port,host:port`, to which it speaks plain text.
@@ -107,15 +107,15 @@ impl KafkaProxy {
         security: &KafkaSecurity,
     ) -> Result<Self, FaultError> {
         let tls = security.tls.as_ref().map(KafkaTls::server).transpose()?;
-        let shared = ProxyState {
+        let shared = Shared {
             tls,
             sasl: security.sasl.clone(),
-            ..ProxyState::default()
+            ..Shared::default()
         };
         Self::before(bootstrap_servers, shared)
     }
 
-    fn before(bootstrap_servers: &str, shared: ProxyState) -> Result<Self, FaultError> {
+    fn before(bootstrap_servers: &str, shared: Shared) -> Result<Self, FaultError> {
         let mut proxy = Self {
             bootstrap_servers: String::new(),
             shared: Arc::new(shared),
@@ -214,7 +214,7 @@ impl Drop for KafkaProxy {
     }
 }
 
-impl ProxyState {
+impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -325,7 +325,7 @@ impl Switches {
     }
 }
 
-fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<ProxyState>) {
+fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<Shared>) {
     for client in listener.incoming() {
         if shared.lock().closed {
             return;

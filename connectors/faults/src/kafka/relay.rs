@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::ProxyState;
+use super::Shared;
 use super::frame;
 use super::group;
 use super::protocol::{self, Asked};
@@ -26,11 +26,7 @@ enum Question {
 type Muted = Arc<Mutex<Option<Instant>>>;
 
 /// Relays between a client and its broker in threads of their own.
-pub(super) fn start(
-    client: TcpStream,
-    broker: TcpStream,
-    shared: &Arc<ProxyState>,
-) -> io::Result<()> {
+pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
     client.set_nodelay(true)?;
     broker.set_nodelay(true)?;
     let ends = [client.try_clone()?, broker.try_clone()?];
@@ -64,7 +60,7 @@ fn ask(
     request: &[u8],
     from: &mut impl Read,
     to: &mut impl Write,
-    shared: &Arc<ProxyState>,
+    shared: &Arc<Shared>,
 ) -> io::Result<Vec<u8>> {
     frame::write(to, request)?;
     let answer = frame::read(from)?;
@@ -74,7 +70,7 @@ fn ask(
     }
 }
 
-fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<ProxyState>) -> io::Result<Vec<u8>> {
+fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<Shared>) -> io::Result<Vec<u8>> {
     let mut other = |host: &str, port: i32| shared.instead_of(host, port);
     let rewritten = protocol::rewrite(asked, answer, shared.offer(), &mut other);
     rewritten.ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -92,7 +88,7 @@ fn requests(
     mut to: impl Write,
     open: &Open,
     muted: &Muted,
-    shared: &ProxyState,
+    shared: &Shared,
 ) -> io::Result<()> {
     loop {
         let frame = frame::read(&mut from)?;
@@ -133,7 +129,7 @@ fn responses(
     mut to: impl Write,
     open: &Open,
     muted: &Muted,
-    shared: &Arc<ProxyState>,
+    shared: &Arc<Shared>,
 ) -> io::Result<()> {
     loop {
         let mut frame = frame::read(&mut from)?;
