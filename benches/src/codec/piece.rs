@@ -1,6 +1,5 @@
 //! The records of one chunk, as the formats like to take them.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use baler_common::record::RecordBatch;
@@ -58,51 +57,6 @@ impl TableRow {
             eoi: self.eoi,
             ess: self.ess,
         })
-    }
-}
-
-/// A row that has its strings, with the names of Kieker's fields.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
-pub(super) struct Inline<'a> {
-    #[serde(borrow)]
-    pub(super) operation_signature: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) session_id: Cow<'a, str>,
-    pub(super) trace_id: i64,
-    pub(super) tin: i64,
-    pub(super) tout: i64,
-    #[serde(borrow)]
-    pub(super) hostname: Cow<'a, str>,
-    pub(super) eoi: i32,
-    pub(super) ess: i32,
-}
-
-impl<'a> Inline<'a> {
-    pub(super) fn of(call: PlainCall<'a>) -> Self {
-        Self {
-            operation_signature: call.operation_signature.into(),
-            session_id: call.session_id.into(),
-            trace_id: call.trace_id,
-            tin: call.tin,
-            tout: call.tout,
-            hostname: call.hostname.into(),
-            eoi: call.eoi,
-            ess: call.ess,
-        }
-    }
-
-    pub(super) fn plain(&self) -> PlainCall<'_> {
-        PlainCall {
-            operation_signature: &self.operation_signature,
-            session_id: &self.session_id,
-            trace_id: self.trace_id,
-            tin: self.tin,
-            tout: self.tout,
-            hostname: &self.hostname,
-            eoi: self.eoi,
-            ess: self.ess,
-        }
     }
 }
 

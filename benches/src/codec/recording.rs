@@ -8,6 +8,7 @@ use baler_analysis::kieker_log::{LogReader, LogSettings};
 use baler_common::record::kieker::controlflow::OperationExecutionRecord;
 use baler_common::record::{BatchBuilder, Record as _, RecordBatch, read};
 use baler_rig::workload::{Call, Executions, Workload};
+use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
@@ -20,8 +21,9 @@ pub(super) struct Recording {
     calls: Vec<Call>,
 }
 
-/// A call with its strings: what a decoder must yield.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A call with its strings: what a decoder must yield. For serde it has the names of Kieker's fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
 pub(super) struct PlainCall<'a> {
     pub(super) operation_signature: &'a str,
     pub(super) session_id: &'a str,

@@ -6,15 +6,15 @@ use std::mem;
 use apache_avro::{Reader, Schema, Writer};
 use serde::Deserialize;
 
-use super::super::piece::{Inline, Piece, TableRow};
+use super::super::piece::{Piece, TableRow};
 use super::super::recording::PlainCall;
 use super::{Format, cannot_decode, cannot_encode, no_string};
 use crate::Failure;
 
-/// A line of JSON a record, by `serde_json`.
+/// A line of JSON a record, by `serde_json`. Strings are borrowed from the line, so none may have an escape.
 pub(in super::super) struct Json;
 
-fn json(chunk: &[u8]) -> Result<Vec<Inline<'_>>, Failure> {
+fn json(chunk: &[u8]) -> Result<Vec<PlainCall<'_>>, Failure> {
     let lines = chunk.split(|byte| *byte == b'\n');
     let rows = lines
         .filter(|line| !line.is_empty())
@@ -25,8 +25,8 @@ fn json(chunk: &[u8]) -> Result<Vec<Inline<'_>>, Failure> {
 impl Format for Json {
     fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
         for call in piece.plain() {
-            let row = Inline::of(call.ok_or_else(no_string)?);
-            serde_json::to_writer(&mut *out, &row).map_err(cannot_encode())?;
+            let call = call.ok_or_else(no_string)?;
+            serde_json::to_writer(&mut *out, &call).map_err(cannot_encode())?;
             out.push(b'\n');
         }
         Ok(())
@@ -37,7 +37,7 @@ impl Format for Json {
     }
 
     fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        json(chunk)?.iter().for_each(|row| see(row.plain()));
+        json(chunk)?.into_iter().for_each(see);
         Ok(())
     }
 }
@@ -83,7 +83,7 @@ impl Format for Avro {
     fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut writer = Writer::new(&self.schema, out).map_err(cannot_encode())?;
         for call in piece.plain() {
-            let appended = writer.append_ser(Inline::of(call.ok_or_else(no_string)?));
+            let appended = writer.append_ser(call.ok_or_else(no_string)?);
             appended.map_err(cannot_encode())?;
         }
         writer.into_inner().map(drop).map_err(cannot_encode())
