@@ -96,11 +96,6 @@ impl Child {
         self.lines.try_recv().ok()
     }
 
-    /// Closes its standard input, which asks it to end.
-    pub fn close_input(&mut self) {
-        drop(self.orders.take());
-    }
-
     /// Closes its standard input and waits for its end; kills it after `patience`. Returns whether it
     /// succeeded.
     ///
@@ -108,7 +103,7 @@ impl Child {
     ///
     /// It cannot be waited for.
     pub fn end(mut self, patience: Duration) -> io::Result<bool> {
-        self.close_input();
+        drop(self.orders.take());
         let by = Instant::now() + patience;
         // Its output ends when it does.
         loop {
