@@ -1,10 +1,9 @@
-//! Whether what came out is what went in.
+//! Whether the records that came out are those that went in.
 
 #[cfg(test)]
 use baler_common::record::{BatchBuilder, PushError};
 use baler_common::record::{Column, Record, RecordBatch, Table};
 
-use crate::recording::PlainCall;
 use crate::workload::Execution;
 #[cfg(test)]
 use crate::workload::{Call, Executions, Workload};
@@ -42,31 +41,6 @@ impl Checksum {
     }
 }
 
-/// The number of calls, and a hash of all their values and their order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CallChecksum {
-    /// How many calls.
-    pub calls: u64,
-    hash: u64,
-}
-
-impl CallChecksum {
-    /// Adds the next call.
-    pub fn add(&mut self, call: &PlainCall<'_>) {
-        self.calls = self.calls.saturating_add(1);
-        let texts = [call.operation_signature, call.session_id, call.hostname].map(of_text);
-        let numbers = [
-            call.trace_id,
-            call.tin,
-            call.tout,
-            call.eoi.into(),
-            call.ess.into(),
-        ];
-        let words = texts.into_iter().chain(numbers.map(bits));
-        self.hash = words.fold(self.hash, mix);
-    }
-}
-
 /// The sum of the rows' hashes; `None` if they are no executions.
 fn of_table(table: &Table, strings: &[u64]) -> Option<u64> {
     if table.schema().name() != Execution::schema().name() {
@@ -92,15 +66,6 @@ fn of_table(table: &Table, strings: &[u64]) -> Option<u64> {
                     *row = mix(*row ^ name, *text);
                 }
             }
-            // Strings that are spelled say the same as those in a table.
-            Column::Bytes(texts) => {
-                let starts = std::iter::once(0).chain(texts.ends.iter().copied());
-                for ((row, start), end) in rows.iter_mut().zip(starts).zip(&texts.ends) {
-                    let [start, end] = [start, *end].map(usize::try_from);
-                    let text = texts.data.get(start.ok()?..end.ok()?)?;
-                    *row = mix(*row ^ name, of_bytes(text));
-                }
-            }
             _ => return None,
         }
     }
@@ -112,10 +77,7 @@ fn bits(value: i64) -> u64 {
 }
 
 fn of_text(text: &str) -> u64 {
-    of_bytes(text.as_bytes())
-}
-
-fn of_bytes(text: &[u8]) -> u64 {
+    let text = text.as_bytes();
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
     text.chunks(8).fold(length, |hash, piece| {
         let word = piece
@@ -198,26 +160,6 @@ mod tests {
         }
         let missing = Checksum::of_calls(&workload, &calls[1..]).unwrap();
         assert_ne!(missing, expected);
-    }
-
-    #[test]
-    fn the_order_of_calls_and_of_their_fields_matters() {
-        let recording = crate::recording::Recording::generated(1, 10, 1);
-        let calls = recording.calls().iter();
-        let calls: Vec<_> = calls.map(|call| recording.plain(call).unwrap()).collect();
-        let of = |calls: &[PlainCall<'_>]| {
-            let mut checksum = CallChecksum::default();
-            calls.iter().for_each(|call| checksum.add(call));
-            checksum
-        };
-        let mut others = calls.clone();
-        assert_eq!(of(&others), of(&calls));
-        others.swap(0, 1);
-        assert_ne!(of(&others), of(&calls));
-        let mut others = calls.clone();
-        (others[3].tin, others[3].tout) = (calls[3].tout, calls[3].tin);
-        assert_ne!(of(&others), of(&calls));
-        assert_ne!(of(&calls[1..]), of(&calls));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Processes of one's own, so that the CPU time and memory of each end are its own.
+//! Child processes, so that each end has CPU time and memory of its own.
 
 use std::env;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A child process that talks in lines: it reads orders and says results.
+/// A child process that reads orders and writes results, both in lines.
 ///
 /// Its standard error is the parent's. It is killed when this value is dropped.
 #[derive(Debug)]
@@ -40,12 +40,12 @@ impl Child {
             .stdout(Stdio::piped())
             .spawn()?;
         let orders = process.stdin.take();
-        let (said, lines) = channel();
+        let (sender, lines) = channel();
         if let Some(output) = process.stdout.take() {
             // It ends with the child's output.
             thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    if said.send(line).is_err() {
+                    if sender.send(line).is_err() {
                         break;
                     }
                 }
@@ -63,27 +63,27 @@ impl Child {
         self.process.id()
     }
 
-    /// Tells it a line.
+    /// Sends it a line.
     ///
     /// # Errors
     ///
-    /// It listens no longer.
-    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+    /// It reads no longer.
+    pub fn send(&mut self, line: &str) -> io::Result<()> {
         let orders = self.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         // In one call, so that the child never sees half a line.
         orders.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Its next line, for which it is waited until `by`.
+    /// Waits for its next line until `by`.
     ///
     /// # Errors
     ///
-    /// `TimedOut`: it says nothing. `UnexpectedEof`: it has ended.
+    /// `TimedOut`: it wrote no line. `UnexpectedEof`: it has ended.
     pub fn line(&self, by: Instant) -> io::Result<String> {
         let left = by.saturating_duration_since(Instant::now());
         self.lines.recv_timeout(left).map_err(|error| match error {
             RecvTimeoutError::Timeout => {
-                io::Error::new(io::ErrorKind::TimedOut, "the child process says nothing")
+                io::Error::new(io::ErrorKind::TimedOut, "the child process writes nothing")
             }
             RecvTimeoutError::Disconnected => {
                 io::Error::new(io::ErrorKind::UnexpectedEof, "the child process has ended")
@@ -91,24 +91,19 @@ impl Child {
         })
     }
 
-    /// A line that it has said already.
-    pub fn said(&self) -> Option<String> {
+    /// A line that it has written already.
+    pub fn waiting_line(&self) -> Option<String> {
         self.lines.try_recv().ok()
     }
 
-    /// Ends what it reads, which asks it to end.
-    pub fn hang_up(&mut self) {
-        drop(self.orders.take());
-    }
-
-    /// Hangs up and waits for its end; after `patience` it is
-    /// killed. Whether it succeeded.
+    /// Closes its standard input and waits for its end; kills it after `patience`. Returns whether it
+    /// succeeded.
     ///
     /// # Errors
     ///
     /// It cannot be waited for.
     pub fn end(mut self, patience: Duration) -> io::Result<bool> {
-        self.hang_up();
+        drop(self.orders.take());
         let by = Instant::now() + patience;
         // Its output ends when it does.
         loop {
@@ -127,7 +122,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // One that has ended is killed in vain.
+        // Killing a process that has ended does nothing.
         self.process.kill().ok();
         self.process.wait().ok();
     }
@@ -147,7 +142,7 @@ mod tests {
     fn lines_go_both_ways_and_the_end_of_orders_is_the_end() {
         let mut child = cat();
         for line in ["one", "two"] {
-            child.tell(line).unwrap();
+            child.send(line).unwrap();
         }
         let by = Instant::now() + SOON;
         assert_eq!(child.line(by).unwrap(), "one");
@@ -156,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_death_are_told_apart() {
+    fn silence_and_death_differ() {
         let mut child = cat();
         let silent = child.line(Instant::now()).unwrap_err();
         assert_eq!(silent.kind(), io::ErrorKind::TimedOut);

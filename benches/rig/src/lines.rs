@@ -1,4 +1,4 @@
-//! The lines of JSON in which a process and its children talk.
+//! Lines of JSON between a process and its children.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,50 +9,50 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 
-/// Tells the other side something, on standard output.
+/// Prints a value as a line of JSON on standard output.
 ///
 /// # Errors
 ///
-/// It listens no longer.
-pub fn say(value: &impl Serialize) -> Result<(), Failure> {
-    let line = line(value)?;
+/// The other process reads no longer.
+pub fn print_line(value: &impl Serialize) -> Result<(), Failure> {
+    let line = to_line(value)?;
     let mut out = io::stdout().lock();
-    let said = writeln!(out, "{line}").and_then(|()| out.flush());
-    said.map_err(Failure::cannot("answer"))
+    let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+    printed.map_err(Failure::cannot("answer"))
 }
 
-/// What is said, as a line without its end.
+/// A value as JSON without line breaks.
 ///
 /// # Errors
 ///
 /// It has no JSON.
-pub fn line(value: &impl Serialize) -> Result<String, Failure> {
+pub fn to_line(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(Failure::cannot("write JSON"))
 }
 
-/// What the other side said.
+/// The value of a line of JSON.
 ///
 /// # Errors
 ///
-/// It is something else.
-pub fn understand<T: DeserializeOwned>(line: &str) -> Result<T, Failure> {
+/// It is another type.
+pub fn parse_line<T: DeserializeOwned>(line: &str) -> Result<T, Failure> {
     serde_json::from_str(line).map_err(Failure::cannot("understand another process"))
 }
 
-/// What comes on standard input, until it ends or is something else.
+/// The values of the lines on standard input, until it ends or has another type.
 pub fn listen<T: DeserializeOwned + Send + 'static>() -> Receiver<T> {
-    let (tell, told) = channel();
+    let (sender, values) = channel();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            let Ok(line) = understand(&line) else {
+            let Ok(line) = parse_line(&line) else {
                 break;
             };
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 break;
             }
         }
     });
-    told
+    values
 }
 
 #[cfg(test)]
@@ -60,13 +60,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_understood_and_nothing_else_is() {
-        let said = line(&("lanes", 7)).unwrap();
-        assert!(!said.contains('\n'));
+    fn a_value_passes_as_a_line_and_another_type_is_refused() {
+        let printed = to_line(&("lanes", 7)).unwrap();
+        assert!(!printed.contains('\n'));
         assert_eq!(
-            understand::<(String, u32)>(&said).unwrap(),
+            parse_line::<(String, u32)>(&printed).unwrap(),
             ("lanes".to_owned(), 7)
         );
-        assert!(understand::<u32>(&said).is_err());
+        assert!(parse_line::<u32>(&printed).is_err());
     }
 }

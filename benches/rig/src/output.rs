@@ -1,4 +1,4 @@
-//! Printing rows, and keeping them with what they depend on.
+//! Printing rows, and writing them to files together with their provenance.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::machine::Provenance;
-use crate::report::Document;
 
 /// How to print rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -20,79 +19,62 @@ pub enum Format {
     Table,
 }
 
-/// The rows of a run, and what they depend on.
-#[derive(Debug, Clone, Copy)]
+/// The rows of a run, and how they came about.
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Results<'a, R> {
-    /// The measuring program's name: that of the kept file.
+    /// The measuring program's name, and the name of the files without their extension.
+    #[serde(skip)]
     pub name: &'a str,
-    /// What they depend on.
+    /// How the rows came about.
+    #[serde(flatten)]
     pub provenance: &'a Provenance,
     /// The rows.
     pub rows: &'a [R],
 }
 
 impl<R: Serialize> Results<'_, R> {
-    /// Prints the rows to `out`, as JSON or as `table`, and keeps them with both in `folder`, if one
-    /// is named.
+    /// Prints the rows to `out`, as JSON or as this table.
     ///
     /// # Errors
     ///
     /// They cannot be written.
-    pub fn print_and_keep(
-        &self,
-        format: Format,
-        folder: Option<&Path>,
-        table: &dyn Fn() -> String,
-        out: &mut dyn Write,
-    ) -> Result<(), Failure> {
-        self.print(format, table, out)?;
-        match folder {
-            Some(folder) => self.keep(folder, Some(&table())),
-            None => Ok(()),
-        }
-    }
-
-    /// Prints the rows to `out`, as JSON or as `table`.
-    ///
-    /// # Errors
-    ///
-    /// They cannot be written.
-    pub fn print(
-        &self,
-        format: Format,
-        table: &dyn Fn() -> String,
-        out: &mut dyn Write,
-    ) -> Result<(), Failure> {
+    pub fn print(&self, format: Format, table: &str, out: &mut dyn Write) -> Result<(), Failure> {
+        let json;
         let text = match format {
-            Format::Json => json(&self.rows)?,
-            Format::Table => table(),
+            Format::Json => {
+                json = to_json(&self.rows)?;
+                &json
+            }
+            Format::Table => table,
         };
         let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         printed.map_err(Failure::cannot("print the rows"))
     }
 
-    /// Keeps the rows with machine, command and commit in this folder, and `table` beside them.
+    /// Writes `<name>.json` with the rows and their provenance into this folder, and a file for each
+    /// of these extensions and texts.
     ///
     /// # Errors
     ///
     /// They cannot be written.
-    pub fn keep(&self, folder: &Path, table: Option<&str>) -> Result<(), Failure> {
-        let document = Document {
-            provenance: self.provenance,
-            rows: self.rows,
-        };
-        let text = json(&document)?;
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| fs::write(folder.join(format!("{}.json", self.name)), text))
-            .and_then(|()| match table {
-                Some(table) => fs::write(folder.join(format!("{}.txt", self.name)), table),
-                None => Ok(()),
-            });
-        written.map_err(Failure::cannot("write the results"))
+    pub fn keep(&self, folder: &Path, others: &[(&str, &str)]) -> Result<(), Failure> {
+        let failed = Failure::cannot("write the results");
+        fs::create_dir_all(folder).map_err(&failed)?;
+        let json = to_json(self)?;
+        for (extension, text) in [("json", &*json)].iter().chain(others) {
+            let path = folder.join(self.name).with_extension(extension);
+            fs::write(path, text).map_err(&failed)?;
+        }
+        Ok(())
     }
 }
 
-fn json(value: &impl Serialize) -> Result<String, Failure> {
+/// A value as indented JSON with a line break at the end.
+///
+/// # Errors
+///
+/// It has no JSON.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);
     Ok(text.map_err(Failure::cannot("write JSON"))? + "\n")
 }

@@ -1,4 +1,4 @@
-//! The rival's message: one record as a row of plain bytes, and back.
+//! The message of the client library alone: one record as a row of plain bytes, and back.
 
 use baler_common::record::{BatchBuilder, Record};
 
@@ -8,7 +8,7 @@ use crate::workload::{Call, HOSTNAME, Workload};
 /// The first byte: which type of record. A topic seldom has one alone.
 const TYPE: u8 = 1;
 
-/// The record of a row: the workload's, which is timed by its end.
+/// The record of a row, with its call's end as its timestamp.
 #[derive(Debug, Record)]
 #[record(
     name = "kieker.common.record.controlflow.OperationExecutionRecord",
@@ -29,8 +29,8 @@ struct Execution {
 
 /// Makes rows of calls: type, numbers in little endian, and each string with its length before it.
 ///
-/// It is what a sparing hand would write: no field names, no padding, no checksum; about 175 bytes
-/// a record of the rig's workload, of which the strings are 150.
+/// It has no field names, no padding and no checksum: about 175 bytes a record of the rig's workload, of
+/// which the strings are 150.
 #[derive(Debug)]
 pub struct Rows<'a> {
     workload: &'a Workload,

@@ -1,74 +1,8 @@
-//! Results as text and as JSON.
-
-use std::fmt::Write as _;
-
-use serde::Serialize;
-
-use crate::machine::Provenance;
-
-/// What is kept of a run: how it came about, and its rows.
-#[derive(Debug, Clone, Serialize)]
-pub struct Document<'a, R> {
-    /// How it came about.
-    #[serde(flatten)]
-    pub provenance: &'a Provenance,
-    /// The results.
-    pub rows: &'a [R],
-}
-
-/// A table of text: columns as wide as their widest cell, two spaces apart.
-#[derive(Debug, Clone, Default)]
-pub struct TextTable {
-    rows: Vec<Vec<String>>,
-    /// For each column whether its cells are text, which stands at the left.
-    text: Vec<bool>,
-}
-
-impl TextTable {
-    /// A table with these columns: a heading, and whether the cells below it are text rather than
-    /// numbers.
-    pub fn new(columns: &[(&str, bool)]) -> Self {
-        Self {
-            rows: vec![columns.iter().map(|(name, _)| (*name).to_owned()).collect()],
-            text: columns.iter().map(|(_, text)| *text).collect(),
-        }
-    }
-
-    /// Adds a row; cells beyond the columns are left out.
-    pub fn push(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-
-    /// The table's lines.
-    pub fn render(&self) -> String {
-        let widths: Vec<usize> = (0..self.text.len())
-            .map(|column| {
-                let cells = self.rows.iter().filter_map(|row| row.get(column));
-                cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-            })
-            .collect();
-        let mut out = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            for ((cell, width), text) in row.iter().zip(&widths).zip(&self.text) {
-                let gap = if line.is_empty() { "" } else { "  " };
-                // Writing to a string cannot fail.
-                let written = match text {
-                    true => write!(line, "{gap}{cell:<width$}"),
-                    false => write!(line, "{gap}{cell:>width$}"),
-                };
-                debug_assert!(written.is_ok());
-            }
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        out
-    }
-}
+//! Results as text.
 
 /// A column of a table of rows: its heading, whether its cells are text, its cell of a row, and whether
 /// it is shown for these rows.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Column<R> {
     heading: &'static str,
     is_text: bool,
@@ -103,21 +37,32 @@ impl<R> Column<R> {
     }
 }
 
-/// The rows with those of the columns that are shown for them.
+/// The rows as text, with the columns that are shown for them: each as wide as its widest cell, two
+/// spaces apart.
 pub fn table<R>(rows: &[R], columns: &[Column<R>]) -> String {
-    let shown: Vec<_> = columns
-        .iter()
-        .filter(|column| (column.is_shown)(rows))
+    let columns = columns.iter().filter(|column| (column.is_shown)(rows));
+    let columns: Vec<(bool, usize, Vec<String>)> = columns
+        .map(|column| {
+            let mut cells = vec![column.heading.to_owned()];
+            cells.extend(rows.iter().map(column.cell));
+            let width = cells.iter().map(|cell| cell.chars().count()).max();
+            (column.is_text, width.unwrap_or(0), cells)
+        })
         .collect();
-    let headings: Vec<_> = shown
-        .iter()
-        .map(|column| (column.heading, column.is_text))
-        .collect();
-    let mut table = TextTable::new(&headings);
-    for row in rows {
-        table.push(shown.iter().map(|column| (column.cell)(row)).collect());
+    let mut out = String::new();
+    for row in 0..=rows.len() {
+        let cells = columns.iter().map(|(is_text, width, cells)| {
+            let cell = cells.get(row).map_or("", |cell| cell);
+            match is_text {
+                true => format!("{cell:<width$}"),
+                false => format!("{cell:>width$}"),
+            }
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        out.push_str(line.trim_end());
+        out.push('\n');
     }
-    table.render()
+    out
 }
 
 /// [`short`], or a dash where there is no value.
@@ -159,11 +104,14 @@ mod tests {
 
     #[test]
     fn text_stands_left_and_numbers_stand_right() {
-        let mut table = TextTable::new(&[("name", true), ("rate", false)]);
-        table.push(vec!["emit".into(), "12".into()]);
-        table.push(vec!["öl".into(), "1234567".into()]);
+        let columns = [
+            Column::text("name", |row: &(&str, &str)| row.0.to_owned()),
+            Column::number("rate", |row: &(&str, &str)| row.1.to_owned()),
+            Column::text("hidden", |_| String::new()).shown_for(|rows| rows.is_empty()),
+        ];
+        let rows = [("emit", "12"), ("öl", "1234567")];
         let expected = "name     rate\nemit       12\nöl    1234567\n";
-        assert_eq!(table.render(), expected);
+        assert_eq!(table(&rows, &columns), expected);
     }
 
     #[test]

@@ -3,20 +3,29 @@
 use crate::failure::Failure;
 use crate::random::Random;
 
-/// What the repetitions of a case yielded, until one failed.
-#[derive(Debug, Clone, Default)]
-pub struct Found<S> {
-    /// What each yielded.
+/// The repetitions of a case, until one failed.
+#[derive(Debug, Clone)]
+pub struct Runs<S> {
+    /// The result of each.
     pub samples: Vec<S>,
     /// Why there are no more.
     pub failure: Option<Failure>,
 }
 
-/// Measures every case so often, in the order of [`interleaved`]; a case that failed is not measured
-/// again, and the others go on.
+impl<S> Default for Runs<S> {
+    fn default() -> Self {
+        Self {
+            samples: Vec::new(),
+            failure: None,
+        }
+    }
+}
+
+/// Measures every case as often as `repetitions` says, in the order of [`interleaved`]. A case that
+/// failed is not measured again, and the others go on.
 ///
 /// `go_on` gets the number of finished repetitions and the number of all, and returns whether to go
-/// on. A long measurement calls it in between. `found` has a value for each case.
+/// on. A long measurement calls it in between. `all` has a value for each case.
 ///
 /// # Errors
 ///
@@ -24,20 +33,20 @@ pub struct Found<S> {
 pub fn in_rounds<C, S>(
     cases: &[C],
     (repetitions, seed): (usize, u64),
-    found: &mut [Found<S>],
+    all: &mut [Runs<S>],
     go_on: &mut dyn FnMut(usize, usize) -> bool,
     mut measure: impl FnMut(&C, &mut dyn FnMut() -> bool) -> Result<S, Failure>,
 ) -> Result<(), Failure> {
     let order = interleaved(cases.len(), repetitions, seed);
     for (number, index) in order.iter().enumerate() {
         let mut go_on = || go_on(number, order.len());
-        let (Some(case), Some(found)) = (cases.get(*index), found.get_mut(*index)) else {
+        let (Some(case), Some(runs)) = (cases.get(*index), all.get_mut(*index)) else {
             continue;
         };
-        if found.failure.is_none() {
+        if runs.failure.is_none() {
             match measure(case, &mut go_on) {
-                Ok(sample) => found.samples.push(sample),
-                Err(failure) => found.failure = Some(failure),
+                Ok(sample) => runs.samples.push(sample),
+                Err(failure) => runs.failure = Some(failure),
             }
         }
         if !go_on() {
@@ -47,11 +56,11 @@ pub fn in_rounds<C, S>(
     Ok(())
 }
 
-/// The order in which to measure `cases` things `repetitions` times: every thing once, in an order
-/// of its own, before any of them comes again.
+/// The order in which to measure `cases` cases `repetitions` times: in each round every case once, in
+/// a random order.
 ///
-/// A machine that grows slower meanwhile, or is disturbed for a while, then harms all of them
-/// alike, and no thing always runs behind the same other one.
+/// A machine that is slower for a while then harms all cases alike, and no case always runs after the
+/// same other one.
 pub fn interleaved(cases: usize, repetitions: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
     let mut order = Vec::with_capacity(cases.saturating_mul(repetitions));

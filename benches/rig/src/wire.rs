@@ -1,9 +1,9 @@
 //! What a process sends and receives over TCP, counted by the kernel.
 //!
-//! Linux counts the bytes of each connection in `struct tcp_info`, and tells them to anyone who asks
-//! with `NETLINK_SOCK_DIAG` (sock_diag(7), what `ss -i` does). So the counts are exact, whatever
-//! client library owns the socket, and neither the process nor its data is touched: a proxy would
-//! add a hop, and the libraries' own counters mean something else in each of them.
+//! Linux counts the bytes of each connection in `struct tcp_info`, and `NETLINK_SOCK_DIAG` returns them
+//! (sock_diag(7), as `ss -i` does). The counts are exact for every client library, and neither the
+//! process nor its data is touched. A proxy would add a hop, and the libraries' own counters differ in
+//! meaning.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,56 +12,16 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{netlink, recv, send, socket_with};
-use serde::{Deserialize, Serialize};
-
-/// Bytes of TCP payload, both ways; neither the headers below it nor the hand-shakes are in them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wire {
-    /// Bytes that were sent, repetitions included (`tcpi_bytes_sent`).
-    pub sent_bytes: u64,
-    /// Bytes that were received in order (`tcpi_bytes_received`).
-    pub received_bytes: u64,
-    /// Segments that were sent, acknowledgements included (`tcpi_segs_out`).
-    pub sent_segments: u64,
-    /// Segments that were received (`tcpi_segs_in`).
-    pub received_segments: u64,
-}
-
-impl Wire {
-    /// What was added since an earlier count.
-    #[must_use]
-    pub const fn since(self, earlier: Self) -> Self {
-        Self {
-            sent_bytes: self.sent_bytes.saturating_sub(earlier.sent_bytes),
-            received_bytes: self.received_bytes.saturating_sub(earlier.received_bytes),
-            sent_segments: self.sent_segments.saturating_sub(earlier.sent_segments),
-            received_segments: self
-                .received_segments
-                .saturating_sub(earlier.received_segments),
-        }
-    }
-
-    const fn plus(self, other: Self) -> Self {
-        Self {
-            sent_bytes: self.sent_bytes.saturating_add(other.sent_bytes),
-            received_bytes: self.received_bytes.saturating_add(other.received_bytes),
-            sent_segments: self.sent_segments.saturating_add(other.sent_segments),
-            received_segments: self
-                .received_segments
-                .saturating_add(other.received_segments),
-        }
-    }
-}
-
-/// Counts for one process as long as it is looked at.
+/// Counts the bytes of TCP payload that one process sends and receives.
 ///
-/// A connection that ends between two looks counts with what it had at the last one.
+/// Retransmissions count; the headers below TCP's payload and the handshakes do not. A connection that
+/// ends between two looks counts with its bytes at the last one.
 #[derive(Debug)]
 pub struct WireCounter {
     asking: OwnedFd,
     pid: u32,
     /// By the socket's inode.
-    connections: BTreeMap<u32, Wire>,
+    connections: BTreeMap<u32, u64>,
 }
 
 /// `SOCK_DIAG_BY_FAMILY`
@@ -104,22 +64,21 @@ impl WireCounter {
         })
     }
 
-    /// What the process has sent and received so far.
+    /// The bytes that the process has sent and received so far.
     ///
     /// # Errors
     ///
     /// The process has ended, or the kernel does not answer.
-    pub fn look(&mut self) -> io::Result<Wire> {
+    pub fn look(&mut self) -> io::Result<u64> {
         let own = sockets(self.pid)?;
         for family in [AF_INET, AF_INET6] {
-            for (inode, wire) in ask(&self.asking, family)? {
+            for (inode, bytes) in ask(&self.asking, family)? {
                 if own.contains(&inode) {
-                    self.connections.insert(inode, wire);
+                    self.connections.insert(inode, bytes);
                 }
             }
         }
-        let all = self.connections.values();
-        Ok(all.fold(Wire::default(), |sum, wire| sum.plus(*wire)))
+        Ok(self.connections.values().sum())
     }
 }
 
@@ -153,7 +112,7 @@ fn question(family: u8) -> Vec<u8> {
     message
 }
 
-fn ask(asking: &OwnedFd, family: u8) -> io::Result<Vec<(u32, Wire)>> {
+fn ask(asking: &OwnedFd, family: u8) -> io::Result<Vec<(u32, u64)>> {
     send(asking, &question(family), SendFlags::empty())?;
     let mut found = Vec::new();
     let mut buffer = vec![0_u8; 64 << 10];
@@ -183,28 +142,25 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     Some((kind, body, behind))
 }
 
-/// The inode of a `struct inet_diag_msg` and the counts in the `struct tcp_info` behind it.
-fn connection(body: &[u8]) -> Option<(u32, Wire)> {
+/// The inode of a `struct inet_diag_msg` and the bytes in the `struct tcp_info` after it.
+fn connection(body: &[u8]) -> Option<(u32, u64)> {
     let inode = u32_at(body, INODE)?;
     let mut attributes = body.get(DIAG_MESSAGE..)?;
     loop {
         let length = usize::from(u16_at(attributes, 0)?);
         let value = attributes.get(4..length)?;
         if u16_at(attributes, 2)? == INFO {
-            return Some((inode, counts(value)?));
+            return Some((inode, bytes(value)?));
         }
         attributes = attributes.get(length.next_multiple_of(4)..)?;
     }
 }
 
-/// Of a `struct tcp_info` (linux/tcp.h); the fields have kept their places since Linux 4.19.
-fn counts(info: &[u8]) -> Option<Wire> {
-    Some(Wire {
-        sent_bytes: u64_at(info, 200)?,
-        received_bytes: u64_at(info, 128)?,
-        sent_segments: u64::from(u32_at(info, 136)?),
-        received_segments: u64::from(u32_at(info, 140)?),
-    })
+/// Sent and received bytes of a `struct tcp_info` (linux/tcp.h): `tcpi_bytes_sent` and
+/// `tcpi_bytes_received`, which have kept their places since Linux 4.19.
+fn bytes(info: &[u8]) -> Option<u64> {
+    let at = |position| at(info, position).map(u64::from_ne_bytes);
+    Some(at(200)?.saturating_add(at(128)?))
 }
 
 fn at<const N: usize>(bytes: &[u8], position: usize) -> Option<[u8; N]> {
@@ -217,10 +173,6 @@ fn u16_at(bytes: &[u8], position: usize) -> Option<u16> {
 
 fn u32_at(bytes: &[u8], position: usize) -> Option<u32> {
     at(bytes, position).map(u32::from_ne_bytes)
-}
-
-fn u64_at(bytes: &[u8], position: usize) -> Option<u64> {
-    at(bytes, position).map(u64::from_ne_bytes)
 }
 
 #[cfg(test)]
@@ -242,19 +194,15 @@ mod tests {
         other.write_all(&[2; 7]).unwrap();
         one.read_exact(&mut [0; 7]).unwrap();
         // Both ends are this process's.
-        let counted = counter.look().unwrap().since(before);
-        assert_eq!(counted.sent_bytes, 100_007);
-        assert_eq!(counted.received_bytes, 100_007);
-        assert!(counted.sent_segments >= 2);
+        assert_eq!(counter.look().unwrap() - before, 200_014);
         drop((one, other));
-        let after = counter.look().unwrap().since(before);
-        assert!(after.sent_bytes >= 100_007, "{after:?}");
+        assert!(counter.look().unwrap() - before >= 200_014);
     }
 
     #[test]
     fn a_cut_answer_is_no_answer() {
         assert_eq!(message(&[1, 2, 3]), None);
         assert_eq!(connection(&[0; 80]), None);
-        assert_eq!(counts(&[0; 207]), None);
+        assert_eq!(bytes(&[0; 207]), None);
     }
 }

@@ -10,7 +10,7 @@ mod execution;
 use std::collections::VecDeque;
 
 use crate::random::Random;
-pub use execution::{Execution, Executions, Spelled};
+pub use execution::{Execution, Executions};
 
 /// How many operations there are.
 pub const OPERATIONS: usize = 100;
@@ -36,8 +36,7 @@ const SIGMA: f64 = 0.8;
 const EMITTER_STRIDE: u64 = 0xd134_2543_de82_ef95;
 
 /// One finished call; the strings are given by their position in [`Workload::operations`],
-/// [`Workload::sessions`] and [`Workload::hosts`], or in the lists of a
-/// [`Recording`](crate::recording::Recording).
+/// [`Workload::sessions`] and [`Workload::hosts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Call {
     /// Which operation was called.
@@ -270,46 +269,22 @@ fn zipf() -> Vec<f64> {
 
 /// A signature as a Java or Rust service would have it, about 93 bytes long.
 fn signature(number: usize, random: &mut Random) -> String {
-    const PACKAGES: [&str; 8] = [
-        "catalog",
-        "cart",
-        "checkout",
-        "payment",
-        "inventory",
-        "shipping",
-        "account",
-        "search",
-    ];
-    const LAYERS: [&str; 4] = ["service", "repository", "controller", "gateway"];
-    const NOUNS: [&str; 8] = [
-        "Order", "Product", "Customer", "Invoice", "Stock", "Session", "Address", "Discount",
-    ];
-    const VERBS: [&str; 8] = [
-        "find",
-        "update",
-        "calculate",
-        "validate",
-        "reserve",
-        "publish",
-        "load",
-        "merge",
-    ];
-    const PARAMETERS: [&str; 4] = [
-        "long",
-        "java.lang.String, int",
-        "com.example.shop.model.Request",
-        "java.lang.String",
-    ];
-    fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
-        from.get(random.below(from.len())).copied().unwrap_or("")
+    const PACKAGES: &str = "catalog cart checkout payment inventory shipping account search";
+    const LAYERS: &str = "service repository controller gateway";
+    const NOUNS: &str = "Order Product Customer Invoice Stock Session Address Discount";
+    const VERBS: &str = "find update calculate validate reserve publish load merge";
+    const PARAMETERS: &str =
+        "long|java.lang.String, int|com.example.shop.model.Request|java.lang.String";
+    fn pick(random: &mut Random, from: &'static str, between: char) -> &'static str {
+        let count = from.split(between).count();
+        from.split(between)
+            .nth(random.below(count))
+            .unwrap_or_default()
     }
-    let (package, layer) = (pick(random, &PACKAGES), pick(random, &LAYERS));
-    let (class, verb, noun) = (
-        pick(random, &NOUNS),
-        pick(random, &VERBS),
-        pick(random, &NOUNS),
-    );
-    let parameters = pick(random, &PARAMETERS);
+    let mut word = |from| pick(random, from, ' ');
+    let (package, layer) = (word(PACKAGES), word(LAYERS));
+    let (class, verb, noun) = (word(NOUNS), word(VERBS), word(NOUNS));
+    let parameters = pick(random, PARAMETERS, '|');
     format!(
         "public java.lang.Object org.shop.{package}.{layer}.{class}{number:02}.\
          {verb}{noun}({parameters})"

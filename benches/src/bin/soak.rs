@@ -3,8 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
-use baler_benches::soak::{Args, run};
-use baler_benches::{child, exit_code};
+use baler_benches::exit_code;
+use baler_benches::soak::{Args, child, run};
 use clap::Parser as _;
 
 fn main() -> ExitCode {

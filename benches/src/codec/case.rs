@@ -1,9 +1,9 @@
-//! What is measured: one case a row.
+//! What is measured: one case for each row.
 
 use baler_common::container::Compression;
 use clap::ValueEnum;
 
-use super::args::Args;
+use super::Args;
 
 /// A format of self-contained chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -12,13 +12,13 @@ pub enum Codec {
     Columnar,
     /// Kieker's container: rows and a string table.
     Kieker,
-    /// A stream of Arrow's IPC format.
+    /// A stream of Arrow's IPC format, with a dictionary for each column of strings.
     Arrow,
     /// An object container file of Avro.
     Avro,
     /// Spans of OpenTelemetry's protocol.
     Otlp,
-    /// Rows of postcard, whose integers are of variable length.
+    /// Rows of postcard after a string table; its integers have variable length.
     Postcard,
     /// A line of JSON a record.
     Json,
@@ -38,18 +38,9 @@ impl Codec {
         }
     }
 
-    /// Whether it can be compressed so: what is worth compressing is chosen by Baler's own alone.
+    /// Whether it has this compression: only Baler's own container chooses what to compress.
     fn takes(self, compression: Compression) -> bool {
         compression != Compression::Auto || self == Self::Columnar
-    }
-
-    /// Whether records name their strings by a position in a table, as far as there is a choice.
-    const fn string_tables(self) -> &'static [bool] {
-        match self {
-            Self::Columnar | Self::Kieker => &[true],
-            Self::Arrow | Self::Postcard => &[true, false],
-            Self::Avro | Self::Otlp | Self::Json => &[false],
-        }
     }
 }
 
@@ -62,12 +53,10 @@ pub struct Case {
     pub chunk_records: usize,
     /// How chunks are compressed.
     pub compression: Compression,
-    /// Whether each string stands once a chunk; else once a record.
-    pub string_table: bool,
 }
 
 impl Case {
-    /// All that were asked for, in the order of the table: what is compared stands side by side.
+    /// All requested cases, in the order of the table: rows to compare are side by side.
     pub(super) fn all(args: &Args) -> Vec<Self> {
         let mut cases = Vec::new();
         for chunk_records in &args.chunk_records {
@@ -76,14 +65,11 @@ impl Case {
                     .iter()
                     .filter(|codec| args.only.is_empty() || args.only.contains(codec))
                     .filter(|codec| codec.takes(*compression));
-                for codec in codecs {
-                    cases.extend(codec.string_tables().iter().map(|string_table| Self {
-                        codec: *codec,
-                        chunk_records: usize::try_from(*chunk_records).unwrap_or(usize::MAX),
-                        compression: *compression,
-                        string_table: *string_table,
-                    }));
-                }
+                cases.extend(codecs.map(|codec| Self {
+                    codec: *codec,
+                    chunk_records: usize::try_from(*chunk_records).unwrap_or(usize::MAX),
+                    compression: *compression,
+                }));
             }
         }
         cases
@@ -99,9 +85,9 @@ mod tests {
     #[test]
     fn every_codec_has_a_row_for_every_chunk_and_compression() {
         let all = Case::all(&Args::parse_from(["codec"]));
-        assert_eq!(all.len(), 6 * 4 * 9);
+        assert_eq!(all.len(), 6 * 4 * 7);
         let some = Args::parse_from(["codec", "--only=arrow", "--chunk-records=32"]);
-        assert_eq!(Case::all(&some).len(), 4 * 2);
+        assert_eq!(Case::all(&some).len(), 4);
         let auto = Args::parse_from(["codec", "--chunk-records=32", "--compression=auto"]);
         assert_eq!(Case::all(&auto).len(), 1);
     }

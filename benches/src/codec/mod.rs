@@ -6,16 +6,178 @@
 //!
 //! [`Args`] -> cases -> each in every round of the schedule -> [`Row`] -> table or JSON.
 
-mod args;
 mod case;
 mod formats;
 mod measure;
 mod packing;
 mod piece;
+mod recording;
 mod row;
-mod run;
 
-pub use args::Args;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baler_common::container::Compression;
+use baler_rig::machine::Provenance;
+use baler_rig::output::{Format, Results};
+use baler_rig::schedule::{Runs, in_rounds};
+use clap::Parser;
+
+use crate::Failure;
 pub use case::{Case, Codec};
+use measure::{Sample, check, measure};
+use piece::Piece;
+use recording::Recording;
 pub use row::Row;
-pub use run::run;
+use row::table;
+
+/// The largest chunk to measure: the dictionaries of Arrow have positions of 16 bits.
+const MAX_CHUNK_RECORDS: i64 = 65_536;
+
+/// How long each part of a repetition takes at least: thousands of chunks of a few records, a dozen of
+/// many.
+const AT_LEAST: Duration = Duration::from_millis(5);
+
+/// Bytes and nanoseconds a record, beside other formats.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "codec", version, max_term_width = 100)]
+pub struct Args {
+    /// How to print the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// Measure the operation executions of a log that Kieker wrote, not generated ones
+    #[arg(long, value_name = "DIR")]
+    pub kieker_log: Option<PathBuf>,
+
+    /// How many records at most [default: 65536, with --quick 2100]
+    #[arg(long, value_name = "N")]
+    pub records: Option<NonZeroUsize>,
+
+    /// How often to measure each row [default: 7, with --quick 1]
+    #[arg(long, value_name = "R")]
+    pub repetitions: Option<NonZeroUsize>,
+
+    /// Measure these formats only; may be given several times
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub only: Vec<Codec>,
+
+    /// Records in a chunk, several separated by commas
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "1,16,32,128,1024,8192",
+        value_parser = clap::value_parser!(u32).range(1..=MAX_CHUNK_RECORDS)
+    )]
+    pub chunk_records: Vec<u32>,
+
+    /// How to compress chunks, several separated by commas
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "none,lz4,zstd:1,zstd:3"
+    )]
+    pub compression: Vec<Compression>,
+
+    /// Which load, and in which order to measure
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Also write rows and table, with machine, command and commit, into this folder
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+
+    /// Measure too few records for meaningful figures, only to see that everything works
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// Measures, prints the rows to `out` and writes the results; returns whether every row was verified.
+///
+/// A row that fails has the reason in it, and the others go on.
+///
+/// # Errors
+///
+/// There are no records, or the rows cannot be written.
+pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
+    // Before anything loads the machine.
+    let provenance = Provenance::this();
+    let default = if args.quick { 2_100 } else { 65_536 };
+    let records = args.records.map_or(default, NonZeroUsize::get);
+    let recording = match &args.kieker_log {
+        None => Recording::generated(args.seed, records),
+        Some(folder) => Recording::of_log(folder, records)?,
+    };
+    let rows = measure_all(args, &recording)?;
+    let results = Results {
+        name: "codec",
+        provenance: &provenance,
+        rows: &rows,
+    };
+    let text = format!("{recording}\n\n{}", table(&rows));
+    results.print(args.format, &text, out)?;
+    if let Some(folder) = &args.results {
+        results.keep(folder, &[("txt", &text)])?;
+    }
+    Ok(rows.iter().all(|row| row.verified))
+}
+
+fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> {
+    let cases = Case::all(args);
+    let mut pieces = HashMap::new();
+    for case in &cases {
+        if let Entry::Vacant(entry) = pieces.entry(case.chunk_records) {
+            entry.insert(Piece::all(recording, case.chunk_records)?);
+        }
+    }
+    // In full once, so that every measured repetition yields the right records.
+    let checked: Vec<_> = cases.iter().map(|case| check(case, &pieces)).collect();
+    let mut all: Vec<Runs<Sample>> = checked
+        .iter()
+        .map(|checked| Runs {
+            samples: Vec::new(),
+            failure: checked.as_ref().err().cloned(),
+        })
+        .collect();
+    let repetitions = args
+        .repetitions
+        .map_or(if args.quick { 1 } else { 7 }, NonZeroUsize::get);
+    let at_least = if args.quick { Duration::ZERO } else { AT_LEAST };
+    in_rounds(
+        &cases,
+        (repetitions, args.seed),
+        &mut all,
+        &mut |_, _| true,
+        |case, _| measure(case, &pieces, at_least),
+    )?;
+    let records = u64::try_from(recording.calls().len()).unwrap_or(u64::MAX);
+    let rows = cases.iter().zip(all).zip(checked);
+    Ok(rows
+        .map(|((case, runs), bytes)| Row::new(case, records, bytes.ok(), &runs))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn flags_are_consistent() {
+        Args::command().debug_assert();
+        let args = Args::parse_from(["codec", "--only=postcard", "--compression=lz4,zstd:19"]);
+        assert_eq!(args.only, [Codec::Postcard]);
+        let zstd = Compression::Zstd { level: 19 };
+        assert_eq!(args.compression, [Compression::Lz4, zstd]);
+        for wrong in ["--chunk-records=0", "--compression=gzip"] {
+            assert!(Args::try_parse_from(["codec", wrong]).is_err(), "{wrong}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use lz4_flex::block::{
     CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
 };
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// Bytes of the length before a block of lz4, which does not tell it itself.
 const LENGTH_BYTES: usize = 4;

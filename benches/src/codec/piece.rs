@@ -1,19 +1,16 @@
 //! The records of one chunk, as the formats like to take them.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use baler_common::record::RecordBatch;
-use baler_rig::recording::{PlainCall, Recording};
-use baler_rig::workload::{Call, Executions};
+use baler_rig::workload::Call;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use super::recording::{PlainCall, Recording};
+use crate::Failure;
 
 /// The records of one chunk: the same ones in each field.
-pub(super) struct Piece<'a> {
-    /// As numbers and positions in the recording.
-    pub(super) calls: &'a [Call],
+pub(super) struct Piece {
     /// Row by row, with one string table.
     pub(super) table: Tabled,
     /// Column by column, with a string table a column.
@@ -63,51 +60,6 @@ impl TableRow {
     }
 }
 
-/// A row that has its strings, with the names of Kieker's fields.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
-pub(super) struct Inline<'a> {
-    #[serde(borrow)]
-    pub(super) operation_signature: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) session_id: Cow<'a, str>,
-    pub(super) trace_id: i64,
-    pub(super) tin: i64,
-    pub(super) tout: i64,
-    #[serde(borrow)]
-    pub(super) hostname: Cow<'a, str>,
-    pub(super) eoi: i32,
-    pub(super) ess: i32,
-}
-
-impl<'a> Inline<'a> {
-    pub(super) fn of(call: PlainCall<'a>) -> Self {
-        Self {
-            operation_signature: call.operation_signature.into(),
-            session_id: call.session_id.into(),
-            trace_id: call.trace_id,
-            tin: call.tin,
-            tout: call.tout,
-            hostname: call.hostname.into(),
-            eoi: call.eoi,
-            ess: call.ess,
-        }
-    }
-
-    pub(super) fn plain(&self) -> PlainCall<'_> {
-        PlainCall {
-            operation_signature: &self.operation_signature,
-            session_id: &self.session_id,
-            trace_id: self.trace_id,
-            tin: self.tin,
-            tout: self.tout,
-            hostname: &self.hostname,
-            eoi: self.eoi,
-            ess: self.ess,
-        }
-    }
-}
-
 /// Columns, and a string table for each that has strings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Columns {
@@ -130,25 +82,20 @@ pub(super) struct TextColumn {
     pub(super) ids: Vec<u16>,
 }
 
-impl<'a> Piece<'a> {
+impl Piece {
     /// The recording in chunks of so many records.
     ///
     /// # Errors
     ///
     /// A record cannot be built, or a chunk has more strings than Arrow's dictionaries here.
-    pub(super) fn all(
-        recording: &'a Recording,
-        chunk_records: usize,
-    ) -> Result<Vec<Self>, Failure> {
+    pub(super) fn all(recording: &Recording, chunk_records: usize) -> Result<Vec<Self>, Failure> {
         let chunk_records = chunk_records.max(1);
-        let batches = recording.batches(chunk_records);
-        let batches = batches.map_err(Failure::cannot("make the load"))?;
+        let batches = recording.batches(chunk_records)?;
         let chunks = recording.calls().chunks(chunk_records);
         chunks
             .zip(batches)
             .map(|(calls, batch)| {
                 Ok(Self {
-                    calls,
                     table: tabled(recording, calls)?,
                     columns: columns(recording, calls)?,
                     batch,
@@ -236,12 +183,4 @@ fn columns(recording: &Recording, calls: &[Call]) -> Result<Columns, Failure> {
     columns.session_id.texts = sessions.texts;
     columns.hostname.texts = hosts.texts;
     Ok(columns)
-}
-
-/// What all cases share.
-pub(super) struct Input<'a> {
-    /// By number of records a chunk.
-    pub(super) pieces: HashMap<usize, Vec<Piece<'a>>>,
-    /// What makes records of calls.
-    pub(super) executions: Executions,
 }

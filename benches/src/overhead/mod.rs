@@ -10,7 +10,7 @@ use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs, Variant};
 use clap::Parser;
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// What a probe costs the application, beside rival libraries.
 #[derive(Debug, Clone, Parser)]

@@ -1,4 +1,4 @@
-//! What is known of a medium afterwards.
+//! The figures of a medium afterwards.
 
 use baler_rig::footprint::Footprint;
 use baler_rig::regression::Slope;
@@ -6,9 +6,9 @@ use baler_rig::report::{self, Column, short, short_or_dash, yes_or_no};
 use baler_rig::statistics::{Distribution, to_f64};
 use serde::Serialize;
 
-use super::args::Args;
+use super::Args;
 use super::endurance::{Endured, Sample};
-use crate::medium::Medium;
+use super::medium::Medium;
 
 /// One figure of one end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,17 +19,16 @@ pub struct Row {
     pub end: &'static str,
     /// `resident_bytes`, `descriptors` or `threads`.
     pub figure: &'static str,
-    /// The least of it in the first stretch after the warm-up, from a restart to the next: a leak
-    /// raises it, and an outage does not.
+    /// Its minimum in the first stretch after the warm-up, from a restart to the next: a leak raises it,
+    /// and an outage does not.
     pub first: f64,
-    /// The least of it in the last stretch.
+    /// Its minimum in the last stretch.
     pub last: f64,
     /// Its smallest and largest sample after the warm-up.
     pub range: [f64; 2],
-    /// Change a minute: the regression of the least of all stretches.
+    /// Change a minute: the regression of the minima of all stretches.
     pub slope_per_minute: Option<Slope>,
-    /// Whether the slope may as well be none, or is so small that an hour would not make a
-    /// hundredth of the figure.
+    /// Whether the slope may be zero, or an hour of it would be less than a hundredth of the figure.
     pub steady: bool,
     /// Restarts of the medium.
     pub restarts: u64,
@@ -47,7 +46,7 @@ pub struct Row {
     pub fresh_ms: Option<Times>,
 }
 
-/// What times of many restarts say, in milliseconds.
+/// Quantiles of the times of many restarts, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Times {
     /// How many restarts.
@@ -72,7 +71,7 @@ impl Times {
     }
 }
 
-/// An hour of it would be no more than this part of the figure.
+/// A slope is negligible if an hour of it is at most this part of the figure.
 const NEGLIGIBLE_AN_HOUR: f64 = 0.01;
 
 type Figure = (&'static str, fn(&Footprint) -> u64);
@@ -135,9 +134,9 @@ pub(super) fn rows(medium: Medium, args: &Args, endured: &Endured) -> Vec<Row> {
     rows
 }
 
-/// The least of the stretches from one restart to the next after the warm-up, by their middle in
-/// minutes. Samples of one stretch depend on each other, and an outage adds what it holds up;
-/// what is held when it is over is what a leak adds to.
+/// The minima of the stretches from one restart to the next after the warm-up, by their middle in
+/// minutes. Samples of one stretch depend on each other, and an outage holds chunks in memory; a leak
+/// adds to what is held after it.
 fn stretches(series: &[(f64, f64)], args: &Args) -> Vec<(f64, f64)> {
     let length = args.restart_every().as_secs_f64();
     let mut least = Vec::new();
@@ -232,16 +231,12 @@ mod tests {
             restarts: 10,
             sent: Sent {
                 emitted: 100,
-                delivered: 100,
                 complete: true,
-                told: String::new(),
             },
             read: Read {
-                distinct: 100,
                 repeated: 3,
                 missing: 0,
                 impossible: 0,
-                errors: 1,
                 first_ms: vec![3.0, 1.0, 2.0],
                 fresh_ms: Vec::new(),
             },

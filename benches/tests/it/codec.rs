@@ -29,22 +29,16 @@ fn every_format_is_verified_and_has_its_figures() {
     let mut codecs = BTreeSet::new();
     for row in &rows {
         assert_eq!(row["verified"], true, "{row:#}");
-        assert!(row["string_table"].is_boolean(), "{row:#}");
         for number in ["bytes_per_record", "encode_ns", "decode_ns"] {
             assert!(row[number].as_f64().unwrap() > 0.0, "{row:#}");
         }
-        let ours = row["codec"] == "columnar";
-        assert_eq!(
-            row["encode_records_ns"].is_number(),
-            ours || row["codec"] == "kieker"
-        );
         codecs.insert(row["codec"].as_str().unwrap());
     }
     let all = [
         "arrow", "avro", "columnar", "json", "kieker", "otlp", "postcard",
     ];
     assert!(codecs.into_iter().eq(all));
-    assert_eq!(rows.len(), 3 * 4 * 9);
+    assert_eq!(rows.len(), 3 * 4 * 7);
     assert!(output.status.success());
 }
 
@@ -52,7 +46,7 @@ fn every_format_is_verified_and_has_its_figures() {
 fn real_records_are_taken_and_results_are_kept() {
     let log = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../analysis/tests/data/kieker/operation-executions-2010");
-    let workload = format!("--workload=kieker-log:{}", log.display());
+    let workload = format!("--kieker-log={}", log.display());
     let folder = tempfile::tempdir().unwrap();
     let results = format!("--results={}", folder.path().display());
     let output = codec(&[
@@ -64,7 +58,7 @@ fn real_records_are_taken_and_results_are_kept() {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains(": 2100 records") && text.contains("columnar"),
+        text.starts_with("2100 records") && text.contains("columnar"),
         "{text}"
     );
     assert!(text.lines().skip(1).all(|line| line.len() <= 100), "{text}");
@@ -73,7 +67,7 @@ fn real_records_are_taken_and_results_are_kept() {
     assert!(
         kept_rows["rows"]
             .as_array()
-            .is_some_and(|rows| rows.len() == 9)
+            .is_some_and(|rows| rows.len() == 7)
     );
-    assert!(kept("codec.txt").contains(": 2100 records"));
+    assert!(kept("codec.txt").starts_with("2100 records"));
 }

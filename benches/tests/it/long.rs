@@ -10,24 +10,6 @@ fn rows(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn chunks_arrive_after_restarts_of_the_mock_cluster() {
-    let output = Command::new(env!("CARGO_BIN_EXE_soak"))
-        .args(["--only", "kafka-mock", "--format", "json"])
-        .args(["--seconds", "24", "--restart-every", "10", "--warm-up", "0"])
-        .args(["--rate", "2000"])
-        .output()
-        .unwrap();
-    for row in rows(&output) {
-        assert_eq!(row["complete"], true, "{row:#}");
-        assert_eq!(row["restarts"], 2, "{row:#}");
-        for to in ["first_ms", "fresh_ms"] {
-            assert_eq!(row[to]["count"], 2, "{row:#}");
-            assert!(row[to]["max"].as_f64().unwrap() > 0.0, "{row:#}");
-        }
-    }
-}
-
-#[test]
 fn nothing_is_lost_while_a_receiver_and_a_reader_of_files_restart() {
     let output = Command::new(env!("CARGO_BIN_EXE_soak"))
         .args(["--only", "tcp", "--only", "file", "--format", "json"])

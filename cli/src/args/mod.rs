@@ -81,8 +81,7 @@ repetition of every row is a process of its own, in a random order. Figures are 
 instrumented call. `x clock` and `mean x` compare median and mean with two reads of the processor's \
 cycle counter and nothing else, in the same run. `lost` is the share of calls without a record at the \
 end. `bg CPU` is the time of all other threads, mostly the collector's. The variants do nothing but \
-call, so a queue fills faster than in any application; `--experiment paced` makes 500,000 calls a \
-second instead. Measure on a machine that does nothing else.";
+call, so a queue fills faster than in any application. Measure on a machine that does nothing else.";
 
 /// What `baler sweep --help` ends with.
 const SWEEP: &str = "\

@@ -9,13 +9,12 @@ use std::time::Instant;
 use baler_connector_amqp::{AmqpConfig, PlainPublisher};
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, PlainProducer};
-use baler_connector_tcp::TcpWriter;
 use baler_rig::failure::Failure as Unmeasured;
-use baler_rig::sweep::{Cluster, Offering, PlainWriter};
+use baler_rig::sweep::{Cluster, PlainWriter};
 
 #[cfg(any(feature = "amqp", feature = "kafka"))]
 use super::bad_uri;
-use super::{parse, tcp, unknown_scheme};
+use super::{parse, unknown_scheme};
 use crate::exit::Failure;
 
 /// How long to connect.
@@ -41,16 +40,7 @@ pub(crate) fn plain_writer(text: &str, awaiting: bool) -> Result<Box<dyn PlainWr
             let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
             Box::new(Kafka(PlainProducer::new(&config, awaiting)?))
         }
-        "tcp" | "tcp+tls" => {
-            let writer = TcpWriter::new(tcp(uri, &endpoint)?);
-            let offering = Offering::open(Box::new(writer), awaiting);
-            Box::new(
-                offering.map_err(|error| {
-                    Failure::new(crate::exit::Code::Unavailable, error.to_string())
-                })?,
-            )
-        }
-        "file" | "kafka+mock" | "null" => {
+        "file" | "kafka+mock" | "null" | "tcp" | "tcp+tls" => {
             return Err(Failure::configuration(format!(
                 "{endpoint}: nothing can be compared with what is sent there"
             )));
@@ -95,10 +85,6 @@ struct Embedded(EmbeddedCluster);
 impl Cluster for Embedded {
     fn address(&self) -> String {
         self.0.bootstrap_servers().to_owned()
-    }
-
-    fn retained_bytes(&self) -> u64 {
-        EmbeddedCluster::RETAINED_BYTES
     }
 }
 

@@ -59,7 +59,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
     (
         "baler-rig",
         Allowed::Only(&[
-            "baler-analysis",
             "baler-common",
             "baler-connector-file",
             "baler-connector-null",

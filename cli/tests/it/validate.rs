@@ -299,56 +299,45 @@ fn what_rabbitmq_refuses_is_named() {
 #[test]
 fn credentials_that_kafka_refuses_are_named_and_not_shown() {
     use baler_connector_kafka::EmbeddedCluster;
-    use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity, SaslMechanism};
+    use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity};
 
     let cluster = EmbeddedCluster::start("records", 1).unwrap();
-    let sasl = KafkaSasl::new(&[SaslMechanism::Plain, SaslMechanism::ScramSha256]);
+    let sasl = KafkaSasl::default();
     sasl.set_password("shipper", "open-sesame");
     let security = KafkaSecurity {
         tls: None,
         sasl: Some(sasl.clone()),
     };
     let proxy = KafkaProxy::start_secure(cluster.bootstrap_servers(), &security).unwrap();
-    let uri = |who: &str, mechanism: &str| {
+    let uri = |who: &str| {
         format!(
-            "kafka://{who}@{}/records?security.protocol=sasl_plaintext&sasl.mechanism={mechanism}",
+            "kafka://{who}@{}/records?security.protocol=sasl_plaintext&sasl.mechanism=PLAIN",
             proxy.bootstrap_servers()
         )
     };
-    for (who, mechanism, culprit) in [
-        (
-            "shipper:close-sesame",
-            "PLAIN",
-            "Invalid username or password",
-        ),
-        ("nobody:open-sesame", "SCRAM-SHA-256", "invalid credentials"),
-        (
-            "shipper:open-sesame",
-            "SCRAM-SHA-512",
-            "supported mechanisms",
-        ),
-    ] {
+    for who in ["shipper:close-sesame", "nobody:open-sesame"] {
         for end in ["--to", "--from"] {
-            let (code, document) = validate(&["--connect", end, &uri(who, mechanism)]);
+            let (code, document) = validate(&["--connect", end, &uri(who)]);
             let failed = messages(&document, "failed");
-            assert!(failed.contains(culprit), "{mechanism}: {document:#}");
+            assert!(
+                failed.contains("Invalid username or password"),
+                "{who}: {document:#}"
+            );
             assert!(failed.contains("trying again cannot help"), "{failed}");
             assert!(!document.to_string().contains("sesame"), "{document:#}");
             assert_eq!(code, 69);
         }
     }
-    for mechanism in ["PLAIN", "SCRAM-SHA-256"] {
-        for end in ["--to", "--from"] {
-            let uri = uri("shipper:open-sesame", mechanism);
-            let (code, document) = validate(&["--connect", end, &uri]);
-            assert_eq!(code, 0, "{document:#}");
-            assert!(!document.to_string().contains("sesame"), "{document:#}");
-        }
+    for end in ["--to", "--from"] {
+        let uri = uri("shipper:open-sesame");
+        let (code, document) = validate(&["--connect", end, &uri]);
+        assert_eq!(code, 0, "{document:#}");
+        assert!(!document.to_string().contains("sesame"), "{document:#}");
     }
-    assert!(sasl.admitted(SaslMechanism::ScramSha256) >= 2);
+    assert!(sasl.admitted() >= 2);
 
     // What is sent and received is refused in the same way.
-    let uri = uri("shipper:close-sesame", "PLAIN");
+    let uri = uri("shipper:close-sesame");
     for args in [
         &["generate", "--records", "10", "--to", &uri][..],
         &["receive", "--from", &uri],

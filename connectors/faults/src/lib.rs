@@ -10,7 +10,7 @@ mod wait;
 pub use error::FaultError;
 pub use kafka::KafkaProxy;
 #[cfg(feature = "security")]
-pub use kafka::{KafkaSasl, KafkaSecurity, KafkaTls, SaslMechanism};
+pub use kafka::{KafkaSasl, KafkaSecurity, KafkaTls};
 pub use leash::Leash;
 pub use proxy::TcpProxy;
 pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqCluster, RabbitMqNode};

@@ -13,11 +13,11 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct TcpProxy {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ProxyState {
     switches: Mutex<Switches>,
     changed: Condvar,
 }
@@ -54,7 +54,7 @@ impl TcpProxy {
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(ProxyState::default());
         let accepting = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &accepting));
         Ok(Self { address, shared })
@@ -125,7 +125,7 @@ impl Drop for TcpProxy {
     }
 }
 
-impl Shared {
+impl ProxyState {
     fn lock(&self) -> MutexGuard<'_, Switches> {
         self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,7 +187,7 @@ enum Admitted {
     Cut,
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ProxyState>) {
     for client in listener.incoming() {
         let Ok(client) = client else { continue };
         let target = {
@@ -205,7 +205,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn connect(client: TcpStream, server: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
+fn connect(client: TcpStream, server: TcpStream, shared: &Arc<ProxyState>) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let ends = [client.try_clone()?, server.try_clone()?];
@@ -230,7 +230,13 @@ fn connect(client: TcpStream, server: TcpStream, shared: &Arc<Shared>) -> io::Re
     clippy::disallowed_methods,
     reason = "a slow network is what was asked for"
 )]
-fn forward(generation: usize, way: Way, mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn forward(
+    generation: usize,
+    way: Way,
+    mut from: TcpStream,
+    mut to: TcpStream,
+    shared: &ProxyState,
+) {
     let mut buffer = vec![0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         let (admitted, pause) = match shared.admit(generation, way, read) {

@@ -1,42 +1,18 @@
-//! The monitored application of `MooBench` (van Hoorn, Waller et al.): a method that calls itself
-//! to a depth, and waits busily in the last call.
+//! The monitored application of `MooBench` (van Hoorn, Waller et al.): a function that calls itself
+//! until it has reached a depth.
 //!
 //! Every variant has a copy of it, made by [`monitored!`](crate::monitored), so that two variants
 //! differ in their probe and in nothing else.
 
-use std::time::{Duration, Instant};
-
-/// One call from outside: how deep to nest, and how long the innermost call is busy, in
-/// nanoseconds.
+/// One call from outside, which nests this deep.
 ///
 /// It is called through a pointer, so that the loop around it is the same machine code for every
 /// variant.
-pub type Outer = fn(u32, u64) -> u64;
-
-/// The innermost call: busy for so many nanoseconds by the monotonic clock, at once back for 0.
-#[inline]
-pub fn innermost(method_time_ns: u64) -> u64 {
-    if method_time_ns == 0 {
-        return 0;
-    }
-    busy(method_time_ns)
-}
-
-/// Out of line, and opaque in what it returns, so that the calls above it save no register for its
-/// sake.
-#[inline(never)]
-fn busy(method_time_ns: u64) -> u64 {
-    let begin = Instant::now();
-    let time = Duration::from_nanos(method_time_ns);
-    while begin.elapsed() < time {
-        std::hint::spin_loop();
-    }
-    std::hint::black_box(method_time_ns)
-}
+pub type Outer = fn(u32) -> u64;
 
 /// Makes a copy of the monitored application, a function of type
-/// [`Outer`](crate::overhead::Outer), with a probe: attributes, what stands before and after the
-/// body, or what the body is handed to.
+/// [`Outer`](crate::overhead::Outer), with a probe: attributes, code before and after the body, or a
+/// call that takes the body.
 ///
 /// ```
 /// use std::time::Instant;
@@ -46,33 +22,33 @@ fn busy(method_time_ns: u64) -> u64 {
 /// monitored! { fn timed { let begin = Instant::now(); } after { std::hint::black_box(begin.elapsed()); } }
 /// monitored! { fn wrapped around |body| body() }
 ///
-/// assert_eq!(plain(10, 0) + timed(10, 0) + wrapped(10, 0), 0);
+/// assert_eq!(plain(10) + timed(10) + wrapped(10), 0);
 /// ```
 #[macro_export]
 macro_rules! monitored {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident { $($before:tt)* } $(after { $($after:tt)* })?) => {
         $(#[$attribute])*
         #[inline(never)]
-        $visibility fn $name(depth: u32, method_time_ns: u64) -> u64 {
+        $visibility fn $name(depth: u32) -> u64 {
             $($before)*
-            let result = $crate::monitored!(@body $name depth method_time_ns);
+            let result = $crate::monitored!(@body $name depth);
             $($($after)*)?
             result
         }
     };
     ($visibility:vis fn $name:ident around |$body:ident| $wrapped:expr) => {
         #[inline(never)]
-        $visibility fn $name(depth: u32, method_time_ns: u64) -> u64 {
-            let $body = move || $crate::monitored!(@body $name depth method_time_ns);
+        $visibility fn $name(depth: u32) -> u64 {
+            let $body = move || $crate::monitored!(@body $name depth);
             $wrapped
         }
     };
-    // What comes back is opaque: otherwise the calls would become a loop.
-    (@body $name:ident $depth:ident $method_time_ns:ident) => {
+    // The result is opaque: otherwise the optimiser makes a loop of the calls.
+    (@body $name:ident $depth:ident) => {
         if $depth > 1 {
-            ::std::hint::black_box($name($depth - 1, $method_time_ns))
+            ::std::hint::black_box($name($depth - 1))
         } else {
-            $crate::overhead::innermost($method_time_ns)
+            0
         }
     };
 }
@@ -80,8 +56,6 @@ macro_rules! monitored {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-
-    use super::*;
 
     thread_local! {
         static CALLS: Cell<u32> = const { Cell::new(0) };
@@ -104,16 +78,8 @@ mod tests {
         for depth in [1, 2, 128] {
             CALLS.set(0);
             DEEPEST.set(0);
-            counted(depth, 0);
+            counted(depth);
             assert_eq!((CALLS.get(), DEEPEST.get(), OPEN.get()), (depth, depth, 0));
         }
-    }
-
-    #[test]
-    fn the_innermost_call_is_busy_for_the_time_that_is_asked_for() {
-        const TIME_NS: u64 = 2_000_000;
-        let begin = Instant::now();
-        assert_eq!(counted(3, TIME_NS), TIME_NS);
-        assert!(begin.elapsed() >= Duration::from_nanos(TIME_NS));
     }
 }

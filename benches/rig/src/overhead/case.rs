@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many instrumented calls a batch has, about: it is what is timed, so that reading the clock
-/// costs a call some hundredths of a nanosecond.
+/// How many instrumented calls a batch has, about. Batches are timed, not calls, so that reading the
+/// clock adds a few hundredths of a nanosecond to a call.
 const BATCH_CALLS: u64 = 1_000;
 
 /// What one repetition measures, in a process of its own.
@@ -13,16 +13,10 @@ pub struct Case {
     pub variant: String,
     /// How many threads call.
     pub threads: usize,
-    /// How deep the calls nest: so many instrumented calls make one call from outside.
+    /// How deep the calls nest: the number of instrumented calls in one call from outside.
     pub depth: u32,
-    /// How long the innermost call is busy, in nanoseconds.
-    pub method_time_ns: u64,
     /// How many calls from outside each thread makes, those of the warm-up included.
     pub calls: u64,
-    /// The part of the calls, from the first, that is not measured.
-    pub warm_up: f64,
-    /// How many instrumented calls a second all threads make together; `None`: back to back.
-    pub rate: Option<f64>,
 }
 
 impl Case {
@@ -31,19 +25,11 @@ impl Case {
         (BATCH_CALLS / u64::from(self.depth.max(1))).max(1)
     }
 
-    /// How many batches a thread makes before it measures, and how many it measures.
+    /// How many batches a thread makes before it measures, the first half, and how many it measures.
     pub(super) fn batches(&self) -> (usize, usize) {
         let batches = self.calls.div_ceil(self.batch_calls()).max(1);
         let all = usize::try_from(batches).unwrap_or(usize::MAX);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "a share of a count that was a usize"
-        )]
-        let warm_up = (all as f64 * self.warm_up.clamp(0.0, 1.0)) as usize;
-        // One is measured in any case.
-        let warm_up = warm_up.min(all.saturating_sub(1));
+        let warm_up = all / 2;
         (warm_up, all - warm_up)
     }
 
@@ -68,10 +54,7 @@ mod tests {
             variant: "none".into(),
             threads: 2,
             depth: 10,
-            method_time_ns: 0,
             calls: 2_000,
-            warm_up: 0.5,
-            rate: None,
         };
         assert_eq!(case.batch_calls(), 100);
         assert_eq!(case.batches(), (10, 10));
@@ -82,7 +65,7 @@ mod tests {
         assert_eq!(case.instrumented_calls(), 22_000);
         case.depth = 2_000;
         assert_eq!(case.batch_calls(), 1);
-        case.warm_up = 1.0;
-        assert_eq!(case.batches(), (1_000, 1));
+        case.calls = 1;
+        assert_eq!(case.batches(), (0, 1));
     }
 }

@@ -1,24 +1,24 @@
-//! A measurement from what was typed to what is printed and kept.
+//! A measurement from its arguments to its output.
 
-use std::fs;
 use std::io::Write;
 
 use super::args::OverheadArgs;
-use super::chart::{page, svg};
-use super::row::{Row, table};
+use super::count;
+use super::row::{Row, chart, table};
 use super::run::{Origin, Progress, run};
-use super::{count, variant::Variant};
+use super::variant::Variant;
 use crate::failure::Failure;
 use crate::machine::Provenance;
 use crate::output::Results;
-use crate::report::TextTable;
+use crate::page;
+use crate::report::{self, Column};
 
-/// Measures what was asked for, prints the rows to `out` and keeps them; whether every row has its
+/// Measures, prints the rows to `out` and writes the results; returns whether every row has its
 /// figures.
 ///
 /// # Errors
 ///
-/// A variant was asked for that there is not, `progress` said to stop, or the rows cannot be written.
+/// A requested variant does not exist, `progress` said to stop, or the rows cannot be written.
 pub fn command(
     args: &OverheadArgs,
     origin: &Origin<'_>,
@@ -27,46 +27,36 @@ pub fn command(
     out: &mut dyn Write,
 ) -> Result<bool, Failure> {
     if args.list {
-        let told = out.write_all(list(origin.variants).as_bytes());
-        told.map_err(Failure::cannot("print the list"))?;
+        let printed = out.write_all(list(origin.variants).as_bytes());
+        printed.map_err(Failure::cannot("print the list"))?;
         return Ok(true);
     }
     let plan = args.plan(origin.variants)?;
     let rows = run(&plan, origin, progress)?;
+    let mut text = table(&rows);
+    if plan.instructions && !count::is_possible() {
+        text.push_str("instructions were not counted: install valgrind\n");
+    }
     let results = Results {
         name: "overhead",
         provenance,
         rows: &rows,
     };
-    let text = || {
-        let mut text = table(&rows);
-        if plan.instructions && !count::is_possible() {
-            text.push_str("instructions were not counted: there is no valgrind\n");
-        }
-        text
-    };
     results.print(args.format, &text, out)?;
     if let Some(folder) = &args.results {
-        results.keep(folder, Some(&text()))?;
-        for (name, drawn) in [
-            ("overhead.svg", svg(&rows)?),
-            ("overhead.html", page(&rows, &text(), provenance)?),
-        ] {
-            let written = fs::write(folder.join(name), drawn);
-            written.map_err(Failure::cannot("write a chart"))?;
-        }
+        let svg = chart(&rows)?;
+        let heading = "What a probe costs the application";
+        let page = page::page("Overhead", heading, &svg, &text, provenance);
+        results.keep(folder, &[("txt", &text), ("svg", &svg), ("html", &page)])?;
     }
+    let is_complete = |row: &Row| row.failure.is_none() && row.median_ns_per_call.is_some();
     Ok(rows.iter().all(is_complete))
 }
 
-fn is_complete(row: &Row) -> bool {
-    row.failure.is_none() && row.median_ns_per_call.is_some()
-}
-
 fn list(variants: &[Variant]) -> String {
-    let mut table = TextTable::new(&[("variant", true), ("what it measures", true)]);
-    for variant in variants {
-        table.push(vec![variant.name.to_owned(), variant.about.to_owned()]);
-    }
-    table.render()
+    let columns = [
+        Column::text("variant", |it: &Variant| it.name.to_owned()),
+        Column::text("what it measures", |it: &Variant| it.about.to_owned()),
+    ];
+    report::table(variants, &columns)
 }

@@ -4,62 +4,53 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use baler_connector_null::{NullConfig, NullWriter};
+use baler_common::container::{ChunkHeader, ChunkSerializer, EncodeError, NativeSerializer};
+use baler_common::record::timing::AggregatedDurationRecord;
+use baler_common::record::{Column, Record as _, RecordBatch};
+use baler_common::transport::ContainerKind;
 use baler_monitoring::{Controller, ControllerBuilder};
 
 use super::application::Outer;
-use super::ends::Receiver;
 use super::variant::{End, Running};
 use crate::failure::Failure;
 
-/// How long what is in the queues may take to be delivered at the end.
+/// How long the controller may take to deliver its queues at the end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A controller whose writer discards.
-pub(super) fn null() -> ControllerBuilder {
-    Controller::builder(Box::new(NullWriter::new(NullConfig::default())))
-}
-
-/// Which records the controller is to have taken.
+/// Which records the probes make.
 #[derive(Debug, Clone)]
-pub(super) enum Taken {
-    /// That of every call; every one of them is delivered or counted as lost.
-    All,
-    /// Some that tell of every call, as this adds up.
-    Added(Arc<AtomicU64>),
+pub(super) enum Makes {
+    /// One for many calls; the counts in them add up to this number.
+    Aggregated(Arc<AtomicU64>),
     /// None: a pattern deactivates all probes.
     Deactivated,
-    /// Two of every call, and one of every call from outside, which nests so deep.
+    /// Two for every call, and one for every call from outside, which nests this deep.
     Events { depth: u32 },
     /// None: monitoring is off.
     Nothing,
-    /// Those of some calls; every one of them is delivered or counted as lost.
+    /// One for every call.
+    One,
+    /// One for some of the calls.
     Some,
-    /// That of every call, but its writer takes nothing, so that there is nothing to wait for.
-    Stalled,
 }
 
-/// What is at the other end of the writer, and ends after it.
-pub(super) enum Other {
-    Folder(tempfile::TempDir),
-    Nothing,
-    Receiver(Receiver),
-}
+/// Ends the other end of the writer, after the writer.
+pub(super) type EndPeer = Box<dyn FnOnce() -> Result<(), Failure>>;
 
 /// A controller that probes use.
 pub(super) struct Controlled {
     controller: Controller,
     outer: Outer,
-    taken: Taken,
-    end: Other,
+    makes: Makes,
+    end_peer: EndPeer,
 }
 
 impl Controlled {
     pub(super) fn start(
         builder: ControllerBuilder,
         outer: Outer,
-        taken: Taken,
-        end: Other,
+        makes: Makes,
+        end_peer: EndPeer,
     ) -> Result<Box<dyn Running>, Failure> {
         // The only records are those of the calls.
         let builder = builder.metadata_record(false).application("overhead");
@@ -67,7 +58,7 @@ impl Controlled {
             .start()
             .map_err(Failure::cannot("start a controller"))?;
         controller.install();
-        if matches!(taken, Taken::Deactivated) {
+        if matches!(makes, Makes::Deactivated) {
             controller
                 .deactivate("*")
                 .map_err(Failure::cannot("deactivate probes"))?;
@@ -75,8 +66,8 @@ impl Controlled {
         Ok(Box::new(Self {
             controller,
             outer,
-            taken,
-            end,
+            makes,
+            end_peer,
         }))
     }
 }
@@ -87,34 +78,24 @@ impl Running for Controlled {
     }
 
     fn settle(&self) {
-        if !matches!(self.taken, Taken::Stalled) {
-            // What cannot be delivered is told at the end.
-            self.controller.flush(PATIENCE).unwrap_or_default();
-        }
+        // The report at the end tells what cannot be delivered.
+        self.controller.flush(PATIENCE).unwrap_or_default();
     }
 
     fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
-        let patience = match self.taken {
-            Taken::Stalled => Duration::ZERO,
-            _ => PATIENCE,
-        };
-        let report = self.controller.shutdown(patience);
-        match self.end {
-            Other::Folder(folder) => drop(folder),
-            Other::Nothing => {}
-            Other::Receiver(receiver) => receiver.end()?,
-        }
+        let report = self.controller.shutdown(PATIENCE);
+        (self.end_peer)()?;
         let mut lost = report.dropped().total();
-        let emitted = match self.taken {
-            Taken::Deactivated | Taken::Nothing => 0,
-            Taken::All | Taken::Stalled => calls,
-            Taken::Events { depth } => calls * 2 + calls / u64::from(depth.max(1)),
-            Taken::Some => report.emitted(),
-            Taken::Added(told) => {
-                let told = told.load(Ordering::Acquire);
-                let missing = calls.checked_sub(told);
-                lost =
-                    missing.ok_or_else(|| Failure::new(format!("{calls} calls: {told} told")))?;
+        let emitted = match self.makes {
+            Makes::Deactivated | Makes::Nothing => 0,
+            Makes::One => calls,
+            Makes::Events { depth } => calls * 2 + calls / u64::from(depth.max(1)),
+            Makes::Some => report.emitted(),
+            Makes::Aggregated(counted) => {
+                let counted = counted.load(Ordering::Acquire);
+                lost = calls.checked_sub(counted).ok_or_else(|| {
+                    Failure::new(format!("the records count {counted} of {calls} calls"))
+                })?;
                 report.emitted()
             }
         };
@@ -123,5 +104,43 @@ impl Running for Controlled {
             return Err(Failure::new(reason));
         }
         Ok(End { lost })
+    }
+}
+
+/// Encodes like the controller's default, and adds up the counts of aggregated records.
+pub(super) struct Counting {
+    serializer: NativeSerializer,
+    calls: Arc<AtomicU64>,
+}
+
+impl Counting {
+    pub(super) fn new(calls: Arc<AtomicU64>) -> Self {
+        Self {
+            serializer: NativeSerializer::default(),
+            calls,
+        }
+    }
+}
+
+impl ChunkSerializer for Counting {
+    fn container(&self) -> ContainerKind {
+        self.serializer.container()
+    }
+
+    fn serialize(
+        &mut self,
+        batch: &RecordBatch,
+        header: &ChunkHeader,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, EncodeError> {
+        let written = self.serializer.serialize(batch, header, out)?;
+        for table in batch.tables() {
+            if Arc::ptr_eq(table.schema(), AggregatedDurationRecord::schema())
+                && let Some(Column::Unsigned(counts)) = table.column("count")
+            {
+                self.calls.fetch_add(counts.iter().sum(), Ordering::AcqRel);
+            }
+        }
+        Ok(written)
     }
 }

@@ -27,7 +27,7 @@ const RUNS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Whether valgrind can be run here.
-pub fn is_possible() -> bool {
+pub(super) fn is_possible() -> bool {
     let version = Command::new("valgrind")
         .arg("--version")
         .stdin(Stdio::null())
@@ -48,7 +48,6 @@ pub(super) fn instructions_per_call(case: &Case, origin: &Origin<'_>) -> Result<
     let case = Case {
         calls: CALLS,
         threads: 1,
-        rate: None,
         ..case.clone()
     };
     let calls = CALLS.saturating_mul(u64::from(case.depth)).max(1);

@@ -1,6 +1,6 @@
 //! One repetition: threads that call, in batches that are timed.
 
-use std::hint::{black_box, spin_loop};
+use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,30 +17,29 @@ use crate::time::nanos;
 
 /// What one repetition found out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub(super) struct Measured {
     /// How long each measured batch of all threads took, in nanoseconds.
-    pub batches_ns: Vec<u64>,
+    pub(super) batches_ns: Vec<u64>,
     /// How many instrumented calls a batch has.
-    pub calls_a_batch: u64,
-    /// CPU time of the threads that called, while they measured, in nanoseconds.
-    pub calling_cpu_ns: u64,
-    /// CPU time of all other threads of the process in this time: collectors, exporters, receivers.
-    pub background_cpu_ns: u64,
+    pub(super) calls_a_batch: u64,
+    /// CPU time of all threads that did not call, while the others measured: collectors, exporters,
+    /// receivers.
+    pub(super) background_cpu_ns: u64,
     /// Instrumented calls, those of the warm-up included.
-    pub calls: u64,
+    pub(super) calls: u64,
     /// How many of them never arrived.
-    pub lost: u64,
+    pub(super) lost: u64,
 }
 
 impl Measured {
     /// What a call took on average in each batch, in nanoseconds.
-    pub fn ns_per_call(&self) -> impl Iterator<Item = f64> {
+    pub(super) fn ns_per_call(&self) -> impl Iterator<Item = f64> {
         let calls = to_f64(self.calls_a_batch.max(1));
         self.batches_ns.iter().map(move |ns| to_f64(*ns) / calls)
     }
 
     /// How many instrumented calls were measured.
-    pub fn measured_calls(&self) -> u64 {
+    pub(super) fn measured_calls(&self) -> u64 {
         let batches = u64::try_from(self.batches_ns.len()).unwrap_or(u64::MAX);
         batches.saturating_mul(self.calls_a_batch)
     }
@@ -59,7 +58,7 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
     Ok(measured)
 }
 
-/// Calls on this very thread, and measures nothing: somebody else counts.
+/// Calls on this thread and measures nothing: callgrind counts.
 ///
 /// # Errors
 ///
@@ -67,8 +66,8 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
 pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
     let running = (variant.set_up)(case)?;
     let outer = running.outer();
-    // What is set up by a thread's first calls is not counted, nor the memory that is used again: how
-    // much of it there is depends on when the collector runs, so that once is not enough.
+    // The set-up in a thread's first calls is not counted, nor is memory that is touched for the first
+    // time. How much of it there is depends on when the collector runs, so one round is not enough.
     for _ in 0..UNCOUNTED_ROUNDS {
         call_often(case.calls, case, outer);
         running.settle();
@@ -124,7 +123,6 @@ fn call_in_threads(case: &Case, outer: Outer) -> Result<Measured, Failure> {
         measured.batches_ns.extend(thread.batches_ns);
         calling += thread.cpu;
     }
-    measured.calling_cpu_ns = nanos(calling);
     measured.background_cpu_ns = nanos(cpu.saturating_sub(calling));
     Ok(measured)
 }
@@ -133,17 +131,13 @@ fn call(case: &Case, outer: Outer, warm: &Barrier, go: &Barrier) -> Thread {
     let (warm_up, measured) = case.batches();
     // Written once, so that no page is new while it is measured.
     let mut batches_ns = vec![1_u64; measured];
-    let mut pace = Pace::new(case);
     for _ in 0..warm_up {
-        pace.wait();
         batch(case, outer);
     }
     warm.wait();
     go.wait();
-    let mut pace = Pace::new(case);
     let cpu_before = thread_cpu_time();
     for slot in &mut batches_ns {
-        pace.wait();
         let begin = Instant::now();
         batch(case, outer);
         *slot = nanos(begin.elapsed());
@@ -163,43 +157,6 @@ fn batch(case: &Case, outer: Outer) {
 #[inline(always)]
 fn call_often(times: u64, case: &Case, outer: Outer) {
     for _ in 0..times {
-        black_box(outer(black_box(case.depth), case.method_time_ns));
-    }
-}
-
-/// When the next batch is due.
-struct Pace {
-    every: Option<Duration>,
-    due: Instant,
-}
-
-impl Pace {
-    fn new(case: &Case) -> Self {
-        let calls = case.batch_calls().saturating_mul(u64::from(case.depth));
-        let threads = to_f64(u64::try_from(case.threads).unwrap_or(u64::MAX));
-        let seconds = |rate: f64| to_f64(calls) * threads / rate;
-        let every = case
-            .rate
-            .and_then(|rate| Duration::try_from_secs_f64(seconds(rate)).ok());
-        Self {
-            every,
-            due: Instant::now(),
-        }
-    }
-
-    /// Waits busily, so that neither the scheduler nor a core that fell asleep is measured.
-    ///
-    /// Who is late does not hurry afterwards: that would be another rate.
-    #[inline]
-    fn wait(&mut self) {
-        let Some(every) = self.every else {
-            return;
-        };
-        let mut now = Instant::now();
-        while now < self.due {
-            spin_loop();
-            now = Instant::now();
-        }
-        self.due = now.max(self.due) + every;
+        black_box(outer(black_box(case.depth)));
     }
 }

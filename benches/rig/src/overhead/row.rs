@@ -5,6 +5,8 @@ use serde::Serialize;
 use super::case::Case;
 use super::measure::Measured;
 use super::variant::Variant;
+use crate::chart::{self, Bar};
+use crate::failure::Failure;
 use crate::report::{self, Column, short, short_or_dash};
 use crate::statistics::{Distribution, Estimate, to_f64};
 
@@ -22,10 +24,6 @@ pub struct Row {
     pub threads: usize,
     /// How many instrumented calls make a call from outside.
     pub depth: u32,
-    /// How long the innermost call is busy, in nanoseconds.
-    pub method_time_ns: u64,
-    /// How many instrumented calls a second were asked for; `None`: back to back.
-    pub paced_calls_per_second: Option<f64>,
     /// How many calls from outside each thread makes in a repetition, those of the warm-up included.
     pub calls: u64,
     /// How many repetitions there are.
@@ -34,15 +32,11 @@ pub struct Row {
     pub batches: usize,
     /// The median of the batches of all repetitions.
     pub median_ns_per_call: Option<f64>,
-    /// The median of the batches of the repetition with the smallest one: the least disturbed.
-    pub best_median_ns_per_call: Option<f64>,
     /// The mean of the repetitions' means.
     pub mean_ns_per_call: Option<f64>,
     /// The mean's 95 % confidence interval, to each side; of the repetitions, not of the batches,
     /// which depend on each other.
     pub mean_margin_ns: Option<f64>,
-    /// The standard deviation of the batches of all repetitions.
-    pub deviation_ns: Option<f64>,
     /// The first quartile of the batches.
     pub q1_ns_per_call: Option<f64>,
     /// The third quartile of the batches.
@@ -51,14 +45,12 @@ pub struct Row {
     pub p99_ns_per_call: Option<f64>,
     /// The batch that 99.9 % do not exceed.
     pub p999_ns_per_call: Option<f64>,
-    /// The median above that of `none` of the same run, threads, depth and pace.
+    /// The median above that of `none` of the same run, threads and depth.
     pub over_none_ns: Option<f64>,
-    /// The median by that of `clock` of the same run, threads, depth and pace.
+    /// The median by that of `clock` of the same run, threads and depth.
     pub times_clock: Option<f64>,
-    /// The mean by that of `clock` of the same run, threads, depth and pace.
+    /// The mean by that of `clock` of the same run, threads and depth.
     pub mean_times_clock: Option<f64>,
-    /// CPU time of the threads that call.
-    pub calling_cpu_ns_per_call: Option<f64>,
     /// CPU time of all other threads of the process: collector, exporter, receiver.
     pub background_cpu_ns_per_call: Option<f64>,
     /// Instrumented calls of all repetitions, those of the warm-up included.
@@ -69,39 +61,6 @@ pub struct Row {
     pub instructions_per_call: Option<f64>,
     /// What was wrong, if something was.
     pub failure: Option<String>,
-    /// Each repetition by itself.
-    pub each: Vec<Repetition>,
-}
-
-/// One repetition, in the order in which they were made.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Repetition {
-    /// The mean of its batches.
-    pub mean_ns_per_call: f64,
-    /// The median of its batches.
-    pub median_ns_per_call: f64,
-    /// The first and third quartile, then what 99 % and 99.9 % do not exceed, and the largest.
-    pub q1_q3_p99_p999_max: [f64; 5],
-    /// The standard deviation of its batches.
-    pub deviation_ns: f64,
-    /// Calls without a record at the end.
-    pub lost: u64,
-}
-
-impl Repetition {
-    fn of(measured: &Measured) -> Option<Self> {
-        let batches = Distribution::of(measured.ns_per_call());
-        let (mean, deviation) = batches.mean_and_deviation()?;
-        let [median, q1, q3, p99, p999, max] =
-            [0.5, 0.25, 0.75, 0.99, 0.999, 1.0].map(|share| batches.quantile(share));
-        Some(Self {
-            mean_ns_per_call: mean,
-            median_ns_per_call: median?,
-            q1_q3_p99_p999_max: [q1?, q3?, p99?, p999?, max?],
-            deviation_ns: deviation,
-            lost: measured.lost,
-        })
-    }
 }
 
 impl Row {
@@ -112,53 +71,44 @@ impl Row {
         measured: &[Measured],
         failure: Option<String>,
     ) -> Self {
-        let each: Vec<_> = measured.iter().filter_map(Repetition::of).collect();
-        let all = Distribution::of(measured.iter().flat_map(Measured::ns_per_call));
-        let means: Vec<_> = each.iter().map(|one| one.mean_ns_per_call).collect();
+        let batches = Distribution::of(measured.iter().flat_map(Measured::ns_per_call));
+        let means: Vec<f64> = measured
+            .iter()
+            .filter_map(|one| Distribution::of(one.ns_per_call()).mean())
+            .collect();
         let mean = Estimate::of(&means);
-        let medians = each.iter().map(|one| one.median_ns_per_call);
         let calls = to_f64(measured.iter().map(Measured::measured_calls).sum());
-        let per_call = |time: fn(&Measured) -> u64| {
-            (calls > 0.0).then(|| to_f64(measured.iter().map(time).sum()) / calls)
-        };
+        let background_cpu = to_f64(measured.iter().map(|one| one.background_cpu_ns).sum());
         Self {
             variant: case.variant.clone(),
             about: variant.about,
             settings: variant.settings,
             threads: case.threads,
             depth: case.depth,
-            method_time_ns: case.method_time_ns,
-            paced_calls_per_second: case.rate,
             calls: case.calls,
-            repetitions: each.len(),
+            repetitions: means.len(),
             batches: measured.iter().map(|one| one.batches_ns.len()).sum(),
-            median_ns_per_call: all.quantile(0.5),
-            best_median_ns_per_call: medians.min_by(f64::total_cmp),
+            median_ns_per_call: batches.quantile(0.5),
             mean_ns_per_call: mean.map(|mean| mean.mean),
             mean_margin_ns: mean.and_then(|mean| mean.margin),
-            deviation_ns: all.mean_and_deviation().map(|(_, deviation)| deviation),
-            q1_ns_per_call: all.quantile(0.25),
-            q3_ns_per_call: all.quantile(0.75),
-            p99_ns_per_call: all.quantile(0.99),
-            p999_ns_per_call: all.quantile(0.999),
+            q1_ns_per_call: batches.quantile(0.25),
+            q3_ns_per_call: batches.quantile(0.75),
+            p99_ns_per_call: batches.quantile(0.99),
+            p999_ns_per_call: batches.quantile(0.999),
             over_none_ns: None,
             times_clock: None,
             mean_times_clock: None,
-            calling_cpu_ns_per_call: per_call(|one| one.calling_cpu_ns),
-            background_cpu_ns_per_call: per_call(|one| one.background_cpu_ns),
+            background_cpu_ns_per_call: (calls > 0.0).then(|| background_cpu / calls),
             records: measured.iter().map(|one| one.calls).sum(),
             lost: measured.iter().map(|one| one.lost).sum(),
             instructions_per_call: None,
             failure,
-            each,
         }
     }
 
     /// Whether both were measured in the same way, so that only the probe differs.
     fn is_beside(&self, other: &Self) -> bool {
-        (self.threads, self.depth, self.method_time_ns)
-            == (other.threads, other.depth, other.method_time_ns)
-            && self.paced_calls_per_second == other.paced_calls_per_second
+        (self.threads, self.depth) == (other.threads, other.depth)
     }
 }
 
@@ -192,10 +142,6 @@ const COLUMNS: &[Column<Row>] = &[
         .shown_for(|rows: &[Row]| differ(rows, |row| row.threads)),
     Column::number("depth", |row: &Row| row.depth.to_string())
         .shown_for(|rows: &[Row]| differ(rows, |row| row.depth)),
-    Column::number("paced", |row: &Row| {
-        short_or_dash(row.paced_calls_per_second)
-    })
-    .shown_for(|rows: &[Row]| differ(rows, |row| row.paced_calls_per_second)),
     Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call)),
     Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call)),
     Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns)),
@@ -237,13 +183,43 @@ fn lost(row: &Row) -> String {
     }
 }
 
-/// The rows for people; below them the settings of rivals, and failures.
-pub fn table(rows: &[Row]) -> String {
+/// The chart of these rows, as SVG: a bar for each row with a figure.
+///
+/// # Errors
+///
+/// Drawing fails.
+pub(super) fn chart(rows: &[Row]) -> Result<String, Failure> {
+    let bars: Vec<Bar> = rows.iter().filter_map(|row| bar(rows, row)).collect();
+    chart::bars("ns per instrumented call, median and quartiles", &bars)
+}
+
+/// Bars of these are drawn in another colour: the others are compared with them.
+const CONTROLS: &[&str] = &["none", "clock", "instant"];
+
+fn bar(rows: &[Row], row: &Row) -> Option<Bar> {
+    let value = row.median_ns_per_call?;
+    let mut name = row.variant.clone();
+    if row.threads > 1 {
+        name.push_str(&format!(" x{}", row.threads));
+    }
+    if differ(rows, |row| row.depth) {
+        name.push_str(&format!(" depth {}", row.depth));
+    }
+    Some(Bar {
+        name,
+        value,
+        quartiles: [row.q1_ns_per_call, row.q3_ns_per_call].map(|it| it.unwrap_or(value)),
+        is_control: CONTROLS.contains(&row.variant.as_str()),
+    })
+}
+
+/// The rows as a table; below it the settings of rivals, and failures.
+pub(super) fn table(rows: &[Row]) -> String {
     let mut out = report::table(rows, COLUMNS);
-    let mut told: Vec<&str> = Vec::new();
+    let mut shown: Vec<&str> = Vec::new();
     for row in rows {
-        if !row.settings.is_empty() && !told.contains(&row.variant.as_str()) {
-            told.push(&row.variant);
+        if !row.settings.is_empty() && !shown.contains(&row.variant.as_str()) {
+            shown.push(&row.variant);
             out.push_str(&format!("{}: {}\n", row.variant, row.settings));
         }
     }
@@ -260,17 +236,14 @@ mod tests {
     use super::super::variant::Alone;
     use super::*;
 
-    const NOBODY: Variant = Variant::new("nobody", "", |_| Ok(Box::new(Alone(|_, _| 0))));
+    const NOBODY: Variant = Variant::new("nobody", "", |_| Ok(Box::new(Alone(|_| 0))));
 
     fn case(variant: &str) -> Case {
         Case {
             variant: variant.into(),
             threads: 1,
             depth: 10,
-            method_time_ns: 0,
             calls: 200,
-            warm_up: 0.5,
-            rate: None,
         }
     }
 
@@ -278,7 +251,6 @@ mod tests {
         Measured {
             batches_ns: batches_ns.to_vec(),
             calls_a_batch: 1_000,
-            calling_cpu_ns: 0,
             background_cpu_ns: 4_000,
             calls: 2_000,
             lost,
@@ -292,7 +264,6 @@ mod tests {
             measured(&[20_000; 3], 3),
         ];
         let row = Row::new(&case("clock"), &NOBODY, &repetitions, None);
-        assert_eq!(row.best_median_ns_per_call, Some(12.0));
         assert_eq!(row.median_ns_per_call, Some(20.0));
         assert_eq!(row.mean_ns_per_call, Some(22.0));
         assert!((row.mean_margin_ns.unwrap() - 12.706 * 2.0).abs() < 1e-6);

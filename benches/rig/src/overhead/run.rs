@@ -12,12 +12,10 @@ use super::row::{Row, compare};
 use super::variant::{Variant, find};
 use crate::child::Child;
 use crate::failure::Failure;
-use crate::lines::{line, understand};
-use crate::schedule::{Found, in_rounds};
-use crate::statistics::to_f64;
+use crate::lines::{parse_line, to_line};
+use crate::schedule::{Runs, in_rounds};
 
-/// How long a repetition may take beyond what its calls must; a variant that hangs must not hang the
-/// run.
+/// How long a repetition may take; a variant that hangs must not hang the run.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How often it is asked whether to go on.
@@ -41,52 +39,52 @@ pub struct Plan {
 pub struct Origin<'a> {
     /// All variants it knows.
     pub variants: &'a [Variant],
-    /// The words behind its name that make it call [`obey`] with the word behind them.
+    /// The arguments that make it call [`obey`] with the argument after them.
     pub words: &'a [&'a str],
 }
 
-/// What a process of its own is to do.
+/// What a child process must do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Measure and say the result.
+    /// Measure and print the result.
     Measure(Case),
-    /// Only call; somebody else counts.
+    /// Only call; callgrind counts.
     Call(Case),
 }
 
 impl Order {
     pub(super) fn to_json(&self) -> Result<String, Failure> {
-        line(self)
+        to_line(self)
     }
 }
 
-/// Does in this process what [`run`] wants of it; returns the line to be printed.
+/// Carries out an order of [`run`] in this process; returns the line to print.
 ///
 /// # Errors
 ///
-/// It is no order, or it cannot be carried out.
+/// The text is no order, or the order cannot be carried out.
 pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
-    let measured = match understand(order)? {
+    let measured = match parse_line(order)? {
         Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
         Order::Call(case) => {
             call_only(&case, find(variants, &case.variant)?)?;
             Measured::default()
         }
     };
-    line(&measured)
+    to_line(&measured)
 }
 
-/// Is told how many repetitions of how many are done, several times a second, and says whether to go
-/// on.
+/// Gets the number of finished repetitions and the number of all, several times a second, and returns
+/// whether to go on.
 pub type Progress<'a> = dyn FnMut(usize, usize) -> bool + 'a;
 
 /// Measures everything.
 ///
-/// A case that fails is told as such in its row, and the others go on.
+/// A case that fails has the reason in its row, and the others go on.
 ///
 /// # Errors
 ///
-/// A case names a variant that there is not, or `progress` said to stop.
+/// A case names an unknown variant, or `progress` said to stop.
 pub fn run(
     plan: &Plan,
     origin: &Origin<'_>,
@@ -97,11 +95,11 @@ pub fn run(
         .iter()
         .map(|case| find(origin.variants, &case.variant))
         .collect::<Result<_, _>>()?;
-    let mut found: Vec<Found<Measured>> = plan.cases.iter().map(|_| Found::default()).collect();
+    let mut all: Vec<Runs<Measured>> = plan.cases.iter().map(|_| Runs::default()).collect();
     in_rounds(
         &plan.cases,
         (plan.repetitions, plan.seed),
-        &mut found,
+        &mut all,
         progress,
         |case, go_on| in_process(case, origin, go_on),
     )?;
@@ -109,10 +107,10 @@ pub fn run(
         .cases
         .iter()
         .zip(variants)
-        .zip(&found)
-        .map(|((case, variant), found)| {
-            let failure = found.failure.as_ref().map(ToString::to_string);
-            Row::new(case, variant, &found.samples, failure)
+        .zip(&all)
+        .map(|((case, variant), runs)| {
+            let failure = runs.failure.as_ref().map(ToString::to_string);
+            Row::new(case, variant, &runs.samples, failure)
         })
         .collect();
     compare(&mut rows);
@@ -122,10 +120,10 @@ pub fn run(
     Ok(rows)
 }
 
-/// Counts once for each case that calls back to back on one thread: no other differs in it.
+/// Counts once for each case with one thread: the number of threads does not change it.
 fn count_instructions(plan: &Plan, origin: &Origin<'_>, rows: &mut [Row]) {
     for (case, row) in plan.cases.iter().zip(rows) {
-        if case.threads != 1 || case.rate.is_some() || row.failure.is_some() {
+        if case.threads != 1 || row.failure.is_some() {
             continue;
         }
         match count::instructions_per_call(case, origin) {
@@ -144,12 +142,7 @@ fn in_process(
     let mut words = origin.words.to_vec();
     words.push(&order);
     let child = Child::of_this_program(&words).map_err(Failure::cannot("start a process"))?;
-    let paced = case.rate.map_or(0.0, |rate| {
-        to_f64(case.instrumented_calls()) / rate.max(1.0)
-    });
-    let busy = Duration::from_nanos(case.calls.saturating_mul(case.method_time_ns));
-    let patience = PATIENCE + busy + Duration::try_from_secs_f64(paced).unwrap_or_default();
-    let by = Instant::now() + patience;
+    let by = Instant::now() + PATIENCE;
     let line = loop {
         let now = Instant::now();
         match child.line(by.min(now + LOOK_AGAIN)) {
@@ -157,7 +150,7 @@ fn in_process(
             line => break line.map_err(Failure::cannot("measure in a process of its own"))?,
         }
     };
-    let measured = understand(&line);
+    let measured = parse_line(&line);
     let ended = child.end(PATIENCE);
     if !ended.map_err(Failure::cannot("wait for a process"))? {
         return Err(Failure::new("the measuring process failed"));

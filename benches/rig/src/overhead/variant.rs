@@ -4,7 +4,7 @@ use super::application::Outer;
 use super::case::Case;
 use crate::failure::Failure;
 
-/// The monitored application with a certain probe, and whatever takes what the probe makes.
+/// The monitored application with a certain probe, and the library that takes the probe's data.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant {
     /// Its name in tables, JSON and flags.
@@ -18,7 +18,7 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// A variant without settings worth telling.
+    /// A variant without settings to show.
     pub const fn new(
         name: &'static str,
         about: &'static str,
@@ -45,15 +45,14 @@ pub trait Running {
     /// The monitored application.
     fn outer(&self) -> Outer;
 
-    /// Waits until what was handed over so far is done with.
+    /// Waits until all records so far have been delivered.
     fn settle(&self) {}
 
-    /// Ends it when all threads that called have ended, and says what became of so many
-    /// instrumented calls.
+    /// Ends it after all calling threads have ended; returns what became of these instrumented calls.
     ///
     /// # Errors
     ///
-    /// What came out is not what went in, even counting what was lost.
+    /// The account does not add up, even with the losses.
     fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure>;
 }
 
@@ -64,7 +63,7 @@ pub struct End {
     pub lost: u64,
 }
 
-/// An application whose probe hands nothing to anybody.
+/// An application whose probe passes nothing on.
 #[derive(Debug, Clone, Copy)]
 pub struct Alone(pub Outer);
 
@@ -82,7 +81,7 @@ impl Running for Alone {
 ///
 /// # Errors
 ///
-/// There is none; the names that there are.
+/// There is none; the error lists the names.
 pub fn find<'a>(variants: &'a [Variant], name: &str) -> Result<&'a Variant, Failure> {
     let found = variants.iter().find(|variant| variant.name == name);
     found.ok_or_else(|| {

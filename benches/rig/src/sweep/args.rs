@@ -1,4 +1,4 @@
-//! What to measure, as it is typed.
+//! The flags of a sweep, and its cases.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use baler_common::container::Compression;
 use baler_common::transport::uri::{Uri, parse_bytes, parse_duration};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
 use super::case::{Case, Way};
 use super::recommend::Bounds;
 use crate::failure::Failure;
+use crate::output::Format;
 
-/// Within so long chunks that size themselves are confirmed, unless something else is said.
+/// The bound from emitting to confirmation of `auto`, by default.
 const AUTO_LATENCY: Duration = Duration::from_millis(100);
 
-/// Compression, string table and wait time of chunks.
-type Setting = (Compression, bool, Duration);
+/// Compression and wait time of chunks.
+type Setting = (Compression, Duration);
 
 /// The default of the collector.
 const WAIT_TIME: Duration = Duration::from_millis(500);
@@ -34,7 +35,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "URI")]
     pub from: Option<String>,
 
-    /// Records a chunk, or auto, where the collector chooses
+    /// Records a chunk, or auto: the collector chooses
     #[arg(
         long,
         value_name = "N,…",
@@ -44,7 +45,7 @@ pub struct SweepArgs {
     )]
     pub chunk_sizes: Vec<ChunkSize>,
 
-    /// Records a second: 10000, 10k, or max for as many as are taken
+    /// Records a second: 10000, 10k, or max for as many as the medium takes
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000", value_parser = rate)]
     pub rate: Vec<Rate>,
 
@@ -52,16 +53,12 @@ pub struct SweepArgs {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none", value_parser = compression)]
     pub compression: Vec<Compression>,
 
-    /// Whether chunks have a table of their strings: on, or off, where each record spells its own
-    #[arg(long, value_name = "on,off", value_delimiter = ',', default_value = "on", value_parser = switch)]
-    pub string_table: Vec<bool>,
-
-    /// A chunk closes when its oldest record has waited so long [default: 500ms, with --max-latency
-    /// half of that if it is less]
+    /// A chunk closes when its oldest record has waited this long [default: 500ms, or half of
+    /// --max-latency if that is less]
     #[arg(long, value_name = "TIME,…", value_delimiter = ',', value_parser = duration)]
     pub wait_time: Vec<Duration>,
 
-    /// How many processes share what arrives; 0 measures only writing
+    /// How many processes share the arriving chunks; 0 measures only writing
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(0..=64))]
     pub consumers: Vec<u16>,
 
@@ -73,63 +70,42 @@ pub struct SweepArgs {
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration)]
     pub warm_up: Duration,
 
-    /// Records that became due are emitted so often, in a burst
-    #[arg(long, value_name = "TIME", default_value = "5ms", value_parser = duration)]
-    pub burst: Duration,
-
-    /// How often each case is measured, each time with a process of its own; with --precision up to
-    /// twice as often
+    /// How often each case is measured, each time with a process of its own
     #[arg(long, value_name = "R", default_value = "15")]
     pub repetitions: NonZeroUsize,
-
-    /// A case is measured more often while the interval of its CPU time reaches further than this
-    /// from the mean, or off; with eight repetitions or more
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = precision)]
-    pub precision: Precision,
 
     /// In which order to measure, and which records
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Measure no messages of one record with the client library alone
+    /// Do not measure the client library alone, which sends one message a record
     #[arg(long)]
     pub no_baseline: bool,
 
-    /// The broker's process, if it runs on this machine: its CPU time is measured, too
+    /// The broker's process, if it runs on this machine, to measure its CPU time
     #[arg(long, value_name = "PID")]
     pub broker_pid: Option<NonZeroU32>,
 
-    /// Tell the cheapest size and wait time, by a model of what was measured
+    /// Recommend the cheapest size and wait time, by a model of the measured cases
     #[arg(long)]
     pub recommend: bool,
 
-    /// What is recommended delivers 99 % of the records within so long; the bound of auto, too, which
-    /// is 100 ms by default
+    /// Recommend only settings that deliver 99 % of the records within this time; also the bound of
+    /// auto, which is 100 ms by default
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub max_latency: Option<Duration>,
 
-    /// What is recommended has so many bytes a second on the wire at most
+    /// Recommend only settings with at most this many bytes a second on the wire
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_bytes_per_second: Option<u64>,
 
     /// How to print the cells
-    #[arg(long, value_enum, default_value_t = SweepFormat::Table)]
-    pub format: SweepFormat,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
 
-    /// Where runs are kept as they end, and table, JSON, CSV and report in the end
+    /// The folder for the runs as they end, and for table, JSON and page in the end
     #[arg(long, value_name = "FOLDER", default_value = "baler-sweep")]
     pub results: PathBuf,
-}
-
-/// How to print cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SweepFormat {
-    /// A line a cell, for spreadsheets
-    Csv,
-    /// One object with machine, command, recommendation and cells
-    Json,
-    /// For people, within 100 columns
-    Table,
 }
 
 /// Records a chunk.
@@ -137,16 +113,16 @@ pub enum SweepFormat {
 pub enum ChunkSize {
     /// The collector chooses.
     Auto,
-    /// So many.
+    /// This number.
     Of(NonZeroU32),
 }
 
 /// Records a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// As many as are taken.
+    /// As many as the medium takes.
     Max,
-    /// So many.
+    /// This number.
     Of(f64),
 }
 
@@ -159,32 +135,25 @@ impl Rate {
     }
 }
 
-/// How far the interval of a case may reach from its mean, as a share of it; nothing: as far as it
-/// does.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Precision(Option<f64>);
-
-/// What is measured, and how; two sweeps with the same one are the same sweep.
+/// What is measured, and how. A sweep with the same plan can continue an interrupted one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Plan {
     pub(super) to: String,
     pub(super) from: Option<String>,
     pub(super) cases: Vec<Case>,
     pub(super) repetitions: usize,
-    pub(super) precision: Option<f64>,
     pub(super) seconds: u32,
     pub(super) warm_up_seconds: f64,
-    pub(super) burst_seconds: f64,
     pub(super) seed: u64,
     pub(super) broker_pid: Option<u32>,
 }
 
 impl SweepArgs {
-    /// Looks, before anything is started, whether the medium can be swept like this.
+    /// Checks, before anything is started, whether the medium can be measured like this.
     ///
     /// # Errors
     ///
-    /// It cannot; why.
+    /// It cannot; the error says why.
     pub fn check(&self) -> Result<(), Failure> {
         let uri = Uri::parse(&self.to).map_err(Failure::cannot("use the URI"))?;
         match uri.scheme() {
@@ -199,6 +168,14 @@ impl SweepArgs {
                     "{scheme}: only writing is measured there: --consumers must be 0"
                 )))
             }
+            "kafka+mock"
+                if self.rate.contains(&Rate::Max) && self.consumers.iter().any(|it| *it > 0) =>
+            {
+                Err(Failure::new(
+                    "kafka+mock: the mock cluster forgets what its readers do not take in time: with \
+                     --rate max use --consumers 0, or a broker",
+                ))
+            }
             "kafka" | "kafka+mock" | "amqp" | "amqps" | "tcp" | "file" | "null" => Ok(()),
             other => Err(Failure::new(format!(
                 "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps:, tcp:, file: or null:"
@@ -212,10 +189,8 @@ impl SweepArgs {
             from: self.from.clone(),
             cases: self.cases(),
             repetitions: self.repetitions.get(),
-            precision: self.precision.0,
             seconds: self.seconds.get(),
             warm_up_seconds: self.warm_up.as_secs_f64(),
-            burst_seconds: self.burst.as_secs_f64(),
             seed: self.seed,
             broker_pid: self.broker_pid.map(NonZeroU32::get),
         }
@@ -228,8 +203,7 @@ impl SweepArgs {
         }
     }
 
-    /// The collector looks several times within the wait time, and so does what arrives: half of the
-    /// latency that is allowed is left for the rest of the way.
+    /// Half of the allowed latency is left for the way after the collector.
     fn wait_times(&self) -> Vec<Duration> {
         if !self.wait_time.is_empty() {
             return unique(&self.wait_time);
@@ -238,43 +212,47 @@ impl SweepArgs {
         vec![half.map_or(WAIT_TIME, |half| half.min(WAIT_TIME))]
     }
 
-    /// What chunks of each size are measured with.
-    fn settings(&self) -> Vec<Setting> {
-        let mut settings = Vec::new();
-        for compression in unique(&self.compression) {
-            for string_table in unique(&self.string_table) {
-                let waits = self.wait_times().into_iter();
-                settings.extend(waits.map(|wait| (compression, string_table, wait)));
-            }
-        }
-        settings
-    }
-
-    /// Whether messages of one record are measured, where the medium has messages.
+    /// Whether the client library alone is measured. Without a broker there is none, or it is Baler.
     fn has_baseline(&self) -> bool {
-        let is_local = ["file:", "null:"].iter().any(|it| self.to.starts_with(it));
+        let is_local = ["file:", "null:", "tcp:"]
+            .iter()
+            .any(|it| self.to.starts_with(it));
         !self.no_baseline && !is_local
     }
 
-    /// Every setting, in the order of the table: the rivals first, as in the paper.
+    /// Every case, in the order of the table: the client library first, as in the paper.
     fn cases(&self) -> Vec<Case> {
-        let mut cases = Vec::new();
         let sizes = unique(&self.chunk_sizes);
-        let has_auto = sizes.contains(&ChunkSize::Auto);
-        let bound = self.max_latency.unwrap_or(AUTO_LATENCY);
         let consumers = unique(&self.consumers);
+        let waits = self.wait_times();
+        let bound = self.max_latency.unwrap_or(AUTO_LATENCY);
+        let mut settings: Vec<(Way, Option<u32>, Setting)> = Vec::new();
+        for compression in unique(&self.compression) {
+            for wait in &waits {
+                settings.extend(sizes.iter().filter_map(|size| match size {
+                    ChunkSize::Auto => None,
+                    ChunkSize::Of(records) => {
+                        Some((Way::Baler, Some(records.get()), (compression, *wait)))
+                    }
+                }));
+            }
+        }
+        if sizes.contains(&ChunkSize::Auto) {
+            let compressions = unique(&self.compression).into_iter();
+            settings.extend(compressions.map(|it| (Way::Auto, None, (it, bound))));
+        }
+        let mut cases = Vec::new();
         for rate in unique(&self.rate) {
             let plain = |way, consumers| Case {
                 way,
                 chunk_records: None,
                 rate: rate.number(),
                 compression: None,
-                string_table: None,
                 wait_time_ms: None,
                 consumers,
             };
-            let fewest = consumers.first().copied().unwrap_or(1);
             if rate != Rate::Max {
+                let fewest = consumers.first().copied().unwrap_or(1);
                 cases.push(plain(Way::Pacing, fewest));
             }
             for consumers in &consumers {
@@ -282,34 +260,23 @@ impl SweepArgs {
                     cases.push(plain(Way::Pipelined, *consumers));
                     cases.push(plain(Way::Awaiting, *consumers));
                 }
-                let chunks = |way, size, (compression, string_table, wait_time): Setting| Case {
-                    chunk_records: size,
-                    compression: Some(compression.to_string()),
-                    string_table: Some(string_table),
-                    wait_time_ms: Some(wait_time.as_secs_f64() * 1e3),
-                    ..plain(way, *consumers)
-                };
-                let mut autos: Vec<Setting> = Vec::new();
-                for setting @ (compression, string_table, _) in self.settings() {
-                    for size in &sizes {
-                        if let ChunkSize::Of(records) = size {
-                            cases.push(chunks(Way::Baler, Some(records.get()), setting));
-                        }
-                    }
-                    let auto = (compression, string_table, bound);
-                    if has_auto && !autos.contains(&auto) {
-                        autos.push(auto);
-                    }
-                }
-                let autos = autos.into_iter();
-                cases.extend(autos.map(|setting| chunks(Way::Auto, None, setting)));
+                cases.extend(
+                    settings
+                        .iter()
+                        .map(|(way, size, (compression, wait))| Case {
+                            chunk_records: *size,
+                            compression: Some(compression.to_string()),
+                            wait_time_ms: Some(wait.as_secs_f64() * 1e3),
+                            ..plain(*way, *consumers)
+                        }),
+                );
             }
         }
         cases
     }
 }
 
-/// The first of each, in order.
+/// Each value once, in order.
 fn unique<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
     let mut found: Vec<T> = Vec::new();
     for value in values {
@@ -320,7 +287,7 @@ fn unique<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
     found
 }
 
-/// The most partitions that a topic of the embedded cluster needs.
+/// The number of partitions that a topic of the embedded cluster needs.
 pub(super) fn partitions(cases: &[Case]) -> u16 {
     let most = cases.iter().map(|case| case.consumers).max();
     most.and_then(NonZeroU16::new).map_or(1, NonZeroU16::get)
@@ -353,28 +320,9 @@ fn rate(text: &str) -> Result<Rate, String> {
         })
 }
 
-fn precision(text: &str) -> Result<Precision, String> {
-    if text == "off" {
-        return Ok(Precision(None));
-    }
-    let percent = text.strip_suffix('%').and_then(|it| it.parse::<f64>().ok());
-    percent
-        .filter(|percent| *percent > 0.0 && *percent < 100.0)
-        .map(|percent| Precision(Some(percent / 100.0)))
-        .ok_or_else(|| format!("`{text}` is no precision; write 5%, 2.5% or off"))
-}
-
 fn compression(text: &str) -> Result<Compression, String> {
     text.parse::<Compression>()
         .map_err(|error| error.to_string())
-}
-
-fn switch(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(format!("`{text}` is no switch; write on or off")),
-    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -388,7 +336,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use clap::{CommandFactory as _, Parser};
 
     use super::*;
@@ -402,11 +350,6 @@ pub(super) mod tests {
     fn parse(words: &[&str]) -> SweepArgs {
         let words = ["sweep"].iter().chain(words);
         Command::try_parse_from(words).unwrap().args
-    }
-
-    /// What is measured with these flags.
-    pub(in super::super) fn plan(words: &[&str]) -> Plan {
-        parse(words).plan()
     }
 
     #[test]
@@ -429,8 +372,7 @@ pub(super) mod tests {
         );
         // A second and a half to start, drain and end each run.
         let run = plan.warm_up_seconds + f64::from(plan.seconds) + 1.5;
-        // What makes up the load and what is saturated is not measured more often.
-        let runs = (2 * plan.cases.len() - 2) * plan.repetitions;
+        let runs = plan.cases.len() * plan.repetitions;
         let time = f64::from(u32::try_from(runs).unwrap()) * run;
         assert!(time < 14.5 * 60.0, "{time}");
     }
@@ -466,6 +408,9 @@ pub(super) mod tests {
             (["--to=null:", "--consumers=0"], true),
             (["--to=file:///tmp/x", "--consumers=0"], true),
             (["--to=kafka+mock:x", "--consumers=0,1"], true),
+            (["--rate=10k,max", "--consumers=0"], true),
+            (["--rate=10k,max", "--consumers=1"], false),
+            (["--to=kafka://a/x", "--rate=max"], true),
             (["--to=null:", "--consumers=1"], false),
             (["--to=tcp://127.0.0.1:0", "--consumers=0"], false),
         ] {
@@ -481,12 +426,11 @@ pub(super) mod tests {
             "--compression=none,zstd",
             "--wait-time=100ms",
             "--consumers=1,2",
-            "--string-table=on,off",
         ])
         .plan()
         .cases;
         let baler = cases.iter().filter(|case| case.way == Way::Baler).count();
-        assert_eq!(baler, 2 * 2 * 2 * 2 * 2);
+        assert_eq!(baler, 2 * 2 * 2 * 2);
         let of = |way| cases.iter().filter(|case| case.way == way).count();
         assert_eq!((of(Way::Pipelined), of(Way::Awaiting)), (4, 4));
         // What the load costs does not depend on the medium.
@@ -502,10 +446,6 @@ pub(super) mod tests {
             "--compression=gzip",
             "--wait-time=0s",
             "--consumers=65",
-            "--string-table=perhaps",
-            "--precision=5",
-            "--precision=0%",
-            "--precision=nan%",
         ] {
             assert!(
                 Command::try_parse_from(["sweep", wrong]).is_err(),
@@ -517,7 +457,5 @@ pub(super) mod tests {
         assert_eq!(wait, Some(50.0));
         assert_eq!(rate("2.5k"), Ok(Rate::Of(2_500.0)));
         assert_eq!(rate("max"), Ok(Rate::Max));
-        assert_eq!(precision("2.5%"), Ok(Precision(Some(0.025))));
-        assert_eq!(precision("off"), Ok(Precision(None)));
     }
 }

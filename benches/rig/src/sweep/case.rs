@@ -16,9 +16,9 @@ pub enum Way {
     /// One message a record with the client library at its best: many are unconfirmed at a time,
     /// and its own batching is on.
     Pipelined,
-    /// One message a record, each awaited before the next: what one writes first.
+    /// One message a record, each confirmed before the next is sent: the simplest program.
     Awaiting,
-    /// Records are made in time and thrown away: what the load itself costs.
+    /// Records are made in time and thrown away: the cost of the load itself.
     Pacing,
 }
 
@@ -47,18 +47,14 @@ pub struct Case {
     pub way: Way,
     /// The records that fill a chunk. `None`: there are no chunks, or the collector chooses.
     pub chunk_records: Option<u32>,
-    /// Records a second; nothing: as fast as they are taken.
+    /// Records a second. `None`: as fast as the medium takes them.
     pub rate: Option<f64>,
-    /// How chunks are compressed; nothing where there are none.
+    /// How chunks are compressed. `None`: there are no chunks.
     pub compression: Option<String>,
-    /// Whether chunks have a table of strings, or each record spells its own; nothing where there
-    /// are no chunks.
-    #[serde(default)]
-    pub string_table: Option<bool>,
-    /// A chunk closes when its oldest record has waited so long; of [`Way::Auto`] the bound from emitting
-    /// to confirmation; nothing where there are no chunks.
+    /// The age of the oldest record at which a chunk closes; for [`Way::Auto`] the bound from emitting
+    /// to confirmation. `None`: there are no chunks.
     pub wait_time_ms: Option<f64>,
-    /// How many processes read; with none, only writing is measured.
+    /// How many processes read. 0: only writing is measured.
     pub consumers: u16,
 }
 
@@ -66,7 +62,6 @@ impl Case {
     /// The name of a row: the number of records a chunk, or the way.
     pub fn label(&self) -> String {
         match self.chunk_records {
-            Some(records) if self.spells() => format!("{records} spelled"),
             Some(records) => records.to_string(),
             None => self.way.name().to_owned(),
         }
@@ -77,13 +72,8 @@ impl Case {
         self.way != Way::Pacing && self.consumers > 0
     }
 
-    /// Whether each record spells its strings, so that chunks have no table of them.
-    pub(super) fn spells(&self) -> bool {
-        self.string_table == Some(false)
-    }
-
-    /// After how many records the last chunk is full, when so many were emitted and the first one left
-    /// alone; the same number where chunks do not close by theirs.
+    /// The number of records after which the last chunk is full, when `emitted` were emitted and the
+    /// first one left alone; `emitted` itself where chunks do not close by their number of records.
     pub(super) fn full_after(&self, emitted: u64) -> u64 {
         let (Some(size), Some(wait_ms), Some(rate)) =
             (self.chunk_records, self.wait_time_ms, self.rate)
@@ -96,9 +86,9 @@ impl Case {
         }
     }
 
-    /// Whether it is Baler as one would use it, with this compression: strings in a table.
+    /// Whether it has chunks of a fixed size with this compression.
     pub(super) fn is_chunked_by(&self, compression: &str) -> bool {
-        self.way == Way::Baler && !self.spells() && self.compression.as_deref() == Some(compression)
+        self.way == Way::Baler && self.compression.as_deref() == Some(compression)
     }
 
     /// Whether both are measured under the same load, so that only the way differs.
@@ -107,12 +97,12 @@ impl Case {
     }
 }
 
-/// How many records a chunk has, where it closes by number or by age.
+/// The number of records of a chunk that closes by number or by age.
 pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
     ChunkCost::records_per_chunk(f64::from(chunk_records), wait(wait_time_ms), rate)
 }
 
-/// How often the collector looks whose chunks have so many records.
+/// How often a second the collector wakes up whose chunks have this number of records.
 pub(super) fn looks_of(records: f64, wait_time_ms: f64, rate: f64) -> f64 {
     ChunkCost::looks_per_second(records, wait(wait_time_ms), rate)
 }
@@ -132,7 +122,6 @@ mod tests {
             chunk_records: Some(128),
             rate: Some(10_000.0),
             compression: None,
-            string_table: None,
             wait_time_ms: Some(500.0),
             consumers: 1,
         };

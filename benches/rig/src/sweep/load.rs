@@ -1,27 +1,26 @@
-//! The records of a run: when each is due, and what it says.
+//! The records of a run, and when each is due.
 
 use baler_common::record::BatchBuilder;
 
 use crate::checksum::Checksum;
 use crate::failure::Failure;
 use crate::random::Random;
-use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, Spelled, Workload};
+use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, Workload};
 
-/// How many different calls there are; they come again and again, in other traces and at other
-/// times.
+/// How many different calls there are; they are repeated in other traces and at other times.
 const DIFFERENT: usize = 20_000;
 
-/// A run's number stands in its trace ids above so many bits.
+/// A trace id holds the number of its run above this number of bits.
 const RUN_BITS: u32 = 40;
 
 /// When records are due, in nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Timing {
-    /// Record 0, which goes ahead to see that everything is open.
+    /// When record 0 is due, which is sent before the load to open everything.
     pub(super) first_ns: i64,
-    /// From here on the others.
+    /// When the other records begin.
     pub(super) start_ns: i64,
-    /// Between two records, on average.
+    /// The mean time between two records.
     pub(super) interval_ns: f64,
 }
 
@@ -29,20 +28,19 @@ pub(super) struct Timing {
 #[derive(Debug, Clone, Copy)]
 struct Timed {
     call: Call,
-    /// Where in its interval it is due, from 0 to 1: no clock ticks evenly, and times that did would
-    /// compress too well.
+    /// Where in its interval it is due, from 0 to 1: evenly spaced times would compress too well.
     jitter: f64,
-    /// It began after the end of the call so many positions before it ...
+    /// It began after the end of the call this number of positions before it ...
     back: i64,
-    /// ... by this share of the time to the end of the next one.
+    /// ... by this share of the time to the end of the next call.
     share: f64,
 }
 
-/// Makes the records of a run; the same for the same seed, run and timing, whoever makes them.
+/// Makes the records of a run, the same for the same seed, run and timing.
 ///
 /// The calls are those of the rig's workload, stretched in time so that they end at a constant rate
-/// and still nest. A record's time stamp is its call's end, which is when it is due: how late it
-/// arrives shows in it, whatever held it up.
+/// and still nest. A record's timestamp is its call's end, which is when the record is due. The reader
+/// computes the latency from it, whatever delayed the record.
 #[derive(Debug)]
 pub(super) struct Load {
     workload: Workload,
@@ -136,7 +134,7 @@ impl Load {
         )]
         let into = ((after - before) as f64 * timed.share) as i64;
         call.tin = match position {
-            // It goes ahead of a load whose beginning is not fixed yet.
+            // It is sent before the load, whose beginning is not fixed yet.
             0 => call.tout,
             _ => before.saturating_add(into).min(call.tout),
         };
@@ -149,13 +147,7 @@ impl Load {
         self.executions.of(&call)
     }
 
-    /// The record at this position, with its strings spelled.
-    pub(super) fn spelled(&mut self, position: u64) -> &Spelled {
-        let call = self.call(position);
-        self.executions.spelled(&call)
-    }
-
-    /// That of the first so many records.
+    /// The checksum of the first records, as many as this.
     pub(super) fn checksum(&mut self, records: u64) -> Result<Checksum, Failure> {
         let mut builder = BatchBuilder::new();
         let mut checksum = Checksum::default();
@@ -218,21 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_spell_their_strings_say_the_same() {
-        let mut load = Load::new(1, 7, TIMING);
-        let expected = load.checksum(500).unwrap();
-        let (mut builder, mut found) = (BatchBuilder::new(), Checksum::default());
-        for position in 0..500 {
-            builder.push(load.spelled(position)).unwrap();
-        }
-        let batch = builder.take();
-        assert!(batch.strings().is_empty());
-        found.add(&batch);
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn whoever_makes_the_load_makes_the_same() {
+    fn the_same_seed_run_and_timing_make_the_same_load() {
         let sum = |run| Load::new(1, run, TIMING).checksum(3_000).unwrap();
         assert_eq!(sum(1), sum(1));
         assert_ne!(sum(1).hash, sum(2).hash);

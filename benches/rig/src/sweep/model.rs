@@ -1,29 +1,24 @@
-//! What a size that was not measured would cost: a model fitted to those that were.
+//! The cost of a size that was not measured: a model fitted to the measured sizes.
 //!
 //! ```text
-//! bytes/s   = payload(size, compression) x overhead a byte + messages/s x bytes a message
-//! CPU s/s   = load + looks/s x (a + b x (messages a look)^0.92) + records/s x c + bytes/s x d
-//! p99       = base + time to fill a chunk x e + wait time x f
+//! bytes/s    = payload(size, compression) x overhead a byte + messages/s x bytes a message
+//! CPU s/s    = load + looks/s x (a + b x (messages a look)^0.92) + records/s x c + bytes/s x d
+//! p99        = base + time to fill a chunk x e + wait time x f
 //! messages/s = records/s / min(size, records that come within the wait time)
-//! looks/s   = messages/s, or fewer: of small chunks a collector makes several at a time
+//! looks/s    = messages/s, or fewer: a collector makes several small chunks at a time
 //! ```
 //!
-//! A look is a collector that wakes up and finds its caches cold, and a writer and a system that do:
-//! without it small chunks seem to be cheap for what they are and large ones dear.
-//! What is made at one look is made with warm caches, and libraries send it together: the more messages,
-//! the less each costs. The exponent is that of no single medium: of 0.8, 0.85, ... to 1 it is in the
-//! range (0.90 to 0.95) that predicts sizes left out best in nineteen kept sweeps over RabbitMQ, Kafka
-//! and TCP, 2.4 % off on average instead of 4.1 % with 1.
-//! What a byte costs shows when there are more sizes than factors; otherwise it is part of what a
-//! message and a record cost.
+//! A look is one wake-up of the collector, which finds its caches cold. Chunks that are made at one look
+//! are made with warm caches and sent together: the more messages, the less each costs. The exponent
+//! 0.92 predicted left-out sizes best in nineteen sweeps over RabbitMQ, Kafka and TCP: 2.4 % off on
+//! average, and 4.1 % with an exponent of 1.
 //!
-//! How many bytes a chunk of any size has is not fitted but found out: the load is encoded. Every
-//! other factor is fitted by least squares of relative errors, and none is negative.
+//! The bytes of a chunk of any size are not fitted: the load is encoded to see.
 
 use serde::Serialize;
 
-use super::case::{Case, Way, looks_of, records_of};
-use super::cell::Cell;
+use super::case::{looks_of, records_of};
+use super::cell::{Cell, LATENCY_P99, WIRE_BYTES, WRITER_CPU, load_cpu};
 use super::least_squares::non_negative_least_squares;
 use super::payload::{Payloads, whole};
 use crate::failure::Failure;
@@ -33,9 +28,9 @@ use crate::failure::Failure;
 pub struct CostModel {
     /// The compression that it is of.
     pub compression: String,
-    /// Seconds of CPU time of the writing process each time that the collector wakes up.
+    /// Seconds of CPU time of the writing process for each wake-up of the collector.
     pub cpu_seconds_per_look: f64,
-    /// A message that is made by itself; of more that are made at a look, each costs less.
+    /// A message that is made alone; each of several that are made at one look costs less.
     pub cpu_seconds_per_message: f64,
     /// A record, beyond what the load costs by itself.
     pub cpu_seconds_per_record: f64,
@@ -47,16 +42,15 @@ pub struct CostModel {
     pub wire_bytes_per_payload_byte: f64,
     /// The 99th percentile of the latency of chunks that need no time to fill.
     pub latency_ms_p99_base: f64,
-    /// What it grows by for each millisecond that a chunk needs to fill.
+    /// Its growth for each millisecond that a chunk needs to fill.
     pub latency_ms_p99_per_fill_ms: f64,
-    /// What it grows by for each millisecond of wait time, which also says how often the collector
-    /// looks; 0 where only one was measured.
+    /// Its growth for each millisecond of wait time; 0 where only one was measured.
     pub latency_ms_p99_per_wait_ms: f64,
-    /// How far off it is at sizes that were left out when it was fitted.
+    /// Its errors at sizes that were left out of a fit.
     pub held_out: Vec<HeldOut>,
 }
 
-/// A size that was left out, and what the model made of the others says of it.
+/// A size that was left out of a fit, and the error of that fit for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct HeldOut {
     /// The size.
@@ -69,7 +63,7 @@ pub struct HeldOut {
     pub bytes_error: f64,
 }
 
-/// What a setting costs: what was measured, or what a model says of it.
+/// The cost of a setting, measured or predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Expected {
     /// Records a chunk.
@@ -90,9 +84,9 @@ impl Expected {
         Some(Self {
             chunk_records: cell.case.chunk_records?,
             wait_time_ms: cell.case.wait_time_ms?,
-            writer_cpu_seconds_per_second: cell.cpu()?,
-            wire_bytes_per_second: cell.bytes()?,
-            latency_ms_p99: cell.latency_ms_p99?.mean,
+            writer_cpu_seconds_per_second: cell.mean(WRITER_CPU)?,
+            wire_bytes_per_second: cell.mean(WIRE_BYTES)?,
+            latency_ms_p99: cell.mean(LATENCY_P99)?,
         })
     }
 }
@@ -104,7 +98,7 @@ struct Point {
     rate: f64,
     messages: f64,
     looks: f64,
-    /// So many messages, each by itself, would cost as much as all of them do.
+    /// The number of messages made alone that would cost as much as all of them do.
     single_messages: f64,
     fill_ms: f64,
     wait_ms: f64,
@@ -116,24 +110,24 @@ struct Point {
     p99: f64,
 }
 
-/// So many messages cost as much as this power of their number, each by itself, if they are made at one
-/// look.
+/// Messages that are made at one look cost as much as this power of their number, each made alone.
 const TOGETHER: f64 = 0.92;
 
-/// How many messages, each made by itself, cost as much as these that are made at so many looks.
+/// How many messages, each made alone, cost as much as `messages` that are made at `looks`.
 pub(super) fn single_messages(messages: f64, looks: f64) -> f64 {
     let at_once = (messages / looks).max(1.0);
     messages / at_once * at_once.powf(TOGETHER)
 }
 
-/// Fewer sizes say nothing about others.
+/// A model needs this number of sizes.
 const LEAST_SIZES: usize = 3;
 
-/// From so many sizes on it can be told what a byte costs.
+/// The number of sizes that tell what a byte costs. With fewer it is part of the cost of a message and of
+/// a record.
 const SIZES_FOR_BYTES: usize = 6;
 
 impl Point {
-    /// What follows from a setting and a rate.
+    /// The part that follows from a setting and a rate.
     fn unmeasured(chunk_records: u32, wait_ms: f64, rate: f64) -> Self {
         let records = records_of(chunk_records, wait_ms, rate);
         let messages = rate / records;
@@ -204,37 +198,36 @@ impl CostModel {
     }
 
     fn of(points: &[Point], compression: &str) -> Self {
-        let fit = |columns: &[&dyn Fn(&Point) -> f64], of: &dyn Fn(&Point) -> f64| {
-            let rows: Vec<(Vec<f64>, f64, f64)> = points
-                .iter()
-                .map(|point| {
-                    let row = columns.iter().map(|column| column(point)).collect();
-                    (row, of(point), of(point))
-                })
-                .collect();
-            non_negative_least_squares(&rows, columns.len())
-        };
-        let wire = fit(&[&|it| it.messages, &|it| it.payload], &|it| it.bytes);
-        let cpu_rows: Vec<(Vec<f64>, f64, f64)> = points
-            .iter()
-            .map(|it| {
-                // Among small chunks records and looks cannot be told apart: it is the records then.
-                let row = vec![it.single_messages, it.rate, it.looks, it.bytes];
-                // What counts is the error of the whole.
-                (row, it.cpu - it.load_cpu, it.cpu)
-            })
-            .collect();
+        // Every factor is fitted by least squares of relative errors, and none is negative.
+        let fit =
+            |columns: &[fn(&Point) -> f64], of: fn(&Point) -> f64, whole: fn(&Point) -> f64| {
+                let row = |it: &Point| {
+                    let row = columns.iter().map(|column| column(it)).collect();
+                    (row, of(it), whole(it))
+                };
+                let rows: Vec<_> = points.iter().map(row).collect();
+                non_negative_least_squares(&rows, columns.len())
+            };
+        let wire = fit(
+            &[|it| it.messages, |it| it.payload],
+            |it| it.bytes,
+            |it| it.bytes,
+        );
+        // Among small chunks records and wake-ups cannot be told apart: the records come first.
+        let cpu_of: [fn(&Point) -> f64; 4] = [
+            |it| it.single_messages,
+            |it| it.rate,
+            |it| it.looks,
+            |it| it.bytes,
+        ];
         let tells_bytes = sizes_of(points).len() >= SIZES_FOR_BYTES;
-        let cpu = non_negative_least_squares(&cpu_rows, if tells_bytes { 4 } else { 3 });
+        let (cpu_of, _) = cpu_of.split_at(if tells_bytes { 4 } else { 3 });
+        let cpu = fit(cpu_of, |it| it.cpu - it.load_cpu, |it| it.cpu);
+        let latency_of: [fn(&Point) -> f64; 3] = [|_| 1.0, |it| it.fill_ms, |it| it.wait_ms];
         let wait = points.first().map(|it| it.wait_ms);
         let waits_differ = points.iter().any(|it| Some(it.wait_ms) != wait);
-        let base = |_: &Point| 1.0;
-        let fill = |it: &Point| it.fill_ms;
-        let wait = |it: &Point| it.wait_ms;
-        let latency = match waits_differ {
-            true => fit(&[&base, &fill, &wait], &|it| it.p99),
-            false => fit(&[&base, &fill], &|it| it.p99),
-        };
+        let (latency_of, _) = latency_of.split_at(if waits_differ { 3 } else { 2 });
+        let latency = fit(latency_of, |it| it.p99, |it| it.p99);
         let at = |factors: &[f64], index: usize| factors.get(index).copied().unwrap_or(0.0);
         Self {
             compression: compression.to_owned(),
@@ -264,7 +257,7 @@ impl CostModel {
             + bytes * self.cpu_seconds_per_byte
     }
 
-    /// What it says of a setting under a load that costs so much CPU by itself.
+    /// The cost of a setting under a load that costs `load_cpu` by itself.
     pub(super) fn predict(
         &self,
         (chunk_records, wait_time_ms): (u32, f64),
@@ -290,34 +283,29 @@ impl CostModel {
     }
 }
 
-/// What the load of a case costs by itself, as it was measured; nothing where it was not.
-pub(super) fn load_cpu(case: &Case, cells: &[Cell]) -> f64 {
-    let pacing = cells
-        .iter()
-        .find(|cell| cell.case.way == Way::Pacing && cell.case.rate == case.rate);
-    pacing.and_then(Cell::cpu).unwrap_or(0.0)
-}
-
 fn point(cell: &Cell, cells: &[Cell], payloads: &Payloads) -> Result<Option<Point>, Failure> {
     let case = &cell.case;
     let (Some(rate), Some(size), Some(wait)) = (case.rate, case.chunk_records, case.wait_time_ms)
     else {
         return Ok(None);
     };
-    let latency = cell.latency_ms_p99.map(|latency| latency.mean);
-    let (Some(cpu), Some(bytes), Some(p99)) = (cell.cpu(), cell.bytes(), latency) else {
+    let Some(measured) = Expected::measured(cell) else {
         return Ok(None);
     };
+    let (cpu, bytes) = (
+        measured.writer_cpu_seconds_per_second,
+        measured.wire_bytes_per_second,
+    );
     if cell.saturated || cpu <= 0.0 || bytes <= 0.0 {
         return Ok(None);
     }
     let records = records_of(size, wait, rate);
     Ok(Some(Point {
         payload: payloads.per_record(whole(records), rate)? * rate,
-        load_cpu: load_cpu(case, cells).min(cpu),
+        load_cpu: load_cpu(case, cells).unwrap_or(0.0).min(cpu),
         cpu,
         bytes,
-        p99: p99.max(1e-3),
+        p99: measured.latency_ms_p99.max(1e-3),
         ..Point::unmeasured(size, wait, rate)
     }))
 }

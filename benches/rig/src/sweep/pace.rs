@@ -1,9 +1,7 @@
-//! An open loop: records are due at times fixed beforehand, however slow the medium is.
+//! An open loop: records are due at fixed times, however slow the medium is.
 //!
-//! They are emitted in bursts, at times that are fixed beforehand, too: a thread that slept for each
-//! record, or a thousand times a second, would spend more on waking up than most of what is
-//! measured.
-//! Latency counts from when a record's burst was due, whether the load kept up with it or not.
+//! They are emitted in bursts, which are due at fixed times, too.
+//! Latency counts from the time at which a record's burst was due, even if the load was late.
 
 use std::thread;
 use std::time::Duration;
@@ -35,13 +33,13 @@ impl Bursts {
         now_ns.saturating_sub(since.rem_euclid(self.every_ns))
     }
 
-    /// The burst in which a record that is due at this time is emitted: the first one behind it.
+    /// The burst in which a record that is due at this time is emitted: the first one after it.
     pub(super) fn of(&self, due_ns: i64) -> i64 {
         self.before(due_ns).saturating_add(self.every_ns)
     }
 
-    /// Waits for the first burst behind this time.
-    pub(super) fn wait_behind(&self, now_ns: i64) {
+    /// Waits for the first burst after this time.
+    pub(super) fn wait_after(&self, now_ns: i64) {
         let until = self.of(now_ns);
         let mut now = now_ns;
         while now < until {
@@ -57,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_in_the_first_burst_behind_it() {
+    fn a_record_is_in_the_first_burst_after_it() {
         let bursts = Bursts::new(1_000, Duration::from_nanos(50));
         let of = [999, 1_000, 1_049, 1_050].map(|due| bursts.of(due));
         assert_eq!(of, [1_000, 1_050, 1_050, 1_100]);
@@ -69,7 +67,7 @@ mod tests {
     fn a_burst_is_waited_for_and_not_missed() {
         let bursts = Bursts::new(7, Duration::from_millis(3));
         let before = time::now_ns();
-        bursts.wait_behind(before);
+        bursts.wait_after(before);
         assert!(time::now_ns() >= bursts.of(before));
     }
 }

@@ -1,4 +1,4 @@
-//! How many bytes a chunk of any size has, found out by encoding the load.
+//! How many bytes a chunk of any size has: the load is encoded to see.
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::BatchBuilder;
@@ -6,17 +6,12 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
 use super::load::{Load, Timing};
 use crate::failure::Failure;
-use crate::plain_row::Rows;
 use crate::statistics::to_f64;
 
-/// The rate of the rows whose size is measured, in records a second.
-const ROW_RATE: f64 = 100_000.0;
-
-/// Bytes of payload a record, by size.
+/// Bytes of payload per record, by size of the chunk.
 pub(super) struct Payloads {
     compression: Compression,
     seed: u64,
-    spells: bool,
 }
 
 impl Payloads {
@@ -25,19 +20,17 @@ impl Payloads {
         Ok(Self {
             compression: compression.map_err(Failure::cannot("compress"))?,
             seed,
-            spells: false,
         })
     }
 
-    /// Of records that spell their strings, or not.
-    pub(super) fn spelled(mut self, spells: bool) -> Self {
-        self.spells = spells;
-        self
-    }
-
-    /// Of chunks of this size at this rate: encodes a part of the load.
+    /// Encodes a part of the load in chunks of this size at this rate; yields the bytes per record.
     pub(super) fn per_record(&self, records: u32, rate: f64) -> Result<f64, Failure> {
-        let mut load = load(self.seed, rate);
+        let timing = Timing {
+            first_ns: 1_700_000_000_000_000_000,
+            start_ns: 1_700_000_000_000_000_000,
+            interval_ns: 1e9 / rate,
+        };
+        let mut load = Load::new(self.seed, 0, timing);
         let mut serializer =
             NativeSerializer::new(self.compression).map_err(Failure::cannot("compress"))?;
         let header = ChunkHeader::new(ChunkIdentity {
@@ -49,16 +42,13 @@ impl Payloads {
             lane: 0,
             sequence: 1,
         });
-        // As many chunks as show the mean, of sizes small and large.
+        // Enough chunks for a mean, whatever their size.
         let records = u64::from(records.max(1));
         let chunks = (4_096 / records).clamp(2, 256);
         let (mut builder, mut bytes, mut position) = (BatchBuilder::new(), 0_usize, 1);
         for _ in 0..chunks {
             for _ in 0..records {
-                let pushed = match self.spells {
-                    false => builder.push(load.record(position)),
-                    true => builder.push(load.spelled(position)),
-                };
+                let pushed = builder.push(load.record(position));
                 pushed.map_err(Failure::cannot("make a batch"))?;
                 position += 1;
             }
@@ -73,28 +63,7 @@ impl Payloads {
     }
 }
 
-fn load(seed: u64, rate: f64) -> Load {
-    let timing = Timing {
-        first_ns: 1_700_000_000_000_000_000,
-        start_ns: 1_700_000_000_000_000_000,
-        interval_ns: 1e9 / rate,
-    };
-    Load::new(seed, 0, timing)
-}
-
-/// Of a plain row, on average.
-pub(super) fn bytes_of_row(seed: u64) -> f64 {
-    const ROWS: u64 = 4_096;
-    let load = load(seed, ROW_RATE);
-    let (mut row, mut bytes) = (Vec::new(), 0_usize);
-    for position in 1..=ROWS {
-        Rows::new(load.workload()).write(&load.call(position), &mut row);
-        bytes += row.len();
-    }
-    to_f64(u64::try_from(bytes).unwrap_or(u64::MAX)) / to_f64(ROWS)
-}
-
-/// A number of records that is not whole, as a size.
+/// A number of records, rounded, as a size.
 pub(super) fn whole(records: f64) -> u32 {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,25 +1,29 @@
-//! What the rig needs of the program that measures: the media, which only the program names.
+//! What the rig needs of the program that measures, and the processes that it starts from it.
 
 use std::fmt::Debug;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
+use serde::{Deserialize, Serialize};
 
+use super::reading::{self, Reading};
+use super::writing::{self, Writing};
+use crate::child::Child;
 use crate::failure::Failure;
+use crate::lines::{parse_line, print_line, to_line};
 
 /// The media of the program, and how it starts itself.
 pub trait Program {
-    /// The words behind the program's name that make it call [`obey`](super::obey) with the word
-    /// behind them.
+    /// The arguments that make the program call [`obey`] with the argument after them.
     fn words(&self) -> &[&str];
 
-    /// Connects to a medium and ends the connection; a medium that is opened by its readers is always
-    /// there.
+    /// Connects to a medium and ends the connection. A medium that its readers open counts as reached.
     ///
     /// # Errors
     ///
-    /// The medium cannot be reached; where it should be.
+    /// The medium cannot be reached; the error names its address.
     fn reach(&self, uri: &str) -> Result<(), Failure>;
 
     /// The sending end of a medium, not opened.
@@ -36,7 +40,8 @@ pub trait Program {
     /// The URI is wrong, or the medium cannot be opened.
     fn reader(&self, uri: &str) -> Result<OpenReader, Failure>;
 
-    /// The medium's client library alone, connected; `awaiting`: each message before the next.
+    /// The medium's client library alone, connected. With `awaiting` each message is confirmed before
+    /// the next is sent.
     ///
     /// # Errors
     ///
@@ -55,7 +60,7 @@ pub trait Program {
 pub struct OpenReader {
     /// The reader.
     pub reader: Box<dyn ChunkReader>,
-    /// The address on which it waits for senders, if it does.
+    /// The address where it waits for senders, if it does.
     pub listens_on: Option<SocketAddr>,
 }
 
@@ -69,29 +74,73 @@ impl Debug for OpenReader {
 
 /// A client library, alone. Its calls block.
 pub trait PlainWriter {
-    /// Sends each of these as a message, in order; waits while too many are unconfirmed.
+    /// Sends each row as a message, in order; waits while too many are unconfirmed.
     ///
     /// # Errors
     ///
     /// The medium does not take them.
     fn publish(&mut self, rows: &[Vec<u8>]) -> Result<(), Failure>;
 
-    /// How many messages are confirmed, as far as was looked.
+    /// How many messages are known to be confirmed.
     fn confirmed(&self) -> u64;
 
     /// Waits until everything is confirmed, `by` at most.
     ///
     /// # Errors
     ///
-    /// It is not.
+    /// Some messages are still unconfirmed.
     fn settle(&mut self, by: Instant) -> Result<(), Failure>;
 }
 
-/// A Kafka cluster, which lives as long as this value.
+/// A Kafka cluster that lives as long as this value.
 pub trait Cluster {
     /// `host:port`.
     fn address(&self) -> String;
+}
 
-    /// So many bytes of a partition it keeps, and forgets what is older, whether it was read or not.
-    fn retained_bytes(&self) -> u64;
+/// The task of a child process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// Be a Kafka cluster until standard input ends; print the address.
+    Cluster { topic: String, partitions: u16 },
+    /// Read and check runs.
+    Read(Reading),
+    /// Write a run.
+    Write(Writing),
+}
+
+impl Order {
+    /// Starts a child process with this task.
+    pub(super) fn start(&self, program: &dyn Program) -> Result<Child, Failure> {
+        let order = to_line(self)?;
+        let mut words = program.words().to_vec();
+        words.push(&order);
+        Child::of_this_program(&words).map_err(Failure::cannot("start a process"))
+    }
+}
+
+/// Carries out an order of [`command`](super::command()) in this process: it reads commands from
+/// standard input until that ends, and answers on standard output.
+///
+/// # Errors
+///
+/// The text is no order, or the order cannot be carried out.
+pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
+    match parse_line(order)? {
+        Order::Cluster { topic, partitions } => {
+            let cluster = program.cluster(&topic, partitions)?;
+            print_line(&cluster.address())?;
+            wait_for_end_of_input()
+        }
+        Order::Read(reading) => reading::read(&reading, program),
+        Order::Write(writing) => writing::write(&writing, program),
+    }
+}
+
+/// Waits until the parent process closes standard input.
+pub(super) fn wait_for_end_of_input() -> Result<(), Failure> {
+    let waited = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    waited
+        .map(drop)
+        .map_err(Failure::cannot("wait for the end"))
 }

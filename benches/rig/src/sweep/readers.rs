@@ -1,31 +1,37 @@
 //! The reading processes, as their parent sees them.
 
+use std::io;
 use std::time::{Duration, Instant};
 
-use super::order::Order;
-use super::program::Program;
-use super::reading::{Found, Reading, Said, Told};
+use super::program::{Order, Program};
+use super::reading::{ReaderCommand, ReaderEvent, ReaderReport, Reading};
 use crate::child::Child;
 use crate::failure::Failure;
-use crate::lines::{line, understand};
+use crate::footprint::busy_time_of;
+use crate::lines::{parse_line, to_line};
 
 /// How long a reader may take to open, and a group to share its partitions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A group that has not changed for so long is at rest.
-const AT_REST: Duration = Duration::from_millis(500);
+/// A group whose assignment has not changed for this long is stable.
+const STABLE: Duration = Duration::from_millis(500);
 
-/// Readers that share what arrives.
+/// Readers that share the arriving chunks.
 pub(super) struct Readers {
-    children: Vec<Child>,
-    records: Vec<u64>,
-    lanes: Vec<usize>,
+    readers: Vec<Reader>,
     listens_on: Option<String>,
 }
 
+/// A reading process and its last reports.
+struct Reader {
+    child: Child,
+    records: u64,
+    lanes: usize,
+}
+
 impl Readers {
-    /// Starts so many readers and waits until all of them are open and, where `lanes` says so, share
-    /// as many lanes.
+    /// Starts this number of readers and waits until all of them are open and, if `lanes` is set,
+    /// share that number of lanes.
     pub(super) fn start(
         program: &dyn Program,
         uri: &str,
@@ -36,30 +42,32 @@ impl Readers {
         let order = Order::Read(Reading {
             uri: uri.to_owned(),
         });
-        let children: Vec<Child> = (0..count)
-            .map(|_| order.start(program))
-            .collect::<Result<_, _>>()?;
-        let mut readers = Self {
-            records: vec![0; children.len()],
-            lanes: vec![0; children.len()],
-            children,
+        let by = Instant::now() + PATIENCE;
+        let mut all = Self {
+            readers: Vec::new(),
             listens_on: None,
         };
-        let by = Instant::now() + PATIENCE;
-        for child in &readers.children {
-            match hear(child, by)? {
-                Said::Open { listens_on } => readers.listens_on = listens_on,
-                other => return Err(Failure::new(format!("a reader says {other:?}"))),
+        for _ in 0..count {
+            all.readers.push(Reader {
+                child: order.start(program)?,
+                records: 0,
+                lanes: 0,
+            });
+        }
+        for reader in &all.readers {
+            match reader.next(by)? {
+                ReaderEvent::Open { listens_on } => all.listens_on = listens_on,
+                other => return Err(Failure::new(format!("a reader reports {other:?}"))),
             }
         }
         if let Some(lanes) = lanes {
-            readers.share(usize::from(lanes), by, go_on)?;
+            all.wait_for_lanes(usize::from(lanes), by, go_on)?;
         }
-        Ok(readers)
+        Ok(all)
     }
 
-    /// Waits until every lane has an owner, nobody has none who could have one, and that stays.
-    fn share(
+    /// Waits until every lane has an owner, no reader is idle that could own one, and this is stable.
+    fn wait_for_lanes(
         &mut self,
         lanes: usize,
         by: Instant,
@@ -69,93 +77,91 @@ impl Readers {
         let mut before = Vec::new();
         loop {
             self.listen()?;
-            if self.lanes != before {
-                before.clone_from(&self.lanes);
+            let owned: Vec<usize> = self.readers.iter().map(|reader| reader.lanes).collect();
+            let owners = owned.iter().filter(|lanes| **lanes > 0).count();
+            let shared =
+                owned.iter().sum::<usize>() >= lanes && owners >= self.readers.len().min(lanes);
+            if owned != before {
+                before = owned;
                 since = Instant::now();
             }
-            let owned: usize = self.lanes.iter().sum();
-            let owners = self.lanes.iter().filter(|lanes| **lanes > 0).count();
-            let shared = owned >= lanes && owners >= self.children.len().min(lanes);
-            if shared && (self.children.len() == 1 || since.elapsed() >= AT_REST) {
+            if shared && (self.readers.len() == 1 || since.elapsed() >= STABLE) {
                 return Ok(());
             }
             if Instant::now() > by || !go_on() {
-                let lanes = &self.lanes;
-                return Err(Failure::new(format!(
-                    "the readers share lanes as {lanes:?}"
-                )));
+                let reason = format!("the readers have not shared {lanes} lanes: {before:?}");
+                return Err(Failure::new(reason));
             }
             std::thread::park_timeout(Duration::from_millis(10));
         }
     }
 
     pub(super) fn count(&self) -> usize {
-        self.children.len()
+        self.readers.len()
     }
 
-    /// Where they wait for senders, if they do.
+    /// The address where they wait for senders, if they do.
     pub(super) fn listens_on(&self) -> Option<&str> {
         self.listens_on.as_deref()
     }
 
-    pub(super) fn pids(&self) -> Vec<u32> {
-        self.children.iter().map(Child::pid).collect()
+    /// CPU time of all of them.
+    pub(super) fn cpu_time(&self) -> io::Result<Duration> {
+        let readers = self.readers.iter();
+        readers.map(|it| busy_time_of(it.child.pid())).sum()
     }
 
-    /// Tells all of them; of another run returns when all have begun it, for a message that came
-    /// before would be counted in the run before.
-    pub(super) fn tell(&mut self, told: Told) -> Result<(), Failure> {
-        let line = line(&told)?;
-        for child in &mut self.children {
-            child
-                .tell(&line)
-                .map_err(Failure::cannot("tell a reader"))?;
-        }
-        if matches!(told, Told::Begin { .. }) {
-            let by = Instant::now() + PATIENCE;
-            for (child, lanes) in self.children.iter().zip(&mut self.lanes) {
-                loop {
-                    match hear(child, by)? {
-                        Said::Begun => break,
-                        Said::Lanes(owned) => *lanes = owned,
-                        Said::Open { .. } | Said::Records(_) | Said::Report(_) => {}
-                    }
+    /// Begins another run; returns when all readers have begun it, since a message that comes before
+    /// that counts for the run before.
+    pub(super) fn begin(&mut self, run: u32, plain: bool) -> Result<(), Failure> {
+        self.send(ReaderCommand::Begin { run, plain })?;
+        let by = Instant::now() + PATIENCE;
+        for reader in &mut self.readers {
+            loop {
+                match reader.next(by)? {
+                    ReaderEvent::Begun => break,
+                    event => reader.note(&event),
                 }
             }
-            self.records.fill(0);
+            reader.records = 0;
         }
         Ok(())
     }
 
-    /// Hears what they have said already.
+    /// Sends a command to all of them.
+    pub(super) fn send(&mut self, command: ReaderCommand) -> Result<(), Failure> {
+        let line = to_line(&command)?;
+        for reader in &mut self.readers {
+            let sent = reader.child.send(&line);
+            sent.map_err(Failure::cannot("command a reader"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of all reports that have come.
     pub(super) fn listen(&mut self) -> Result<(), Failure> {
-        let places = self.records.iter_mut().zip(&mut self.lanes);
-        for (child, (records, lanes)) in self.children.iter().zip(places) {
-            while let Some(line) = child.said() {
-                match understand(&line)? {
-                    Said::Records(arrived) => *records = arrived,
-                    Said::Lanes(owned) => *lanes = owned,
-                    Said::Begun | Said::Open { .. } | Said::Report(_) => {}
-                }
+        for reader in &mut self.readers {
+            while let Some(line) = reader.child.waiting_line() {
+                reader.note(&parse_line(&line)?);
             }
         }
         Ok(())
     }
 
-    /// How many records of the run have arrived, as far as was heard.
+    /// How many records of the run have arrived, by the last reports.
     pub(super) fn records(&self) -> u64 {
-        self.records.iter().sum()
+        self.readers.iter().map(|reader| reader.records).sum()
     }
 
-    /// What each of them found in the run.
-    pub(super) fn report(&mut self) -> Result<Vec<Found>, Failure> {
-        self.tell(Told::Report)?;
+    /// What arrived of the run at each of them.
+    pub(super) fn report(&mut self) -> Result<Vec<ReaderReport>, Failure> {
+        self.send(ReaderCommand::Report)?;
         let by = Instant::now() + PATIENCE;
         let mut all = Vec::new();
-        for child in &self.children {
+        for reader in &self.readers {
             loop {
-                if let Said::Report(found) = hear(child, by)? {
-                    all.push(found);
+                if let ReaderEvent::Report(report) = reader.next(by)? {
+                    all.push(report);
                     break;
                 }
             }
@@ -164,7 +170,17 @@ impl Readers {
     }
 }
 
-fn hear(child: &Child, by: Instant) -> Result<Said, Failure> {
-    let line = child.line(by);
-    understand(&line.map_err(Failure::cannot("hear of a reader"))?)
+impl Reader {
+    fn next(&self, by: Instant) -> Result<ReaderEvent, Failure> {
+        let line = self.child.line(by);
+        parse_line(&line.map_err(Failure::cannot("hear of a reader"))?)
+    }
+
+    fn note(&mut self, event: &ReaderEvent) {
+        match event {
+            ReaderEvent::Records(records) => self.records = *records,
+            ReaderEvent::Lanes(lanes) => self.lanes = *lanes,
+            ReaderEvent::Begun | ReaderEvent::Open { .. } | ReaderEvent::Report(_) => {}
+        }
+    }
 }

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::case::{Way, records_of};
-use super::cell::Cell;
-use super::model::{CostModel, Expected, load_cpu};
+use super::cell::{Cell, load_cpu};
+use super::model::{CostModel, Expected};
 use super::payload::{Payloads, whole};
 use crate::failure::Failure;
 
-/// What a setting must keep to.
+/// The bounds of a recommendation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bounds {
     /// The 99th percentile of the latency, in milliseconds.
@@ -24,21 +24,21 @@ pub struct Recommendation {
     pub compression: String,
     /// Under which load.
     pub rate: f64,
-    /// What to set, and what it costs: the figures of its cell where this very setting was measured, else
+    /// What to set and what it costs: the figures of its cell if this very setting was measured, else
     /// those of the model.
     #[serde(flatten)]
     pub expected: Expected,
     /// Whether this very setting was measured.
     pub measured: bool,
-    /// What it was asked to keep to.
+    /// The bounds that it is within.
     pub bounds: Bounds,
 }
 
-/// What costs so little more is taken if its chunks are smaller: it delivers sooner and loses less
-/// with a process that is killed.
+/// A setting that costs at most this factor more is taken if its chunks are smaller: it delivers sooner
+/// and loses less with a process that is killed.
 const AS_CHEAP: f64 = 1.01;
 
-/// The best settings, one for each rate that was measured; for a rate without one none keeps to the
+/// The best settings, one for each measured rate; none for a rate where no setting is within the
 /// bounds.
 ///
 /// # Errors
@@ -91,8 +91,8 @@ fn candidates(
     let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
         return Ok(Vec::new());
     };
-    // How often the collector looks depends on it, and with that what everything costs: no model of
-    // sizes says anything about another one.
+    // The wait time decides how often the collector wakes up, so the model says nothing about wait times
+    // that were not measured.
     let mut waits: Vec<f64> = measured
         .iter()
         .filter_map(|cell| cell.case.wait_time_ms)
@@ -106,7 +106,8 @@ fn candidates(
     all.dedup();
     let load_cpu = measured
         .first()
-        .map_or(0.0, |cell| load_cpu(&cell.case, cells));
+        .and_then(|cell| load_cpu(&cell.case, cells))
+        .unwrap_or(0.0);
     let mut found = Vec::new();
     for (size, wait) in waits
         .iter()
@@ -144,39 +145,35 @@ fn candidates(
 #[cfg(test)]
 mod tests {
     use super::super::case::{Case, looks_of};
-    use super::super::cell::Interval;
+    use super::super::cell::tests::case;
+    use super::super::cell::{Interval, LATENCY_P99};
     use super::super::model::single_messages;
+    use super::super::reading::Latency;
+    use super::super::sample::Sample;
     use super::*;
 
     fn cell(size: u32) -> Cell {
-        let case = Case {
-            way: Way::Baler,
-            chunk_records: Some(size),
-            rate: Some(10_000.0),
-            compression: Some("none".to_owned()),
-            string_table: Some(true),
-            wait_time_ms: Some(500.0),
-            consumers: 1,
-        };
-        let mut cell = Cell::new(&case, &[], None);
         let messages = 10_000.0 / f64::from(size);
-        let payload = Payloads::new("none", 1)
-            .unwrap()
-            .per_record(size, 10_000.0)
-            .unwrap();
-        let interval = |mean| {
-            Some(Interval {
-                mean,
-                low: mean,
-                high: mean,
-            })
-        };
+        let payloads = Payloads::new("none", 1).unwrap();
+        let payload = payloads.per_record(size, 10_000.0).unwrap();
         let looks = looks_of(f64::from(size), 500.0, 10_000.0);
         let made = single_messages(messages, looks);
-        cell.writer_cpu_seconds_per_second = interval(0.004 + made * 1e-5);
-        cell.wire_bytes_per_second = interval(payload * 10_000.0 + 60.0 * messages);
-        cell.latency_ms_p99 = interval(1.0 + f64::from(size) / 10.0);
-        cell
+        let sample = Sample {
+            seconds: 2.0,
+            writer_cpu: 0.004 + made * 1e-5,
+            wire_bytes: payload * 10_000.0 + 60.0 * messages,
+            confirmed: 10_000.0,
+            latency: Some(Latency {
+                p99_ms: 1.0 + f64::from(size) / 10.0,
+                ..Latency::default()
+            }),
+            ..Sample::default()
+        };
+        let case = Case {
+            rate: Some(10_000.0),
+            ..case(Way::Baler, Some(size))
+        };
+        Cell::new(&case, &[sample], None)
     }
 
     #[test]
@@ -192,11 +189,12 @@ mod tests {
         );
         let mut cells = cells;
         // The model has no idea of it.
-        cells[4].latency_ms_p99 = cells[4].latency_ms_p99.map(|_| Interval {
+        let late = Interval {
             mean: 77.7,
             low: 70.0,
             high: 80.0,
-        });
+        };
+        cells[4].figures.insert(LATENCY_P99, Some(late));
         let best = |bounds| recommend(&cells, std::slice::from_ref(&model), bounds, 1).unwrap();
         let free = best(Bounds::default());
         assert_eq!(free[0].expected.chunk_records, 1_024);

@@ -2,36 +2,38 @@
 
 use std::time::{Duration, Instant};
 
-use baler_monitoring::Controller;
+use baler_common::container::{Compression, NativeSerializer};
+use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
-use super::backlog::Backlog;
 use super::case::{Case, Way};
 use super::load::{Load, Timing};
 use super::pace::Bursts;
-use super::program::{PlainWriter, Program};
+use super::program::{PlainWriter, Program, wait_for_end_of_input};
 use super::sample::ClosedBy;
-use crate::cpu::{process_cpu_time, thread_cpu_time};
+use crate::cpu::process_cpu_time;
 use crate::failure::Failure;
-use crate::lines::{listen, say};
-use crate::lossless;
+use crate::lines::print_line;
 use crate::plain_row::Rows;
-use crate::statistics::to_f64;
 use crate::time::{nanos, now_ns, whole};
 
 /// How long the medium may take to open, and to confirm everything at the end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between opening and the first record of the constant rate: whoever listens can tell the reader.
+/// Between opening and the first record of the load, so that the readers can be told of it.
 const AHEAD: Duration = Duration::from_millis(50);
 
-/// Where there is no rate, records are timed as if there were so many a second.
-pub(super) const NOMINAL: f64 = 10_000_000.0;
+/// Due records are emitted once in this time. A thread that wakes up for each record, or a thousand
+/// times a second, costs more than most of what is measured.
+const BURST: Duration = Duration::from_millis(5);
 
-/// So many records are made between two looks at the clock, ...
+/// Without a rate, records are timed as if this number were due a second.
+const NOMINAL_RATE: f64 = 10_000_000.0;
+
+/// Records that are made between two looks at the clock, ...
 const AT_A_TIME: u64 = 256;
 
-/// ... and so many where each is awaited.
+/// ... and where each of them is awaited.
 const AWAITED_AT_A_TIME: u64 = 4;
 
 /// A run to write.
@@ -43,47 +45,36 @@ pub(super) struct Writing {
     pub(super) seed: u64,
     /// How long the load runs before it is measured.
     pub(super) warm_up_seconds: f64,
-    /// For how many seconds it is measured.
+    /// How long it is measured.
     pub(super) seconds: u32,
-    /// Records that became due are emitted so often.
-    pub(super) burst_seconds: f64,
-    /// The load waits while so many records are on their way; nothing: it never does.
-    pub(super) most_on_their_way: Option<u64>,
 }
 
-/// What the writing process says.
+/// What the writing process reports.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Said {
-    /// It is open, and the load begins.
-    Started(Started),
-    /// A second begins, or the last one is over.
-    Second(Second),
-    /// It is to be told when so many records have arrived.
-    Asks {
-        /// So many.
-        arrived: u64,
-    },
-    /// Everything is confirmed. It ends when it is told to.
-    Done {
-        /// How many records there were.
-        emitted: u64,
-    },
+pub(super) enum WriterEvent {
+    /// The medium is open, and the load begins.
+    Started(Schedule),
+    /// The measured time begins, or has ended.
+    Mark(Counters),
+    /// Everything is confirmed; this number of records was emitted. The process ends when its input
+    /// does.
+    Done { emitted: u64 },
 }
 
-/// When what is measured.
+/// When records are due, and when they are measured.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Started {
+pub(super) struct Schedule {
     pub(super) timing: Timing,
     pub(super) bursts: Bursts,
-    /// From here on ...
+    /// The measured time begins ...
     pub(super) from_ns: i64,
-    /// ... and to here it is measured.
+    /// ... and ends.
     pub(super) to_ns: i64,
 }
 
-/// The state between two seconds.
+/// The state of the writing process at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Second {
+pub(super) struct Counters {
     /// Records that were emitted.
     pub(super) emitted: u64,
     /// Records that are confirmed.
@@ -92,21 +83,17 @@ pub(super) struct Second {
     pub(super) messages: u64,
     /// CPU time of the process.
     pub(super) cpu_ns: u64,
-    /// CPU time of the thread that emits.
-    pub(super) emitting_cpu_ns: u64,
-    /// Since when, by the monotonic clock.
+    /// Time by the monotonic clock.
     pub(super) elapsed_ns: u64,
     pub(super) closed_by: ClosedBy,
-    /// For how long the load has waited for the readers; nothing where it does not.
-    pub(super) held_ns: Option<u64>,
 }
 
-/// Something that records are given to.
+/// A way to send records.
 trait Sends {
     /// Emits the records from one position to before another.
     fn emit(&mut self, load: &mut Load, from: u64, to: u64) -> Result<(), Failure>;
     /// What is confirmed.
-    fn state(&self) -> Second;
+    fn counters(&self) -> Counters;
     /// Waits until everything is confirmed.
     fn settle(&mut self) -> Result<(), Failure>;
 }
@@ -117,17 +104,19 @@ trait Sends {
 ///
 /// The medium does not take it.
 pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure> {
-    let interval_ns = 1e9 / task.case.rate.unwrap_or(NOMINAL);
     let mut timing = Timing {
         first_ns: now_ns(),
         start_ns: now_ns(),
-        interval_ns,
+        interval_ns: 1e9 / task.case.rate.unwrap_or(NOMINAL_RATE),
     };
     let mut load = Load::new(task.seed, task.run, timing);
     let mut sends: Box<dyn Sends> = match task.case.way {
-        Way::Auto | Way::Baler => Box::new(Chunks::open(task, program)?),
+        Way::Auto | Way::Baler => Box::new(open_chunks(task, program)?),
         Way::Pacing => Box::new(Nothing(0)),
-        way => Box::new(Plain::open(task, program, way == Way::Awaiting)?),
+        way => Box::new(Plain {
+            writer: program.plain(&task.uri, way == Way::Awaiting)?,
+            rows: Vec::new(),
+        }),
     };
     // The first record opens whatever is not open yet.
     timing.first_ns = now_ns();
@@ -136,78 +125,52 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     sends.settle()?;
     timing.start_ns = now_ns().saturating_add_unsigned(nanos(AHEAD));
     load.set_timing(timing);
-    let from_ns = timing
-        .start_ns
-        .saturating_add(whole(task.warm_up_seconds * 1e9));
-    let to_ns = from_ns.saturating_add(i64::from(task.seconds).saturating_mul(1_000_000_000));
-    let every = Duration::try_from_secs_f64(task.burst_seconds);
-    let bursts = Bursts::new(
-        timing.start_ns,
-        every.map_err(Failure::cannot("keep time"))?,
-    );
-    say(&Said::Started(Started {
+    let from_ns = timing.start_ns + whole(task.warm_up_seconds * 1e9);
+    let schedule = Schedule {
         timing,
-        bursts,
+        bursts: Bursts::new(timing.start_ns, BURST),
         from_ns,
-        to_ns,
-    }))?;
-    let mut backlog = Backlog::new(task.most_on_their_way, listen());
-    let emitted = run(
-        task,
-        &mut load,
-        &mut *sends,
-        &mut backlog,
-        bursts,
-        (from_ns, to_ns),
-    )?;
+        to_ns: from_ns + i64::from(task.seconds) * 1_000_000_000,
+    };
+    print_line(&WriterEvent::Started(schedule))?;
+    let emitted = run(task, &mut load, &mut *sends, &schedule)?;
     sends.settle()?;
-    say(&Said::Done { emitted })?;
-    // Its sockets and its memory are looked at before it ends.
-    backlog.wait_for_the_end();
-    Ok(())
+    print_line(&WriterEvent::Done { emitted })?;
+    // The parent looks at this process's sockets and memory before it ends.
+    wait_for_end_of_input()
 }
 
-/// Emits what is due, burst by burst, until the end; yields how many records there were.
+/// Emits due records, burst by burst, until the end; yields how many there were.
 fn run(
     task: &Writing,
     load: &mut Load,
     sends: &mut dyn Sends,
-    backlog: &mut Backlog,
-    bursts: Bursts,
-    (from_ns, to_ns): (i64, i64),
+    schedule: &Schedule,
 ) -> Result<u64, Failure> {
     let since = Instant::now();
+    let bursts = schedule.bursts;
     let mut position = 1_u64;
-    let mut next_second = from_ns;
+    let mut next_mark = schedule.from_ns;
     let at_a_time = match task.case.way {
         Way::Awaiting => AWAITED_AT_A_TIME,
         _ => AT_A_TIME,
     };
     loop {
         let now = now_ns();
-        if now >= next_second {
-            let mut second = sends.state();
-            second.emitted = position;
-            second.cpu_ns = nanos(process_cpu_time());
-            second.emitting_cpu_ns = nanos(thread_cpu_time());
-            second.elapsed_ns = nanos(since.elapsed());
-            second.held_ns = backlog.held().map(nanos);
-            say(&Said::Second(second))?;
-            // One that is late is not followed by one that is too short.
-            next_second = next_second
-                .saturating_add(1_000_000_000)
-                .max(now.saturating_add(500_000_000).min(to_ns));
-            if now >= to_ns {
-                // So that what a record takes on the wire is not told of a chunk that is cut short.
+        if now >= next_mark {
+            print_line(&WriterEvent::Mark(Counters {
+                emitted: position,
+                cpu_ns: nanos(process_cpu_time()),
+                elapsed_ns: nanos(since.elapsed()),
+                ..sends.counters()
+            }))?;
+            if next_mark == schedule.to_ns {
+                // Fills the last chunk: the bytes of a record are not those of a chunk that is cut short.
                 let full = task.case.full_after(position);
                 sends.emit(load, position, full)?;
                 return Ok(full);
             }
-        }
-        let patience = u64::try_from(next_second.saturating_sub(now)).unwrap_or(0);
-        let ask = |arrived| say(&Said::Asks { arrived });
-        if !backlog.has_room(position, Duration::from_nanos(patience), ask)? {
-            continue;
+            next_mark = schedule.to_ns;
         }
         let mut end = position;
         if task.case.rate.is_some() {
@@ -222,61 +185,58 @@ fn run(
             sends.emit(load, position, end)?;
             position = end;
         }
-        if task.case.rate.is_none() || load.due(position) < bursts.before(now) {
-            continue;
+        if task.case.rate.is_some() && load.due(position) >= bursts.before(now) {
+            bursts.wait_after(now);
         }
-        bursts.wait_behind(now);
     }
 }
 
 /// Baler: emit, queue, collector, encoding, connector.
-struct Chunks {
-    controller: Controller,
-    /// Whether each record spells its strings, so that chunks have no table of them.
-    spells: bool,
-}
+struct Chunks(Controller);
 
-impl Chunks {
-    fn open(task: &Writing, program: &dyn Program) -> Result<Self, Failure> {
-        let compression = task.case.compression.as_deref().unwrap_or("none");
-        let mut builder = lossless::controller(program.writer(&task.uri)?, compression)?;
-        if let Some(records) = task.case.chunk_records {
-            builder = builder.chunk_records(usize::try_from(records).unwrap_or(usize::MAX));
-        }
-        if let Some(ms) = task.case.wait_time_ms {
-            let time = Duration::try_from_secs_f64(ms / 1e3);
-            let time = time.map_err(Failure::cannot("wait"))?;
-            builder = match task.case.way {
-                Way::Auto => builder.auto_chunks(time),
-                _ => builder.wait_time(time),
-            };
-        }
-        let controller = builder.start();
-        Ok(Self {
-            controller: controller.map_err(Failure::cannot("start a controller"))?,
-            spells: task.case.spells(),
-        })
+fn open_chunks(task: &Writing, program: &dyn Program) -> Result<Chunks, Failure> {
+    let cannot_compress = "compress";
+    let compression = task.case.compression.as_deref().unwrap_or("none");
+    let compression = compression.parse::<Compression>();
+    let compression = compression.map_err(Failure::cannot(cannot_compress))?;
+    let serializer = NativeSerializer::new(compression);
+    let mut builder = Controller::builder(program.writer(&task.uri)?)
+        // Only the records of the load are sent.
+        .metadata_record(false)
+        // Nothing may be lost, so the slower end sets the pace.
+        .overflow(Overflow::Block)
+        .serializer(serializer.map_err(Failure::cannot(cannot_compress))?);
+    if let Some(records) = task.case.chunk_records {
+        builder = builder.chunk_records(usize::try_from(records).unwrap_or(usize::MAX));
     }
+    if let Some(ms) = task.case.wait_time_ms {
+        let time = Duration::try_from_secs_f64(ms / 1e3);
+        let time = time.map_err(Failure::cannot("wait"))?;
+        builder = match task.case.way {
+            Way::Auto => builder.auto_chunks(time),
+            _ => builder.wait_time(time),
+        };
+    }
+    let controller = builder.start();
+    Ok(Chunks(
+        controller.map_err(Failure::cannot("start a controller"))?,
+    ))
 }
 
 impl Sends for Chunks {
     fn emit(&mut self, load: &mut Load, from: u64, to: u64) -> Result<(), Failure> {
         for position in from..to {
-            let is_taken = match self.spells {
-                false => self.controller.emit(load.record(position)),
-                true => self.controller.emit(load.spelled(position)),
-            };
-            if !is_taken {
+            if !self.0.emit(load.record(position)) {
                 return Err(Failure::new("the controller does not take a record"));
             }
         }
         Ok(())
     }
 
-    fn state(&self) -> Second {
-        let stats = self.controller.stats();
+    fn counters(&self) -> Counters {
+        let stats = self.0.stats();
         let closed_by = stats.closed_by;
-        Second {
+        Counters {
             confirmed: stats.delivered,
             messages: stats.chunks_delivered,
             closed_by: ClosedBy {
@@ -285,12 +245,12 @@ impl Sends for Chunks {
                 bytes: closed_by.bytes,
                 flush: closed_by.flush,
             },
-            ..Second::default()
+            ..Counters::default()
         }
     }
 
     fn settle(&mut self) -> Result<(), Failure> {
-        let flushed = self.controller.flush(PATIENCE);
+        let flushed = self.0.flush(PATIENCE);
         flushed.map_err(Failure::cannot("deliver everything"))
     }
 }
@@ -298,17 +258,8 @@ impl Sends for Chunks {
 /// The client library alone.
 struct Plain {
     writer: Box<dyn PlainWriter>,
-    /// Used again and again.
+    /// Memory that is used again.
     rows: Vec<Vec<u8>>,
-}
-
-impl Plain {
-    fn open(task: &Writing, program: &dyn Program, awaiting: bool) -> Result<Self, Failure> {
-        Ok(Self {
-            writer: program.plain(&task.uri, awaiting)?,
-            rows: Vec::new(),
-        })
-    }
 }
 
 impl Sends for Plain {
@@ -325,12 +276,12 @@ impl Sends for Plain {
             .publish(self.rows.get(..count).unwrap_or_default())
     }
 
-    fn state(&self) -> Second {
+    fn counters(&self) -> Counters {
         let confirmed = self.writer.confirmed();
-        Second {
+        Counters {
             confirmed,
             messages: confirmed,
-            ..Second::default()
+            ..Counters::default()
         }
     }
 
@@ -339,7 +290,7 @@ impl Sends for Plain {
     }
 }
 
-/// Nobody: the records are made and thrown away.
+/// Nothing: the records are made, counted and thrown away.
 struct Nothing(u64);
 
 impl Sends for Nothing {
@@ -351,22 +302,14 @@ impl Sends for Nothing {
         Ok(())
     }
 
-    fn state(&self) -> Second {
-        Second {
+    fn counters(&self) -> Counters {
+        Counters {
             confirmed: self.0,
-            ..Second::default()
+            ..Counters::default()
         }
     }
 
     fn settle(&mut self) -> Result<(), Failure> {
         Ok(())
-    }
-}
-
-/// How many records a second were due in so much time.
-pub(super) fn per_second(count: u64, nanos: u64) -> f64 {
-    match nanos {
-        0 => 0.0,
-        nanos => to_f64(count) * 1e9 / to_f64(nanos),
     }
 }

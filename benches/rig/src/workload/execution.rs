@@ -1,7 +1,6 @@
 //! The record of a call.
 
 use baler_common::record::{Interned, Record};
-use bytes::Bytes;
 
 use super::{Call, Workload};
 
@@ -32,26 +31,6 @@ pub struct Execution {
     ess: i32,
 }
 
-/// The record of a [`Call`] with its strings as bytes, which no string table holds: what each record
-/// spells out. It says the same as [`Execution`], and has the same name.
-#[derive(Debug, Clone, Record)]
-#[record(
-    name = "kieker.common.record.controlflow.OperationExecutionRecord",
-    rename_all = "camelCase"
-)]
-pub struct Spelled {
-    operation_signature: Bytes,
-    session_id: Bytes,
-    trace_id: i64,
-    #[record(unix_nanos)]
-    tin: i64,
-    #[record(timestamp)]
-    tout: i64,
-    hostname: Bytes,
-    eoi: i32,
-    ess: i32,
-}
-
 /// Makes the records of a workload's calls, those of a session one after the other in the same memory:
 /// neither making nor writing one allocates, or copies its session, as a service need not that has it
 /// at hand.
@@ -63,9 +42,6 @@ pub struct Executions {
     records: Vec<Execution>,
     /// Of calls whose session is unknown.
     unknown: Execution,
-    /// Operations, sessions and hosts as bytes.
-    texts: [Vec<Bytes>; 3],
-    spelled: Spelled,
 }
 
 impl Executions {
@@ -100,17 +76,6 @@ impl Executions {
             hosts: interned(hosts),
             records: sessions.iter().map(|it| of(it.as_ref())).collect(),
             unknown: of(""),
-            texts: [texts(operations), texts(sessions), texts(hosts)],
-            spelled: Spelled {
-                operation_signature: Bytes::new(),
-                session_id: Bytes::new(),
-                trace_id: -1,
-                tin: -1,
-                tout: -1,
-                hostname: Bytes::new(),
-                eoi: -1,
-                ess: -1,
-            },
         }
     }
 
@@ -132,35 +97,6 @@ impl Executions {
         record.ess = call.ess;
         record
     }
-
-    /// The record of a call that spells its strings; one that the lists do not have is as it was in the
-    /// record before.
-    pub fn spelled(&mut self, call: &Call) -> &Spelled {
-        let record = &mut self.spelled;
-        let [operations, sessions, hosts] = &self.texts;
-        for (texts, index, text) in [
-            (operations, call.operation, &mut record.operation_signature),
-            (sessions, call.session, &mut record.session_id),
-            (hosts, call.host, &mut record.hostname),
-        ] {
-            if let Some(known) = texts.get(index) {
-                text.clone_from(known);
-            }
-        }
-        record.trace_id = call.trace_id;
-        record.tin = call.tin;
-        record.tout = call.tout;
-        record.eoi = call.eoi;
-        record.ess = call.ess;
-        record
-    }
-}
-
-fn texts(texts: &[impl AsRef<str>]) -> Vec<Bytes> {
-    let texts = texts.iter();
-    texts
-        .map(|text| Bytes::copy_from_slice(text.as_ref().as_bytes()))
-        .collect()
 }
 
 fn interned(texts: &[impl AsRef<str>]) -> Vec<Interned> {

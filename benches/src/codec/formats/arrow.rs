@@ -1,5 +1,6 @@
 //! Arrow's IPC stream: schema, dictionaries, one record batch.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use arrow_array::types::UInt16Type;
@@ -10,24 +11,20 @@ use arrow_array::{
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
-use baler_rig::recording::PlainCall;
 
 use super::super::piece::{Piece, TextColumn};
-use super::{Calls, Format, cannot_decode, cannot_encode, no_string};
-use crate::failure::Failure;
+use super::super::recording::PlainCall;
+use super::{Format, cannot_decode, cannot_encode, no_string};
+use crate::Failure;
 
-/// With dictionaries, or with plain strings.
+/// Written and read by `arrow-ipc`, with a dictionary for each column of strings.
 pub(in super::super) struct Arrow {
     schema: Arc<Schema>,
-    dictionaries: bool,
 }
 
 impl Arrow {
-    pub(in super::super) fn new(dictionaries: bool) -> Self {
-        let string = match dictionaries {
-            true => DataType::Dictionary(Box::new(DataType::UInt16), Box::new(DataType::Utf8)),
-            false => DataType::Utf8,
-        };
+    pub(in super::super) fn new() -> Self {
+        let string = DataType::Dictionary(Box::new(DataType::UInt16), Box::new(DataType::Utf8));
         let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
         let fields = [
             ("operationSignature", string.clone()),
@@ -42,41 +39,25 @@ impl Arrow {
         let fields = fields.map(|(name, kind)| Field::new(name, kind, false));
         Self {
             schema: Arc::new(Schema::new(fields.to_vec())),
-            dictionaries,
         }
     }
 
-    fn strings(&self, column: &TextColumn) -> Result<ArrayRef, ArrowError> {
-        if self.dictionaries {
-            let texts = StringArray::from_iter_values(&column.texts);
-            let ids = UInt16Array::from(column.ids.clone());
-            return Ok(Arc::new(DictionaryArray::try_new(ids, Arc::new(texts))?));
-        }
-        let texts = column
-            .ids
-            .iter()
-            .map(|id| column.texts.get(usize::from(*id)));
-        let texts: Option<Vec<_>> = texts.collect();
-        let texts = texts.ok_or_else(|| ArrowError::ComputeError("no such string".into()))?;
-        Ok(Arc::new(StringArray::from_iter_values(texts)))
-    }
-
-    fn batch(&self, piece: &Piece<'_>) -> Result<RecordBatch, ArrowError> {
+    fn batch(&self, piece: &Piece) -> Result<RecordBatch, ArrowError> {
         let columns = &piece.columns;
         let arrays: Vec<ArrayRef> = vec![
-            self.strings(&columns.operation_signature)?,
-            self.strings(&columns.session_id)?,
+            strings(&columns.operation_signature)?,
+            strings(&columns.session_id)?,
             Arc::new(Int64Array::from(columns.trace_id.clone())),
             Arc::new(TimestampNanosecondArray::from(columns.tin.clone())),
             Arc::new(TimestampNanosecondArray::from(columns.tout.clone())),
-            self.strings(&columns.hostname)?,
+            strings(&columns.hostname)?,
             Arc::new(Int32Array::from(columns.eoi.clone())),
             Arc::new(Int32Array::from(columns.ess.clone())),
         ];
         RecordBatch::try_new(Arc::clone(&self.schema), arrays)
     }
 
-    fn write(&self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+    fn write(&self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         let batch = self.batch(piece)?;
         let mut writer = StreamWriter::try_new(out, &self.schema)?;
         writer.write(&batch)?;
@@ -84,26 +65,29 @@ impl Arrow {
     }
 }
 
-impl Format for Arrow {
-    type Decoded<'a> = Vec<RecordBatch>;
+fn strings(column: &TextColumn) -> Result<ArrayRef, ArrowError> {
+    let texts = StringArray::from_iter_values(&column.texts);
+    let ids = UInt16Array::from(column.ids.clone());
+    Ok(Arc::new(DictionaryArray::try_new(ids, Arc::new(texts))?))
+}
 
-    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn read(chunk: &[u8]) -> Result<Vec<RecordBatch>, Failure> {
+    let batches = StreamReader::try_new(chunk, None).and_then(Iterator::collect);
+    batches.map_err(cannot_decode())
+}
+
+impl Format for Arrow {
+    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
         self.write(piece, out).map_err(cannot_encode())
     }
 
-    fn decode<'a>(&'a mut self, chunk: &'a [u8]) -> Result<Vec<RecordBatch>, Failure> {
-        let batches = StreamReader::try_new(chunk, None).and_then(Iterator::collect);
-        batches.map_err(cannot_decode())
-    }
-}
-
-impl Calls for Vec<RecordBatch> {
-    fn count(&self) -> usize {
-        self.iter().map(RecordBatch::num_rows).sum()
+    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
+        let batches = black_box(read(chunk)?);
+        Ok(batches.iter().map(RecordBatch::num_rows).sum())
     }
 
-    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        for batch in self {
+    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
+        for batch in &read(chunk)? {
             let columns = ArrowColumns::of(batch);
             let columns = columns.ok_or_else(|| Failure::new("a column is of another type"))?;
             for row in 0..batch.num_rows() {
@@ -114,28 +98,19 @@ impl Calls for Vec<RecordBatch> {
     }
 }
 
-/// Strings with or without a dictionary.
-enum Strings<'a> {
-    Dictionary(&'a [u16], &'a StringArray),
-    Plain(&'a StringArray),
-}
+/// A column of strings: positions in a dictionary, and the dictionary.
+struct Strings<'a>(&'a [u16], &'a StringArray);
 
 impl<'a> Strings<'a> {
     fn of(column: &'a dyn Array) -> Option<Self> {
-        let any = column.as_any();
-        if let Some(plain) = any.downcast_ref() {
-            return Some(Self::Plain(plain));
-        }
-        let dictionary: &DictionaryArray<UInt16Type> = any.downcast_ref()?;
+        let dictionary: &DictionaryArray<UInt16Type> = column.as_any().downcast_ref()?;
         let texts = dictionary.values().as_any().downcast_ref()?;
-        Some(Self::Dictionary(dictionary.keys().values(), texts))
+        Some(Self(dictionary.keys().values(), texts))
     }
 
     fn get(&self, row: usize) -> Option<&'a str> {
-        let (texts, at) = match self {
-            Self::Dictionary(ids, texts) => (texts, usize::from(*ids.get(row)?)),
-            Self::Plain(texts) => (texts, row),
-        };
+        let Self(ids, texts) = self;
+        let at = usize::from(*ids.get(row)?);
         (at < texts.len()).then(|| texts.value(at))
     }
 }

@@ -5,14 +5,14 @@ use std::hint::black_box;
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
 };
-use baler_common::record::{BatchBuilder, Column, RecordBatch};
+use baler_common::record::RecordBatch;
+use baler_common::record::kieker::controlflow::OperationExecutionRecord;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
-use baler_rig::recording::PlainCall;
-use baler_rig::workload::Executions;
 
 use super::super::piece::Piece;
-use super::{Calls, Format, cannot_decode, cannot_encode};
-use crate::failure::Failure;
+use super::super::recording::PlainCall;
+use super::{Format, cannot_decode, cannot_encode};
+use crate::Failure;
 
 /// One of the containers.
 pub(in super::super) struct Baler {
@@ -21,24 +21,19 @@ pub(in super::super) struct Baler {
     /// What was decoded last; its memory is given back for the next.
     decoded: RecordBatch,
     header: ChunkHeader,
-    builder: BatchBuilder,
-    executions: Executions,
 }
 
 impl Baler {
-    pub(in super::super) fn columnar(
-        compression: Compression,
-        executions: Executions,
-    ) -> Result<Self, Failure> {
+    pub(in super::super) fn columnar(compression: Compression) -> Result<Self, Failure> {
         let serializer = NativeSerializer::new(compression).map_err(cannot_encode())?;
-        Ok(Self::new(Box::new(serializer), executions))
+        Ok(Self::new(Box::new(serializer)))
     }
 
-    pub(in super::super) fn kieker(executions: Executions) -> Self {
-        Self::new(Box::new(KiekerSerializer::new()), executions)
+    pub(in super::super) fn kieker() -> Self {
+        Self::new(Box::new(KiekerSerializer::new()))
     }
 
-    fn new(serializer: Box<dyn ChunkSerializer>, executions: Executions) -> Self {
+    fn new(serializer: Box<dyn ChunkSerializer>) -> Self {
         let identity = ChunkIdentity {
             producer: ProducerId::new(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef),
             epoch: Epoch {
@@ -54,99 +49,43 @@ impl Baler {
             decoder: ChunkDecoder::default(),
             decoded: RecordBatch::default(),
             header: ChunkHeader::new(identity),
-            builder: BatchBuilder::new(),
-            executions,
         }
     }
 }
 
-impl Format for Baler {
-    type Decoded<'a> = &'a RecordBatch;
-
-    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let written = self.serializer.serialize(&piece.batch, &self.header, out);
-        written.map(drop).map_err(cannot_encode())
-    }
-
-    fn decode<'a>(&'a mut self, chunk: &'a [u8]) -> Result<&'a RecordBatch, Failure> {
+impl Baler {
+    fn read(&mut self, chunk: &[u8]) -> Result<&RecordBatch, Failure> {
         self.decoder.reuse(std::mem::take(&mut self.decoded));
         let decoded = self.decoder.decode(chunk).map_err(cannot_decode())?;
         self.decoded = decoded.batch;
         Ok(&self.decoded)
     }
+}
 
-    fn encode_records(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<bool, Failure> {
-        for call in piece.calls {
-            let pushed = self.builder.push(self.executions.of(call));
-            pushed.map_err(cannot_encode())?;
+impl Format for Baler {
+    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let written = self.serializer.serialize(&piece.batch, &self.header, out);
+        written.map(drop).map_err(cannot_encode())
+    }
+
+    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
+        Ok(black_box(self.read(chunk)?).len())
+    }
+
+    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
+        for record in self.read(chunk)?.read() {
+            let record: OperationExecutionRecord = record.map_err(cannot_decode())?;
+            see(PlainCall {
+                operation_signature: &record.operation_signature,
+                session_id: &record.session_id,
+                trace_id: record.trace_id,
+                tin: record.tin,
+                tout: record.tout,
+                hostname: &record.hostname,
+                eoi: record.eoi,
+                ess: record.ess,
+            });
         }
-        let batch = self.builder.take();
-        let written = self.serializer.serialize(&batch, &self.header, out);
-        written.map(|_| true).map_err(cannot_encode())
+        Ok(())
     }
-
-    fn decode_rows(&mut self, chunk: &[u8]) -> Result<Option<usize>, Failure> {
-        let batch = self.decode(chunk)?;
-        let mut rows = 0;
-        each(batch, |row| {
-            black_box(row);
-            rows += 1;
-        })?;
-        Ok(Some(rows))
-    }
-}
-
-impl Calls for &RecordBatch {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        each(self, see)
-    }
-}
-
-/// Shows each row, made of the columns of Kieker's fields by their positions.
-fn each<'a>(batch: &'a RecordBatch, mut see: impl FnMut(PlainCall<'a>)) -> Result<(), Failure> {
-    let [table] = batch.tables() else {
-        return Err(Failure::new("there is no table, or more than one"));
-    };
-    let other = || Failure::new("the records are of another type");
-    let numbers = |position: usize| table.columns().get(position).and_then(Column::signed);
-    let ids = |position: usize| table.columns().get(position).and_then(Column::string_ids);
-    let numbers = |position| numbers(position).ok_or_else(other);
-    let ids = |position| ids(position).ok_or_else(other);
-    // Each string is cut out of the table once.
-    let mut strings = Vec::with_capacity(batch.strings().len());
-    strings.extend(batch.strings().iter());
-    let string = |id: u32| {
-        usize::try_from(id)
-            .ok()
-            .and_then(|id| strings.get(id).copied())
-    };
-    let texts = ids(0)?.iter().zip(ids(1)?).zip(ids(5)?);
-    let times = numbers(2)?.iter().zip(numbers(3)?).zip(numbers(4)?);
-    let places = numbers(6)?.iter().zip(numbers(7)?);
-    let rows = texts.zip(times).zip(places);
-    for ((((operation, session), host), ((trace_id, tin), tout)), (eoi, ess)) in rows {
-        // Found first, so that the row is made where it is looked at, and not copied there.
-        let strings = (string(*operation), string(*session), string(*host));
-        let places = (i32::try_from(*eoi), i32::try_from(*ess));
-        let ((Some(operation_signature), Some(session_id), Some(hostname)), (Ok(eoi), Ok(ess))) =
-            (strings, places)
-        else {
-            return Err(Failure::new("a record is of another type"));
-        };
-        see(PlainCall {
-            operation_signature,
-            session_id,
-            trace_id: *trace_id,
-            tin: *tin,
-            tout: *tout,
-            hostname,
-            eoi,
-            ess,
-        });
-    }
-    Ok(())
 }

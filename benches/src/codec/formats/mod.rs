@@ -1,109 +1,29 @@
 //! The formats: each from the records of a chunk to bytes, and back.
 
 mod arrow;
-mod avro;
 mod baler;
-mod json;
 mod otlp;
-mod postcard;
+mod rows;
 
-use baler_rig::recording::PlainCall;
-
-pub(super) use self::postcard::Postcard;
 pub(super) use arrow::Arrow;
-pub(super) use avro::Avro;
 pub(super) use baler::Baler;
-pub(super) use json::Json;
 pub(super) use otlp::Otlp;
+pub(super) use rows::{Avro, Json, Postcard};
 
-use super::piece::{Inline, Piece, TableRow};
-use crate::failure::Failure;
+use super::piece::Piece;
+use super::recording::PlainCall;
+use crate::Failure;
 
-/// Chunks that stand for themselves: nothing is known from the chunk before, in either direction.
+/// Self-contained chunks: nothing is known from the chunk before, in either direction.
 pub(super) trait Format {
-    /// What its decoder yields.
-    type Decoded<'a>: Calls
-    where
-        Self: 'a;
-
     /// Appends the records as a chunk.
-    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure>;
+    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure>;
 
-    /// The records of a chunk.
-    fn decode<'a>(&'a mut self, chunk: &'a [u8]) -> Result<Self::Decoded<'a>, Failure>;
+    /// Decodes a chunk as its library does, to columns or rows; yields the number of records.
+    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure>;
 
-    /// As [`Format::encode`], from records as an application emits them; `false` where that is
-    /// not measured.
-    fn encode_records(&mut self, _piece: &Piece<'_>, _out: &mut Vec<u8>) -> Result<bool, Failure> {
-        Ok(false)
-    }
-
-    /// How many rows a chunk holds, each of them made and looked at; `None` where [`Format::decode`]
-    /// yields rows, or rows are not measured.
-    fn decode_rows(&mut self, _chunk: &[u8]) -> Result<Option<usize>, Failure> {
-        Ok(None)
-    }
-}
-
-/// Decoded calls, in order.
-pub(super) trait Calls {
-    /// How many there are.
-    fn count(&self) -> usize;
-
-    /// Shows each of them.
-    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure>;
-}
-
-/// Rows behind a string table.
-pub(super) struct DecodedTable<'a> {
-    strings: Vec<&'a str>,
-    rows: Vec<TableRow>,
-}
-
-impl Calls for DecodedTable<'_> {
-    fn count(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        for row in &self.rows {
-            see(row.plain(&self.strings).ok_or_else(no_string)?);
-        }
-        Ok(())
-    }
-}
-
-impl Calls for Vec<Inline<'_>> {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        self.iter().for_each(|row| see(row.plain()));
-        Ok(())
-    }
-}
-
-/// As the case has it: rows behind a string table, or each with its strings.
-pub(super) enum Rows<'a> {
-    Tabled(DecodedTable<'a>),
-    Inline(Vec<Inline<'a>>),
-}
-
-impl Calls for Rows<'_> {
-    fn count(&self) -> usize {
-        match self {
-            Self::Tabled(table) => table.count(),
-            Self::Inline(rows) => rows.count(),
-        }
-    }
-
-    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        match self {
-            Self::Tabled(table) => table.each(see),
-            Self::Inline(rows) => rows.each(see),
-        }
-    }
+    /// Passes each record of a chunk to `see`, in order.
+    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure>;
 }
 
 fn no_string() -> Failure {

@@ -1,6 +1,7 @@
 //! OpenTelemetry's protocol: spans below the resource that is their host.
 
-use baler_rig::recording::PlainCall;
+use std::hint::black_box;
+
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::resource::v1::Resource;
@@ -8,8 +9,9 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Tra
 use prost::Message as _;
 
 use super::super::piece::Piece;
-use super::{Calls, Format, cannot_decode, cannot_encode, no_string};
-use crate::failure::Failure;
+use super::super::recording::PlainCall;
+use super::{Format, cannot_decode, cannot_encode, no_string};
+use crate::Failure;
 
 const HOST: &str = "host.name";
 const SESSION: &str = "session.id";
@@ -21,9 +23,7 @@ const ESS: &str = "ess";
 pub(in super::super) struct Otlp;
 
 impl Format for Otlp {
-    type Decoded<'a> = TracesData;
-
-    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut data = TracesData::default();
         let mut host = None;
         for call in piece.plain() {
@@ -40,9 +40,27 @@ impl Format for Otlp {
         data.encode(out).map_err(cannot_encode())
     }
 
-    fn decode<'a>(&'a mut self, chunk: &'a [u8]) -> Result<TracesData, Failure> {
-        TracesData::decode(chunk).map_err(cannot_decode())
+    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
+        let data = black_box(read(chunk)?);
+        let scopes = data.resource_spans.iter().flat_map(|it| &it.scope_spans);
+        Ok(scopes.map(|scope| scope.spans.len()).sum())
     }
+
+    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
+        for below in &read(chunk)?.resource_spans {
+            let host = below.resource.iter().flat_map(|it| &it.attributes);
+            let host = text(host, HOST).ok_or_else(no_string)?;
+            for span in below.scope_spans.iter().flat_map(|scope| &scope.spans) {
+                let plain = plain(span, host);
+                see(plain.ok_or_else(|| Failure::new("a span has not all of a record"))?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(chunk: &[u8]) -> Result<TracesData, Failure> {
+    TracesData::decode(chunk).map_err(cannot_decode())
 }
 
 fn attribute(key: &str, value: Value) -> KeyValue {
@@ -83,31 +101,6 @@ fn span(call: PlainCall<'_>) -> Result<Span, Failure> {
         ],
         ..Span::default()
     })
-}
-
-impl Calls for TracesData {
-    fn count(&self) -> usize {
-        let scopes = self
-            .resource_spans
-            .iter()
-            .flat_map(|below| &below.scope_spans);
-        scopes.map(|scope| scope.spans.len()).sum()
-    }
-
-    fn each(&self, see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        for below in &self.resource_spans {
-            let host = below
-                .resource
-                .iter()
-                .flat_map(|resource| &resource.attributes);
-            let host = text(host, HOST).ok_or_else(no_string)?;
-            for span in below.scope_spans.iter().flat_map(|scope| &scope.spans) {
-                let plain = plain(span, host);
-                see(plain.ok_or_else(|| Failure::new("a span has not all of a record"))?);
-            }
-        }
-        Ok(())
-    }
 }
 
 fn value<'a>(attributes: impl IntoIterator<Item = &'a KeyValue>, key: &str) -> Option<&'a Value> {

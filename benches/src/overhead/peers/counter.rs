@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baler_rig::overhead::End;
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// What threads that ended have counted, and what collectors count at once.
 static ARRIVED: AtomicU64 = AtomicU64::new(0);

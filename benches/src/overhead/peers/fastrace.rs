@@ -8,7 +8,7 @@ use fastrace::Span;
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
 
 use super::counter;
-use crate::failure::Failure;
+use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::new(
     "fastrace",
@@ -30,10 +30,10 @@ monitored! { #[fastrace::trace(name = "operation")] fn traced {} }
 
 /// `#[trace]` records nothing without a parent: a request, as its documentation has it.
 #[inline(never)]
-fn request(depth: u32, method_time_ns: u64) -> u64 {
+fn request(depth: u32) -> u64 {
     let root = Span::root(ROOT, SpanContext::random());
     let _parent = root.set_local_parent();
-    traced(depth, method_time_ns)
+    traced(depth)
 }
 
 struct Discarding;

@@ -5,9 +5,7 @@
 
 mod counter;
 mod fastrace;
-mod metrics;
 mod opentelemetry;
-mod queue;
 mod tracing;
 
 use baler_rig::overhead::Variant;
@@ -18,8 +16,6 @@ pub(super) fn variants() -> Vec<Variant> {
         fastrace::VARIANTS,
         tracing::VARIANTS,
         opentelemetry::VARIANTS,
-        metrics::VARIANTS,
-        queue::VARIANTS,
     ]
     .concat()
 }

@@ -13,7 +13,7 @@ use opentelemetry_sdk::trace::{
 };
 
 use super::counter;
-use crate::failure::Failure;
+use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::new(
     "opentelemetry",

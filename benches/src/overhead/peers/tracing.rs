@@ -11,7 +11,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::counter;
-use crate::failure::Failure;
+use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::new("tracing", "tracing #[instrument] without a subscriber", |_| {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::{FaultError, TcpProxy};
 #[cfg(feature = "security")]
-pub use sasl::{KafkaSasl, SaslMechanism};
+pub use sasl::KafkaSasl;
 #[cfg(feature = "security")]
 pub use tls::KafkaTls;
 

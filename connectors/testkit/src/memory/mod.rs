@@ -27,7 +27,7 @@ const MEDIUM: &str = "memory";
 /// For tests, documentation and examples; it blocks nobody but a reader that waits.
 #[derive(Debug, Clone)]
 pub struct MemoryMedium {
-    shared: Arc<Shared>,
+    shared: Arc<MediumState>,
 }
 
 /// How much fits into a [`MemoryMedium`].
@@ -57,7 +57,7 @@ impl Default for MemoryLimits {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct MediumState {
     limits: MemoryLimits,
     state: Mutex<State>,
     changed: Condvar,
@@ -96,10 +96,10 @@ struct WriterState {
     /// In the queue, with the confirmation held back.
     held: Vec<Confirmation>,
     confirmations: Vec<Confirmation>,
-    /// Taken and not told to be confirmed.
+    /// Taken and not yet reported as confirmed.
     unconfirmed: Window,
     notify: Option<Arc<dyn Notify>>,
-    /// Its owner said that it does not wait for confirmations; it is told of them all the same.
+    /// Its owner said that it does not wait for confirmations; it is notified of them all the same.
     unawaited: bool,
 }
 
@@ -112,8 +112,8 @@ impl std::fmt::Debug for WriterState {
     }
 }
 
-/// Whom to tell, once the lock is released.
-type Told = Vec<Arc<dyn Notify>>;
+/// Owners to notify, once the lock is released.
+type ToNotify = Vec<Arc<dyn Notify>>;
 
 impl Default for MemoryMedium {
     fn default() -> Self {
@@ -125,7 +125,7 @@ impl MemoryMedium {
     /// An empty medium.
     pub fn new(limits: MemoryLimits) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(MediumState {
                 limits,
                 state: Mutex::default(),
                 changed: Condvar::new(),
@@ -202,7 +202,7 @@ impl MemoryMedium {
     }
 }
 
-impl Shared {
+impl MediumState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,14 +212,14 @@ impl Shared {
         let mut state = self.lock();
         let result = change(&mut state);
         state.admit(self.limits.capacity_chunks.get());
-        let told: Told = state
+        let to_notify: ToNotify = state
             .writers
             .values()
             .filter_map(|writer| writer.notify.clone())
             .collect();
         drop(state);
         self.changed.notify_all();
-        for notify in told {
+        for notify in to_notify {
             notify.notify();
         }
         result

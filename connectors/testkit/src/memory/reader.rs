@@ -8,19 +8,19 @@ use baler_common::transport::{
     Token, TransportError, Verdict,
 };
 
-use super::{MEDIUM, Shared, State};
+use super::{MEDIUM, MediumState, State};
 
 /// Reads a [`MemoryMedium`](super::MemoryMedium), competing with its other readers.
 #[derive(Debug)]
 pub struct MemoryReader {
-    shared: Arc<Shared>,
+    shared: Arc<MediumState>,
     capability: ReaderCapability,
     id: u64,
     demand: usize,
 }
 
 impl MemoryReader {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<MediumState>) -> Self {
         let mut capability = ReaderCapability::new(MEDIUM, Order::PerLane);
         capability.max_chunk_bytes = shared.limits.max_chunk_bytes;
         capability.ends = true;

@@ -8,18 +8,18 @@ use baler_common::transport::{
     TransportError, Window,
 };
 
-use super::{MEDIUM, Shared, WriterState, broken, unreachable};
+use super::{MEDIUM, MediumState, WriterState, broken, unreachable};
 
 /// Writes into a [`MemoryMedium`](super::MemoryMedium).
 #[derive(Debug)]
 pub struct MemoryWriter {
-    shared: Arc<Shared>,
+    shared: Arc<MediumState>,
     capability: Capability,
     id: u64,
 }
 
 impl MemoryWriter {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<MediumState>) -> Self {
         let mut capability = Capability::new(MEDIUM, Order::PerLane, Durability::Received);
         capability.max_chunk_bytes = shared.limits.max_chunk_bytes;
         capability.window_chunks = shared.limits.window_chunks;

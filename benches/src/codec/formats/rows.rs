@@ -1,0 +1,146 @@
+//! Formats of rows by way of serde: Avro, JSON, Postcard.
+
+use std::hint::black_box;
+use std::mem;
+
+use apache_avro::{Reader, Schema, Writer};
+use serde::Deserialize;
+
+use super::super::piece::{Piece, TableRow};
+use super::super::recording::PlainCall;
+use super::{Format, cannot_decode, cannot_encode, no_string};
+use crate::Failure;
+
+/// A line of JSON a record, by `serde_json`. Strings are borrowed from the line, so none may have an escape.
+pub(in super::super) struct Json;
+
+fn json(chunk: &[u8]) -> Result<Vec<PlainCall<'_>>, Failure> {
+    let lines = chunk.split(|byte| *byte == b'\n');
+    let rows = lines
+        .filter(|line| !line.is_empty())
+        .map(serde_json::from_slice);
+    rows.collect::<Result<_, _>>().map_err(cannot_decode())
+}
+
+impl Format for Json {
+    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+        for call in piece.plain() {
+            let call = call.ok_or_else(no_string)?;
+            serde_json::to_writer(&mut *out, &call).map_err(cannot_encode())?;
+            out.push(b'\n');
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
+        Ok(black_box(json(chunk)?).len())
+    }
+
+    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
+        json(chunk)?.into_iter().for_each(see);
+        Ok(())
+    }
+}
+
+/// An object container of Avro: the schema as JSON, one block, a marker.
+pub(in super::super) struct Avro {
+    schema: Schema,
+}
+
+const SCHEMA: &str = r#"{"type":"record","name":"OperationExecutionRecord","fields":[
+    {"name":"operationSignature","type":"string"},{"name":"sessionId","type":"string"},
+    {"name":"traceId","type":"long"},{"name":"tin","type":"long"},{"name":"tout","type":"long"},
+    {"name":"hostname","type":"string"},{"name":"eoi","type":"int"},{"name":"ess","type":"int"}]}"#;
+
+impl Avro {
+    pub(in super::super) fn new() -> Result<Self, Failure> {
+        let schema = Schema::parse_str(SCHEMA).map_err(cannot_encode())?;
+        Ok(Self { schema })
+    }
+}
+
+/// A row as the reader yields it, which borrows nothing. The reader compares the name, too.
+#[derive(Deserialize)]
+#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
+struct AvroRow {
+    operation_signature: String,
+    session_id: String,
+    trace_id: i64,
+    tin: i64,
+    tout: i64,
+    hostname: String,
+    eoi: i32,
+    ess: i32,
+}
+
+fn avro(chunk: &[u8]) -> Result<Vec<AvroRow>, Failure> {
+    let reader = Reader::new(chunk).map_err(cannot_decode())?;
+    let rows = reader.into_deser_iter();
+    rows.collect::<Result<_, _>>().map_err(cannot_decode())
+}
+
+impl Format for Avro {
+    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let mut writer = Writer::new(&self.schema, out).map_err(cannot_encode())?;
+        for call in piece.plain() {
+            let appended = writer.append_ser(call.ok_or_else(no_string)?);
+            appended.map_err(cannot_encode())?;
+        }
+        writer.into_inner().map(drop).map_err(cannot_encode())
+    }
+
+    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
+        Ok(black_box(avro(chunk)?).len())
+    }
+
+    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
+        for row in &avro(chunk)? {
+            see(PlainCall {
+                operation_signature: &row.operation_signature,
+                session_id: &row.session_id,
+                trace_id: row.trace_id,
+                tin: row.tin,
+                tout: row.tout,
+                hostname: &row.hostname,
+                eoi: row.eoi,
+                ess: row.ess,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Postcard: integers of variable length, no names; rows after a string table.
+pub(in super::super) struct Postcard;
+
+/// As [`Tabled`](super::super::piece::Tabled) is written.
+#[derive(Deserialize)]
+struct Table<'a> {
+    #[serde(borrow)]
+    strings: Vec<&'a str>,
+    rows: Vec<TableRow>,
+}
+
+fn postcard(chunk: &[u8]) -> Result<Table<'_>, Failure> {
+    ::postcard::from_bytes(chunk).map_err(cannot_decode())
+}
+
+impl Format for Postcard {
+    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let written = ::postcard::to_extend(&piece.table, mem::take(out));
+        *out = written.map_err(cannot_encode())?;
+        Ok(())
+    }
+
+    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
+        Ok(black_box(postcard(chunk)?).rows.len())
+    }
+
+    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
+        let Table { strings, rows } = postcard(chunk)?;
+        for row in &rows {
+            see(row.plain(&strings).ok_or_else(no_string)?);
+        }
+        Ok(())
+    }
+}
