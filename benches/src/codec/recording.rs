@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use baler_analysis::kieker_log::{LogReader, LogSettings};
-use baler_common::record::kieker::controlflow::OperationExecutionRecord;
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{BatchBuilder, Record as _, RecordBatch, read};
 use baler_rig::workload::{Call, Executions, Workload};
 use serde::{Deserialize, Serialize};
