@@ -168,6 +168,14 @@ impl State {
         {
             found = true;
             match result {
+                Ok(Answer::Returned(why)) => {
+                    self.counts.returned += 1;
+                    let message = format!(
+                        "no queue takes the chunk ({why}); it is sent again, until a queue is \
+                         declared or bound"
+                    );
+                    self.fail(Failure::retry("publish to", message));
+                }
                 Ok(answer) => {
                     refused |= !matches!(answer, Answer::Confirmed);
                     self.settle(answer);
@@ -202,8 +210,7 @@ impl State {
                 self.counts.nacked += 1;
                 self.refused_since.get_or_insert_with(Instant::now);
             }
-            Answer::Returned(_) => self.counts.returned += 1,
-            Answer::Behind => {}
+            Answer::Returned(_) | Answer::Behind => {}
         }
         self.answers.push((ticket, answer));
         if self.proven {
