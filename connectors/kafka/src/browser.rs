@@ -224,6 +224,7 @@ impl KafkaBrowser {
             meta: polled.meta,
             origin,
             redelivered: false,
+            attempts: 0,
         })
     }
 }

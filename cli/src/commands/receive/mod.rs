@@ -32,6 +32,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed().add(Box::new(stages.progress()));
     let aside = quarantine::shared(&settings.quarantine, shutdown.timeout())?;
+    let attempts = quarantine::attempts(&settings.quarantine)?;
     let decoder = decoding::decoder(&settings.decoding, settings.workers)?;
     let OpenReaders {
         readers,
@@ -73,6 +74,10 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
             }
             observation.receives(&mut source);
             source = source.with_quarantine(aside.clone());
+            source = source.with_max_attempts(settings.max_attempts);
+            if let Some(attempts) = &attempts {
+                source = source.with_attempts(attempts);
+            }
             let stage = stages.next()?;
             Ok(Worker { source, stage })
         },

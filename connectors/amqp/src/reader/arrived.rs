@@ -15,6 +15,8 @@ pub(super) struct Arrived {
     pub(super) bytes: Bytes,
     pub(super) meta: Option<ChunkMeta>,
     pub(super) redelivered: bool,
+    /// How often it was delivered before and not settled, where the broker counts.
+    pub(super) attempts: u32,
 }
 
 impl From<lapin::message::Delivery> for Arrived {
@@ -25,6 +27,7 @@ impl From<lapin::message::Delivery> for Arrived {
             position: headers::stream_offset(&delivery.properties).unwrap_or(tag),
             meta: headers::meta(&delivery.properties),
             redelivered: delivery.redelivered,
+            attempts: headers::delivery_count(&delivery.properties).unwrap_or(0),
             bytes: Bytes::from(delivery.data),
         }
     }

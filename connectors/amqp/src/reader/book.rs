@@ -194,6 +194,7 @@ mod tests {
             bytes: Bytes::new(),
             meta: None,
             redelivered: false,
+            attempts: 0,
         }
     }
 

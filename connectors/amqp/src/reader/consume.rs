@@ -157,7 +157,8 @@ async fn consume(
         }
         let (quarter, ack_every) = acknowledged_by(config, prefetch);
         let due = |by: Option<Instant>| by.is_some_and(|by| by <= Instant::now());
-        if due(ack_by) || orders.owed >= ack_every || orders.starved || orders.stop.is_some() {
+        let is_urgent = orders.starved || orders.is_suspect || orders.stop.is_some();
+        if due(ack_by) || orders.owed >= ack_every || is_urgent {
             // Whatever the broker is not told of counts against what it sends.
             let behind = if orders.starved { 0 } else { quarter };
             for Acknowledgement { tag, multiple } in shared.acknowledge(behind) {

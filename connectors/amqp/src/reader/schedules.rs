@@ -170,6 +170,7 @@ fn arrived(position: u64) -> Arrived {
         bytes: Bytes::new(),
         meta: None,
         redelivered: false,
+        attempts: 0,
     }
 }
 

@@ -159,6 +159,7 @@ mod tests {
             bytes: Bytes::new(),
             meta: None,
             redelivered: false,
+            attempts: 0,
         }
     }
 

@@ -112,6 +112,7 @@ impl FileReader {
             meta,
             origin: self.origin(lane, at),
             redelivered: false,
+            attempts: 0,
         };
         let entry = Unsettled {
             delivery: delivery.clone(),
