@@ -16,7 +16,7 @@ const SEQUENCE: &str = "baler-sequence";
 const RECORDS: &str = "baler-records";
 
 /// Kept across a restart of the broker (AMQP 0.9.1, `delivery-mode`).
-const PERSISTENT: u8 = 2;
+pub(crate) const PERSISTENT: u8 = 2;
 
 const fn content_type(container: ContainerKind) -> &'static str {
     match container {

@@ -15,8 +15,8 @@ use super::lag;
 use super::ledger::Acknowledgement;
 use super::position::PositionFile;
 use super::shared::{Alone, Shared};
+use crate::client::{Connected, at, connect, next};
 use crate::config::{AmqpConfig, QueueType, Start};
-use crate::connect::{Connected, connect, next};
 use crate::error;
 
 /// The first pause between two attempts to connect, without its jitter.
@@ -114,7 +114,6 @@ async fn open(
     connect(
         config,
         "baler reader",
-        None,
         Instant::now() + config.connect_timeout,
     )
     .await
@@ -260,14 +259,6 @@ fn begins_at(start: Start) -> FieldTable {
     let mut arguments = FieldTable::default();
     arguments.insert("x-stream-offset".into(), start.argument());
     arguments
-}
-
-/// Waits for a time; for ever if there is none.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time.into()).await,
-        None => std::future::pending().await,
-    }
 }
 
 type Delivered = Option<lapin::Result<lapin::message::Delivery>>;

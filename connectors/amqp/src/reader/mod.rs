@@ -24,8 +24,8 @@ use baler_common::transport::{
 };
 
 use crate::SCHEME;
+use crate::client;
 use crate::config::{AmqpConfig, QueueType};
-use crate::connect;
 use book::Book;
 pub use counts::AmqpReaderCounts;
 use ledger::Ledger;
@@ -74,7 +74,7 @@ impl AmqpReader {
         };
         let shared = Arc::new(Shared::new(&endpoint, &queue, max_chunk_bytes, book));
         let (ours, config) = (Arc::clone(&shared), Arc::new(config));
-        let thread = connect::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
+        let thread = client::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;
         Ok(Self {
             endpoint: endpoint.into(),
