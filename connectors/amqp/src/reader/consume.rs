@@ -1,5 +1,6 @@
 //! The thread that reads, and recovers by itself.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,14 +8,14 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use baler_common::transport::{Failure, RetryClass};
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
+    QueueDeclareOptions,
 };
 use lapin::types::FieldTable;
-use lapin::{Consumer, Event};
+use lapin::{Channel, Connection, Consumer, Event};
 
-use super::lag;
-use super::ledger::Acknowledgement;
-use super::position::PositionFile;
+use super::queue::Acknowledgement;
 use super::shared::{Alone, Shared};
+use super::stream::PositionFile;
 use crate::client::{Connected, at, connect, next};
 use crate::config::{AmqpConfig, QueueType, Start};
 use crate::error;
@@ -62,7 +63,7 @@ async fn reconnecting(
             Ok(connected) => {
                 shared.connected();
                 let mut side = None;
-                let watching = lag::watch(shared, config, queue, &connected.connection, &mut side);
+                let watching = watch_lag(shared, config, queue, &connected.connection, &mut side);
                 let consumed = tokio::select! {
                     consumed = consume(shared, config, queue, &connected, position) => consumed,
                     never = watching => match never {},
@@ -309,4 +310,47 @@ async fn cancel(
         shared.arrive(delivery.map_err(lost)?)?;
     }
     Ok(())
+}
+
+/// Asks how many messages the queue holds, each `lag_interval`, on a channel of its own: the broker
+/// closes a channel over a queue that is not there, and that one must not be the one that reads.
+/// The owner keeps it until the connection is closed: a channel that is dropped meanwhile spoils
+/// that.
+async fn watch_lag(
+    shared: &Shared,
+    config: &AmqpConfig,
+    queue: &str,
+    connection: &Connection,
+    channel: &mut Option<Channel>,
+) -> Infallible {
+    if config.lag_interval.is_zero() {
+        return std::future::pending().await;
+    }
+    loop {
+        match ask(connection, channel, queue).await {
+            Ok(messages) => shared.set_ready(messages),
+            // Who reads learns why from its own channel; the next turn takes a new one here.
+            Err(_) => *channel = None,
+        }
+        tokio::time::sleep(config.lag_interval).await;
+    }
+}
+
+async fn ask(
+    connection: &Connection,
+    channel: &mut Option<Channel>,
+    queue: &str,
+) -> lapin::Result<u64> {
+    let channel = match channel {
+        Some(channel) => channel,
+        None => channel.insert(connection.create_channel().await?),
+    };
+    let options = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let declared = channel
+        .queue_declare(queue.into(), options, FieldTable::default())
+        .await?;
+    Ok(declared.message_count().into())
 }

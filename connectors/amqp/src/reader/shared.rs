@@ -9,10 +9,9 @@ use baler_common::transport::{
     TransportError, Verdict,
 };
 
-use super::arrived::Arrived;
-use super::book::{Book, Consequence};
-use super::counts::AmqpReaderCounts;
-use super::ledger::Acknowledgement;
+use super::AmqpReaderCounts;
+use super::book::{Arrived, Book, Consequence};
+use super::queue::Acknowledgement;
 use super::stream::Arrival;
 use crate::config::Start;
 
