@@ -108,12 +108,7 @@ impl QuarantineFolder {
         };
         let mut used = 0_u64;
         for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if entry.path().extension().is_some_and(|it| it == "attempts") {
-                // The counts of attempts are no chunks (`baler_analysis::quarantine::Attempts`).
-                continue;
-            }
-            match entry.metadata() {
+            match entry?.metadata() {
                 Ok(metadata) => used = used.saturating_add(metadata.len()),
                 // It was renamed or removed between the two calls.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -1,6 +1,6 @@
 //! What the flags of `receive` mean together.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,8 +30,6 @@ pub(super) struct Settings {
     pub(super) decoding: DecodingArgs,
     pub(super) summary: Option<PathBuf>,
     pub(super) quarantine: QuarantineArgs,
-    /// None without a quarantine: the chunk would be lost.
-    pub(super) max_attempts: Option<NonZeroU32>,
     pub(super) operations: bool,
     pub(super) port_file: Option<PathBuf>,
 }
@@ -138,8 +136,6 @@ impl Settings {
             },
             decoding: args.decoding,
             summary: args.summary,
-            max_attempts: NonZeroU32::new(args.max_attempts)
-                .filter(|_| args.quarantine.quarantine.is_some()),
             quarantine: args.quarantine,
             operations: args.operations,
             port_file: args.port_file,
