@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use baler_analysis::quarantine::{MediumQuarantine, Poison, Quarantine};
+use baler_analysis::quarantine::{Attempts, MediumQuarantine, Poison, Quarantine};
 use baler_connector_file::QuarantineFolder;
 use baler_relay::{Unfit, without_quarantine};
 
 use crate::args::QuarantineArgs;
 use crate::endpoint;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
 /// Where what cannot be processed goes, for several workers. It says once why, for each peer and
 /// reason, whether there is a quarantine or not.
@@ -39,6 +40,21 @@ pub(crate) fn shared(
         reasons: Reasons::default(),
     };
     Ok(SharedQuarantine(Arc::new(Mutex::new(inner))))
+}
+
+/// Counts which chunks crash their consumer, where the quarantine is a folder that can hold the count.
+///
+/// # Errors
+///
+/// The folder cannot be written.
+pub(crate) fn attempts(args: &QuarantineArgs) -> Result<Option<Attempts>, Failure> {
+    let folder = args.quarantine.as_deref();
+    let Some(folder) = folder.filter(|place| !endpoint::is_uri(place)) else {
+        return Ok(None);
+    };
+    let opened = Attempts::open(Path::new(folder));
+    let failed = |error| Failure::new(Code::Output, format!("--quarantine {folder}: {error}"));
+    opened.map(Some).map_err(failed)
 }
 
 fn place(

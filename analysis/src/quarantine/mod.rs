@@ -2,12 +2,16 @@
 //!
 //! [`MediumQuarantine`] keeps it in a topic, a queue or whatever else has a writer; the file connector
 //! has a quarantine that is a folder.
+//! [`Attempts`] finds the chunks that crash their consumer.
 
+mod attempts;
 mod medium;
 mod record;
 
 use std::io;
 
+pub use attempts::Attempts;
+pub(crate) use attempts::ChunkInWork;
 pub use baler_common::transport::{Poison, Quarantine};
 pub use medium::MediumQuarantine;
 pub use record::Quarantined;

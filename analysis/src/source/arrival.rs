@@ -49,6 +49,10 @@ impl Source {
         }
         let known = identity.map(|identity| (identity, checksum));
         self.in_work.insert(delivery.token, known);
+        if let Some(reason) = self.begin_attempt(&delivery)? {
+            self.poisoned(delivery, meta, &reason);
+            return Ok(Step::Idle);
+        }
         let decoded = match self.decoder.decode(&delivery.bytes) {
             Ok(decoded) => decoded,
             Err(error) => {

@@ -1,10 +1,12 @@
 //! Drives a reader: decodes, drops duplicates, puts poison aside, settles after processing.
 
 mod arrival;
+mod attempts;
 mod settling;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
@@ -16,7 +18,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use crate::error::AnalysisError;
 use crate::lanes::LaneTracker;
 use crate::parcel::Parcel;
-use crate::quarantine::{Discard, Quarantine};
+use crate::quarantine::{Attempts, ChunkInWork, Discard, Quarantine};
 use crate::quarantine_thread::QuarantineThread;
 use crate::report::{SourceReport, SourceWatch};
 use crate::stage::Stage;
@@ -59,6 +61,15 @@ pub struct Source {
     done: Sender<(Token, Verdict)>,
     verdicts: Receiver<(Token, Verdict)>,
     demand: usize,
+    /// How many chunks may be in work now: the demand, or one while the medium delivers chunks that
+    /// may have crashed a consumer.
+    pace: usize,
+    /// After how many attempts a chunk is put aside.
+    max_attempts: Option<NonZeroU32>,
+    /// Counts attempts; without it the medium's own count holds.
+    in_work_on_disk: Option<ChunkInWork>,
+    /// Whether a chunk was put aside because of the medium's count.
+    has_put_suspect_aside: bool,
     /// Whether the last step received something, if only a copy or damage.
     heard: bool,
     /// The medium's lanes that this reader owns; none before the medium assigned any.
@@ -112,6 +123,10 @@ impl Source {
             done,
             verdicts,
             demand: DEFAULT_DEMAND,
+            pace: DEFAULT_DEMAND,
+            max_attempts: None,
+            in_work_on_disk: None,
+            has_put_suspect_aside: false,
             heard: false,
             assigned: None,
             watch: SourceWatch::default(),
@@ -138,10 +153,33 @@ impl Source {
         self
     }
 
+    /// Sets after how many attempts a chunk goes to the quarantine instead of the next stage; `None`,
+    /// the default, is never.
+    ///
+    /// Such a chunk crashes its consumer again and again. The medium counts the attempts
+    /// ([`Delivery::attempts`](baler_common::transport::Delivery::attempts)), or
+    /// [`with_attempts`](Self::with_attempts) does.
+    /// Set it only with a quarantine that keeps the chunk.
+    #[must_use]
+    pub fn with_max_attempts(mut self, attempts: Option<NonZeroU32>) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+
+    /// Counts attempts on disk instead of taking the medium's word. An attempt is then a death of the
+    /// process while this source decoded the chunk, or its caller processed it before the next
+    /// [`step`](Self::step).
+    #[must_use]
+    pub fn with_attempts(mut self, attempts: &Attempts) -> Self {
+        self.in_work_on_disk = Some(attempts.entry());
+        self
+    }
+
     /// Sets how many chunks may be received and not settled; default 64, at least 1.
     #[must_use]
     pub fn with_demand(mut self, chunks: usize) -> Self {
         self.demand = chunks.max(1);
+        self.pace = self.demand;
         self.reader.set_demand(self.demand);
         self
     }
@@ -172,6 +210,7 @@ impl Source {
     ///
     /// The medium failed for good, or poison could not be put aside.
     pub fn step(&mut self, by: Instant) -> Result<Step, AnalysisError> {
+        self.end_attempt()?;
         self.settle_done()?;
         self.show();
         let received = self.receive(by)?;
@@ -286,7 +325,7 @@ impl Source {
                     }
                 }
             }
-            if self.in_work.len() >= self.demand && self.verdicts.is_empty() {
+            if self.in_work.len() >= self.pace && self.verdicts.is_empty() {
                 stage.flush()?;
             }
         }
@@ -345,7 +384,7 @@ impl Source {
     /// Notes whether the medium owes something. The view of other threads follows at once when that
     /// changes: nobody may give the medium up because of an old figure.
     fn note_progress(&mut self, received: &Result<Received, TransportError>) {
-        let has_room = self.in_work.len() < self.demand;
+        let has_room = self.in_work.len() < self.pace;
         let waited = self.is_waiting();
         let waits_for = || self.reader.waits_for().filter(|_| has_room);
         let waiting = &mut self.report.waiting;

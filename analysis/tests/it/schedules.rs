@@ -68,6 +68,7 @@ impl ChunkReader for Reader {
                 position: sequence,
             },
             redelivered: false,
+            attempts: 0,
         }))
     }
 

@@ -1,5 +1,7 @@
 //! The source: settle after processing, duplicates, poison, errors.
 
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -153,6 +155,7 @@ impl ChunkReader for WindowOfOne {
                     position: 0,
                 },
                 redelivered: false,
+                attempts: 0,
             }));
         }
         if self.settled {
@@ -489,4 +492,129 @@ fn a_chunk_with_the_identity_of_another_is_put_aside() {
         assert_eq!(of(Verdict::Reject), 4);
         assert_eq!(of(Verdict::Ack), 5);
     }
+}
+
+/// A queue that hands its reader all it has, and counts attempts of each chunk when the reader dies.
+#[derive(Clone, Default)]
+struct Counting(Arc<Mutex<VecDeque<(u64, u32)>>>);
+
+struct CountingReader {
+    queue: Counting,
+    capability: ReaderCapability,
+    demand: usize,
+    handed_out: VecDeque<(u64, u32)>,
+}
+
+impl ChunkReader for CountingReader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+    }
+
+    fn receive(&mut self, _by: Instant) -> Result<Received, TransportError> {
+        if self.handed_out.len() >= self.demand {
+            return Ok(Received::Idle);
+        }
+        let Some((sequence, attempts)) = self.queue.0.lock().unwrap().pop_front() else {
+            return Ok(Received::End);
+        };
+        self.handed_out.push_back((sequence, attempts));
+        Ok(Received::Chunk(Delivery {
+            token: Token(sequence),
+            bytes: chunk(sequence),
+            meta: None,
+            origin: Origin {
+                endpoint: "counting:".into(),
+                lane: "0".into(),
+                position: sequence,
+            },
+            redelivered: attempts > 0,
+            attempts,
+        }))
+    }
+
+    fn settle(&mut self, token: Token, _verdict: Verdict) -> Result<Settled, TransportError> {
+        self.handed_out.retain(|(sequence, _)| *sequence != token.0);
+        Ok(Settled::Done)
+    }
+
+    fn close(self: Box<Self>, _by: Instant) -> ReaderCloseReport {
+        ReaderCloseReport::default()
+    }
+}
+
+impl Drop for CountingReader {
+    fn drop(&mut self) {
+        let mut queue = self.queue.0.lock().unwrap();
+        for entry in self.handed_out.drain(..).rev() {
+            queue.push_front(entry);
+        }
+        queue.iter_mut().for_each(|(_, attempts)| *attempts += 1);
+    }
+}
+
+/// Keeps the places and reasons of what is put aside.
+#[derive(Clone, Default)]
+struct Reasons(Arc<Mutex<Vec<(u64, String)>>>);
+
+impl Quarantine for Reasons {
+    fn put_aside(&mut self, poison: Poison<'_>) -> std::io::Result<()> {
+        let entry = (poison.origin.position, poison.reason.to_owned());
+        self.0.lock().unwrap().push(entry);
+        Ok(())
+    }
+}
+
+/// Processes what comes, several chunks at a time, and dies at chunk 20; whether it died.
+fn live(queue: &Counting, reasons: &Reasons, processed: &mut Vec<u64>) -> bool {
+    let reader = Box::new(CountingReader {
+        queue: queue.clone(),
+        capability: ReaderCapability::new("counting", Order::PerLane),
+        demand: 1,
+        handed_out: VecDeque::new(),
+    });
+    let mut source = Source::new(reader)
+        .with_demand(8)
+        .with_quarantine(reasons.clone())
+        .with_max_attempts(NonZeroU32::new(5));
+    let mut held = Vec::new();
+    loop {
+        match source.step(soon()).unwrap() {
+            Step::Chunk(parcel) => {
+                let sequence = parcel.identity().unwrap().sequence;
+                if sequence == 20 {
+                    // What it holds dies with it.
+                    held.iter().for_each(baler_analysis::Parcel::fail);
+                    drop(source);
+                    return true;
+                }
+                held.push(parcel);
+            }
+            Step::Idle => {
+                // No more comes before it has settled these.
+                let sequences = held.iter().map(|it| it.identity().unwrap().sequence);
+                processed.extend(sequences);
+                held.clear();
+            }
+            Step::End if held.is_empty() => return false,
+            Step::End => held.clear(),
+        }
+    }
+}
+
+#[test]
+fn a_chunk_that_kills_its_consumer_is_put_aside_and_no_other_one() {
+    let queue = Counting::default();
+    queue.0.lock().unwrap().extend((0..60).map(|it| (it, 0)));
+    let (reasons, mut processed) = (Reasons::default(), Vec::new());
+    let deaths = (0..9).take_while(|_| live(&queue, &reasons, &mut processed));
+    assert_eq!(deaths.count(), 5);
+    let reasons = reasons.0.lock().unwrap();
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert_eq!(reasons[0].0, 20);
+    assert!(reasons[0].1.contains("5 times before"), "{reasons:?}");
+    assert!((0..20).chain(21..60).all(|it| processed.contains(&it)));
 }

@@ -165,6 +165,7 @@ impl ChunkReader for Scripted {
                     meta: None,
                     origin: origin(),
                     redelivered: false,
+                    attempts: 0,
                 }))
             }
             Some(Play::Damaged(bytes)) => Ok(Received::Damaged(Damaged {

@@ -52,12 +52,12 @@ fn repeated(length: usize, records: u32) -> Bytes {
     let mut bytes = Vec::new();
     NativeSerializer::new(compression)
         .unwrap()
-        .serialize(&batch.take(), &ChunkHeader::new(identity()), &mut bytes)
+        .serialize(&batch.take(), &ChunkHeader::new(identity(0)), &mut bytes)
         .unwrap();
     Bytes::from(bytes)
 }
 
-fn identity() -> ChunkIdentity {
+fn identity(sequence: u64) -> ChunkIdentity {
     ChunkIdentity {
         producer: ProducerId::new(1),
         epoch: Epoch {
@@ -65,7 +65,7 @@ fn identity() -> ChunkIdentity {
             random: 1,
         },
         lane: 0,
-        sequence: 0,
+        sequence,
     }
 }
 
@@ -85,7 +85,7 @@ fn chunk(ticket: u64, bytes: Bytes) -> Chunk {
         meta: ChunkMeta {
             container: ContainerKind::Native,
             records: BOMB_RECORDS,
-            identity: identity(),
+            identity: identity(ticket),
         },
         bytes,
     }
@@ -265,6 +265,50 @@ fn a_chunk_above_the_decoded_limit_goes_to_the_quarantine() {
         let expected = if code == 0 { 0 } else { 2 };
         assert_eq!(kept, expected, "{limit}: {:?}", run.get_output());
     }
+}
+
+/// A chunk whose receiver dies each time goes to the quarantine, and what is behind it arrives.
+#[test]
+fn a_chunk_that_kills_its_receiver_goes_to_the_quarantine() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut batch = BatchBuilder::new();
+    let schema = Schema::new("sound", vec![Field::new("text", FieldType::String)]).unwrap();
+    let text = vec![Value::String("behind".into())];
+    let record = DynamicRecord::new(Arc::new(schema), Some(1), text).unwrap();
+    batch.push_dynamic(&record).unwrap();
+    let mut sound = Vec::new();
+    NativeSerializer::default()
+        .serialize(&batch.take(), &ChunkHeader::new(identity(1)), &mut sound)
+        .unwrap();
+    let chunks = vec![bomb(), sound.into()];
+    let from = store(&folder.path().join("chunks"), chunks);
+    let quarantine = folder.path().join("quarantine");
+    let output = folder.path().join("records");
+    let receive = ["receive", "--from", &from, "--format", "json"];
+    let files = ["--output", output.to_str().unwrap(), "--overwrite"];
+    let aside = ["--quarantine", quarantine.to_str().unwrap()];
+    let limit = ["--max-attempts", "2"];
+    let args = [&receive[..], &files, &aside, &limit].concat();
+    for _ in 0..2 {
+        fs::remove_file(&output).ok();
+        let receiver = Background::start(&args);
+        wait_for("it is in the middle of the chunk", || {
+            (size(&output) >= MIB).then_some(())
+        });
+        // As the system does when memory runs out.
+        drop(receiver);
+    }
+    baler(&args).code(65);
+    let records = fs::read_to_string(&output).unwrap();
+    assert_eq!(records.lines().count(), 1, "{} bytes", records.len());
+    assert!(records.contains("behind"), "{records}");
+    let kept = fs::read_dir(&quarantine)
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let mut json = kept.filter(|it| it.extension().is_some_and(|end| end == "json"));
+    let reason = fs::read_to_string(json.next().unwrap()).unwrap();
+    assert!(reason.contains("died 2 times"), "{reason}");
+    assert!(json.next().is_none());
 }
 
 /// What stands where a file is to be written.

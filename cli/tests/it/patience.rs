@@ -167,38 +167,31 @@ fn a_relay_tells_of_a_sink_that_is_away_behind_its_spool_and_of_a_source_without
 }
 
 /// A disk that takes nothing can be opened again and again: before, each opening started the clock
-/// again, and `--give-up 3s` lasted 39 s.
+/// again, and `--give-up 3s` lasted 39 s. A spool on such a disk is no way out either.
 #[test]
 fn a_disk_that_takes_nothing_is_given_up_in_time() {
     let folder = tempfile::tempdir().unwrap();
-    let to = file_uri(&folder.path().join("full"));
-    let baler = command();
-    // No file may be larger than 1 KiB.
-    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
-    let mut run = Command::new("bash");
-    run.args(["-c", limited]).arg(baler.get_program());
-    run.args([
-        "generate",
-        "--to",
-        &to,
-        "--records",
-        "100000",
-        "--chunk-records",
-        "1000",
-        "--give-up",
-        "3s",
-    ]);
-    let output = run.output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(69), "{told}");
-    let end = lines(&told, &format!("error: gave up on {to} after "));
-    let waited = end[0]
-        .split(" after ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next());
-    let waited: u64 = waited.unwrap().parse().unwrap();
-    assert!((3..=20).contains(&waited), "{told}");
-    assert!(told.contains("large"), "{told}");
+    let full = file_uri(&folder.path().join("full"));
+    let away = format!("tcp://{}", nobody());
+    let spool = folder.path().join("spool");
+    let spool = ["--spool", spool.to_str().unwrap()];
+    for (to, more) in [(&full, &[] as &[&str]), (&away, &spool)] {
+        let mut run = Command::new("bash");
+        // No file may be larger than 1 KiB.
+        let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+        run.args(["-c", limited]).arg(command().get_program());
+        run.args(["generate", "--to", to, "--records", "100000"]);
+        run.args(["--chunk-records", "1000", "--give-up", "3s"]);
+        let output = run.args(more).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(69), "{told}");
+        let end = lines(&told, &format!("error: gave up on {to} after "));
+        let waited = end[0].split(" after ").nth(1);
+        let waited = waited.and_then(|rest| rest.split(' ').next());
+        let waited: u64 = waited.unwrap().parse().unwrap();
+        assert!((3..=20).contains(&waited), "{told}");
+        assert!(told.contains("large"), "{told}");
+    }
 }
 
 /// A peer with which connecting works and delivering does not: it closes after each frame.

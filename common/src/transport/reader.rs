@@ -181,6 +181,9 @@ pub struct Delivery {
     pub origin: Origin,
     /// Whether the medium says that it was delivered before.
     pub redelivered: bool,
+    /// How many deliveries of it ended without a verdict, over all readers and their lives; 0 where
+    /// the medium does not count them. Consumers that die and connections that break both count.
+    pub attempts: u32,
 }
 
 /// Bytes that the medium itself could tell are no chunk.

@@ -1,24 +1,21 @@
 //! Which broker, queue and exchange, and how much may be on its way.
 
-mod arguments;
-mod name;
-mod password;
-mod start;
+mod queue;
 mod tap;
 
 use std::fmt;
+use std::fs;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use baler_common::transport::WindowLimits;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
+use baler_common::transport::{Failure, WindowLimits};
+use lapin::types::AMQPValue;
 
 use crate::{SCHEME, SCHEME_TLS};
-pub(crate) use arguments::QueueArguments;
-pub(crate) use name::{ExchangeKind, Names};
-pub(crate) use password::Password;
-pub(crate) use start::Start;
+pub(crate) use queue::{ExchangeKind, Names, QueueArguments};
 pub(crate) use tap::LookAt;
 
 /// The settings of both ends.
@@ -180,7 +177,7 @@ impl AmqpConfig {
         );
         set(&mut self.reconnect_max, uri.take_duration("reconnect_max")?);
         set(&mut self.lag_interval, uri.take_duration("lag_interval")?);
-        let start = uri.take_with("offset", start::EXPECTED, Start::parse)?;
+        let start = uri.take_with("offset", START_EXPECTED, Start::parse)?;
         if start.is_some() && self.queue_type != QueueType::Stream {
             return Err(self.not_a_stream("offset"));
         }
@@ -245,6 +242,75 @@ impl fmt::Display for AmqpConfig {
 impl fmt::Debug for AmqpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AmqpConfig({self})")
+    }
+}
+
+/// Where the password is. It has no `Debug`, so that it cannot be shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Password {
+    Text(Box<str>),
+    /// Read at every connection, so that a renewed one is taken up.
+    File(PathBuf),
+}
+
+impl Password {
+    /// The password; a file's line end is none of it.
+    pub(crate) fn read(&self) -> Result<String, Failure> {
+        let path = match self {
+            Self::Text(text) => return Ok(text.to_string()),
+            Self::File(path) => path,
+        };
+        let text = fs::read_to_string(path).map_err(|error| {
+            let message = format!("password_file {}: {error}", path.display());
+            Failure::last("connect to", message)
+        })?;
+        Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
+
+/// Where a reader begins in a stream (RabbitMQ's `x-stream-offset`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// With the oldest chunk that is kept.
+    First,
+    /// With the last batch that the broker wrote.
+    Last,
+    /// With what is written from now on.
+    Next,
+    /// With the chunk of this number, or the oldest one behind it.
+    Offset(u64),
+    /// With the batch in which the chunk of this time is, in seconds of Unix time.
+    Timestamp(u64),
+}
+
+/// What [`Start`] is written as.
+const START_EXPECTED: &str = "first, last, next, an offset, or timestamp: and seconds of Unix time";
+
+impl Start {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "first" => Some(Self::First),
+            "last" => Some(Self::Last),
+            "next" => Some(Self::Next),
+            _ => match text.strip_prefix("timestamp:") {
+                Some(seconds) => seconds.parse().ok().map(Self::Timestamp),
+                None => u64::from_str(text).ok().map(Self::Offset),
+            },
+        }
+    }
+
+    /// The value of `x-stream-offset`.
+    pub(crate) fn argument(self) -> AMQPValue {
+        let text = |text: &str| AMQPValue::LongString(text.into());
+        match self {
+            Self::First => text("first"),
+            Self::Last => text("last"),
+            Self::Next => text("next"),
+            Self::Offset(offset) => {
+                AMQPValue::LongLongInt(i64::try_from(offset).unwrap_or(i64::MAX))
+            }
+            Self::Timestamp(seconds) => AMQPValue::Timestamp(seconds),
+        }
     }
 }
 
@@ -355,5 +421,31 @@ mod tests {
         assert!(error("amqp://host?exchange=e&max_length=3").contains("queue"));
         let long = "q".repeat(256);
         assert!(error(&format!("amqp://host?queue={long}")).contains("255"));
+    }
+
+    #[test]
+    fn file_is_read_each_time_and_its_line_end_is_no_part_of_it() {
+        let name = format!("baler-amqp-password-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let password = Password::File(path.clone());
+        for (written, meant) in [("first\n", "first"), (" second \r\n", " second ")] {
+            fs::write(&path, written).unwrap();
+            assert_eq!(password.read().unwrap(), meant);
+        }
+        fs::remove_file(&path).unwrap();
+        let failure = password.read().unwrap_err();
+        assert!(failure.message.contains("password_file"), "{failure:?}");
+    }
+
+    #[test]
+    fn start_is_a_word_an_offset_or_a_time() {
+        assert_eq!(Start::parse("next"), Some(Start::Next));
+        assert_eq!(Start::parse("17"), Some(Start::Offset(17)));
+        let time = Start::Timestamp(1_700_000_000);
+        assert_eq!(Start::parse("timestamp:1700000000"), Some(time));
+        assert_eq!(time.argument(), AMQPValue::Timestamp(1_700_000_000));
+        for wrong in ["", "-1", "lst", "timestamp:", "1h"] {
+            assert_eq!(Start::parse(wrong), None, "{wrong}");
+        }
     }
 }

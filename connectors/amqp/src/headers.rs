@@ -16,7 +16,7 @@ const SEQUENCE: &str = "baler-sequence";
 const RECORDS: &str = "baler-records";
 
 /// Kept across a restart of the broker (AMQP 0.9.1, `delivery-mode`).
-const PERSISTENT: u8 = 2;
+pub(crate) const PERSISTENT: u8 = 2;
 
 const fn content_type(container: ContainerKind) -> &'static str {
     match container {
@@ -84,9 +84,9 @@ pub(crate) fn meta(properties: &BasicProperties) -> Option<ChunkMeta> {
 }
 
 /// How often the broker delivered a message before, where it counts (quorum queues do).
-pub(crate) fn delivery_count(properties: &BasicProperties) -> Option<u64> {
+pub(crate) fn delivery_count(properties: &BasicProperties) -> Option<u32> {
     let headers = properties.headers().as_ref()?;
-    u64::try_from(number(headers, "x-delivery-count")?).ok()
+    u32::try_from(number(headers, "x-delivery-count")?).ok()
 }
 
 /// The number of a message in its stream.

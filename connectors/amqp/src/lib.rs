@@ -1,11 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod client;
 mod config;
-mod connect;
 mod error;
-mod gate;
 mod headers;
 mod plain;
+mod publish;
 mod reader;
 mod topology;
 mod writer;

@@ -1,24 +1,17 @@
 //! One message a record, with the client library alone: what chunks are measured against.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Instant;
 
 use baler_common::transport::{Failure, TransportError};
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
-use lapin::types::ShortString;
-use lapin::{BasicProperties, Channel, Confirmation};
+use lapin::{BasicProperties, Confirmation};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::client::{self, Connected};
 use crate::config::AmqpConfig;
-use crate::connect::{Connected, connect};
 use crate::error;
-
-/// Kept across a restart of the broker (AMQP 0.9.1, `delivery-mode`).
-const PERSISTENT: u8 = 2;
+use crate::headers::PERSISTENT;
+use crate::publish::InFlight;
 
 /// Publishes messages without Baler's chunks, threads and headers, for measurements.
 ///
@@ -27,17 +20,15 @@ const PERSISTENT: u8 = 2;
 /// Publishes are pipelined, which is the best that the client library does; a window of one message
 /// awaits each before the next.
 ///
-/// It does not connect again: whoever measures wants to know. It belongs to one thread, and its calls
-/// block.
+/// It does not connect again: the owner measures one connection. It belongs to one thread, and its
+/// calls block.
 pub struct PlainPublisher {
     runtime: Runtime,
     /// Ends with this value.
-    connected: Connected,
+    _connected: Connected,
     endpoint: Box<str>,
-    exchange: ShortString,
-    routing_key: ShortString,
-    most: usize,
-    window: VecDeque<Slot>,
+    window: usize,
+    in_flight: InFlight,
     confirmed: u64,
 }
 
@@ -48,68 +39,6 @@ impl fmt::Debug for PlainPublisher {
             .field("confirmed", &self.confirmed)
             .finish_non_exhaustive()
     }
-}
-
-type Publishing = Pin<Box<dyn Future<Output = lapin::Result<Confirmation>>>>;
-
-/// A publish that was polled once, which put its frames in order behind those before.
-enum Slot {
-    Waiting(Publishing),
-    Answered(Result<(), Failure>),
-}
-
-impl Slot {
-    async fn start(mut publishing: Publishing) -> Self {
-        match poll_fn(|cx| Poll::Ready(publishing.as_mut().poll(cx))).await {
-            Poll::Pending => Self::Waiting(publishing),
-            Poll::Ready(result) => Self::Answered(confirmed(result)),
-        }
-    }
-
-    async fn answer(self) -> Result<(), Failure> {
-        match self {
-            Self::Waiting(publishing) => confirmed(publishing.await),
-            Self::Answered(result) => result,
-        }
-    }
-
-    /// Its answer, if it is there; it is asked no more then.
-    async fn look(&mut self) -> Option<Result<(), Failure>> {
-        match self {
-            Self::Answered(result) => Some(result.clone()),
-            Self::Waiting(publishing) => {
-                match poll_fn(|cx| Poll::Ready(publishing.as_mut().poll(cx))).await {
-                    Poll::Pending => None,
-                    Poll::Ready(result) => Some(confirmed(result)),
-                }
-            }
-        }
-    }
-}
-
-fn confirmed(result: lapin::Result<Confirmation>) -> Result<(), Failure> {
-    match result.map_err(|error| error::of_use("publish to", &error))? {
-        Confirmation::Ack(None) => Ok(()),
-        other => {
-            let message = format!("a message was not taken: {other:?}");
-            Err(Failure::last("publish to", message))
-        }
-    }
-}
-
-async fn publish_one(
-    channel: Channel,
-    exchange: ShortString,
-    routing_key: ShortString,
-    payload: Vec<u8>,
-) -> lapin::Result<Confirmation> {
-    let options = BasicPublishOptions {
-        mandatory: true,
-        immediate: false,
-    };
-    let properties = BasicProperties::default().with_delivery_mode(PERSISTENT);
-    let publishing = channel.basic_publish(exchange, routing_key, options, &payload, properties);
-    publishing.await?.await
 }
 
 impl PlainPublisher {
@@ -126,19 +55,16 @@ impl PlainPublisher {
         let endpoint = config.to_string();
         let opened = Self::open(config, by).map_err(|failure| failure.at(&endpoint))?;
         let (runtime, connected) = opened;
-        let (exchange, routing_key) = config.names.target();
-        let most = match awaiting {
-            true => 1,
-            false => usize::try_from(config.window.chunks.get()).unwrap_or(usize::MAX),
-        };
         Ok(Self {
             runtime,
-            connected,
-            exchange: exchange.into(),
-            routing_key: routing_key.into(),
             endpoint: endpoint.into(),
-            most,
-            window: VecDeque::new(),
+            window: match awaiting {
+                // Each is awaited before the next.
+                true => 0,
+                false => usize::try_from(config.window.chunks.get()).unwrap_or(usize::MAX),
+            },
+            in_flight: InFlight::new(connected.channel.clone(), config),
+            _connected: connected,
             confirmed: 0,
         })
     }
@@ -146,17 +72,7 @@ impl PlainPublisher {
     fn open(config: &AmqpConfig, by: Instant) -> Result<(Runtime, Connected), Failure> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::retry("set up", error.to_string()))?;
-        let connecting = async {
-            let connected = connect(config, "baler plain", None, by).await?;
-            let selecting = connected
-                .channel
-                .confirm_select(ConfirmSelectOptions::default());
-            selecting
-                .await
-                .map_err(|error| error::of_setup("set up", &error))?;
-            Ok(connected)
-        };
-        let connected = runtime.block_on(connecting)?;
+        let connected = runtime.block_on(client::connect_to_publish(config, "baler plain", by))?;
         Ok((runtime, connected))
     }
 
@@ -166,52 +82,36 @@ impl PlainPublisher {
     ///
     /// The connection is gone, or a message was refused.
     pub fn publish(&mut self, payloads: &[Vec<u8>]) -> Result<(), TransportError> {
-        let Self {
-            runtime,
-            connected,
-            exchange,
-            routing_key,
-            most,
-            window,
-            confirmed,
-            ..
-        } = self;
-        let publishing = async {
-            for payload in payloads {
-                while window.len() >= *most
-                    && let Some(oldest) = window.pop_front()
-                {
-                    oldest.answer().await?;
-                    *confirmed += 1;
-                }
-                let channel = connected.channel.clone();
-                let message = publish_one(
-                    channel,
-                    exchange.clone(),
-                    routing_key.clone(),
-                    payload.clone(),
-                );
-                window.push_back(Slot::start(Box::pin(message)).await);
-                if *most == 1
-                    && let Some(only) = window.pop_front()
-                {
-                    only.answer().await?;
-                    *confirmed += 1;
-                }
-            }
-            // Whatever is answered already.
-            while let Some(oldest) = window.front_mut() {
-                let Some(answer) = oldest.look().await else {
-                    break;
-                };
-                window.pop_front();
-                answer?;
-                *confirmed += 1;
-            }
-            Ok(())
-        };
-        let published: Result<(), Failure> = runtime.block_on(publishing);
+        let published = self.publish_all(payloads);
         published.map_err(|failure| failure.at(&self.endpoint))
+    }
+
+    fn publish_all(&mut self, payloads: &[Vec<u8>]) -> Result<(), Failure> {
+        for payload in payloads {
+            let properties = BasicProperties::default().with_delivery_mode(PERSISTENT);
+            self.in_flight.publish(payload.clone(), properties);
+            while self.in_flight.len() > self.window {
+                let answer = self.runtime.block_on(self.in_flight.next_answer());
+                self.count(answer)?;
+            }
+        }
+        while let Some(answer) = self.in_flight.answer() {
+            self.count(answer)?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, answer: lapin::Result<Confirmation>) -> Result<(), Failure> {
+        match answer.map_err(|error| error::of_use("publish to", &error))? {
+            Confirmation::Ack(None) => {
+                self.confirmed = self.confirmed.saturating_add(1);
+                Ok(())
+            }
+            other => {
+                let message = format!("a message was not taken: {other:?}");
+                Err(Failure::last("publish to", message))
+            }
+        }
     }
 
     /// How many messages the broker has confirmed, as far as was looked.
@@ -225,19 +125,18 @@ impl PlainPublisher {
     ///
     /// It is not, or something was refused.
     pub fn settle(&mut self, by: Instant) -> Result<(), TransportError> {
-        let (window, confirmed) = (&mut self.window, &mut self.confirmed);
-        let settling = async {
-            while let Some(oldest) = window.pop_front() {
-                oldest.answer().await?;
-                *confirmed += 1;
-            }
-            Ok(())
-        };
-        let settled = self
-            .runtime
-            .block_on(async { tokio::time::timeout_at(by.into(), settling).await });
-        let late = || Failure::retry("publish to", "not everything was confirmed in time");
-        let settled: Result<(), Failure> = settled.unwrap_or_else(|_| Err(late()));
-        settled.map_err(|failure| failure.at(&self.endpoint))
+        while self.in_flight.len() > 0 {
+            let answering =
+                async { tokio::time::timeout_at(by.into(), self.in_flight.next_answer()).await };
+            let settled = match self.runtime.block_on(answering) {
+                Ok(answer) => self.count(answer),
+                Err(_) => {
+                    let message = "not everything was confirmed in time";
+                    Err(Failure::retry("publish to", message))
+                }
+            };
+            settled.map_err(|failure| failure.at(&self.endpoint))?;
+        }
+        Ok(())
     }
 }

@@ -229,6 +229,7 @@ impl KafkaBrowser {
             meta: polled.meta,
             origin,
             redelivered: false,
+            attempts: 0,
         })
     }
 }

@@ -140,6 +140,7 @@ mod tests {
                 position: 0,
             },
             redelivered: false,
+            attempts: 0,
         }
     }
 

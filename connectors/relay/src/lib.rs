@@ -6,10 +6,8 @@ mod identity;
 mod relay;
 mod settings;
 mod stats;
-mod unfit;
 
-pub use error::RelayError;
+pub use error::{Cause, RelayError, Unfit, without_quarantine};
 pub use relay::{Ended, Relay, RelayReport, Step, Stop};
 pub use settings::RelaySettings;
 pub use stats::RelayStats;
-pub use unfit::{Cause, Unfit, without_quarantine};

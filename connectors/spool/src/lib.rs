@@ -2,7 +2,6 @@
 
 mod config;
 mod direct;
-mod opener;
 mod shared;
 mod spool;
 mod store;

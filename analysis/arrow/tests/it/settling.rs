@@ -92,6 +92,7 @@ impl ChunkReader for Watching {
             },
             meta: None,
             redelivered: false,
+            attempts: 0,
         }))
     }
 

@@ -6,6 +6,7 @@ mod settings;
 mod stages;
 mod summary;
 
+use std::num::NonZeroU32;
 use std::sync::OnceLock;
 
 use baler_analysis::workers::{Worker, Workers};
@@ -27,11 +28,15 @@ use crate::shutdown::Shutdown;
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let observe = args.observe.clone();
+    // Without a quarantine the chunk would be lost.
+    let max_attempts = NonZeroU32::new(args.max_attempts);
+    let max_attempts = max_attempts.filter(|_| args.quarantine.quarantine.is_some());
     let settings = Settings::new(args)?;
     let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed().add(Box::new(stages.progress()));
     let aside = quarantine::shared(&settings.quarantine, shutdown.timeout())?;
+    let attempts = quarantine::attempts(&settings.quarantine)?;
     let decoder = decoding::decoder(&settings.decoding, settings.workers)?;
     let OpenReaders {
         readers,
@@ -73,6 +78,10 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
             }
             observation.receives(&mut source);
             source = source.with_quarantine(aside.clone());
+            source = source.with_max_attempts(max_attempts);
+            if let Some(attempts) = &attempts {
+                source = source.with_attempts(attempts);
+            }
             let stage = stages.next()?;
             Ok(Worker { source, stage })
         },

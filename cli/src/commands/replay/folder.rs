@@ -98,6 +98,7 @@ impl FolderReader {
             bytes,
             origin,
             redelivered: false,
+            attempts: 0,
         })
     }
 }

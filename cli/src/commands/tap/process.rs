@@ -202,6 +202,7 @@ impl ChunkReader for ProcessTap {
                 position: token.0,
             },
             redelivered: false,
+            attempts: 0,
         }))
     }
 

@@ -1,11 +1,12 @@
 //! What of a queue or of a stream was delivered and what became of it.
 
-use baler_common::transport::{Settled, Token, Verdict};
+use baler_common::transport::{ChunkMeta, Settled, Token, Verdict};
+use bytes::Bytes;
 
-use super::arrived::Arrived;
-use super::ledger::{Acknowledgement, Ledger};
+use super::queue::{Acknowledgement, Ledger};
 use super::stream::{Arrival, StreamLedger};
 use crate::config::Start;
+use crate::headers;
 
 /// What of a queue or of a stream was delivered and what became of it: the two differ in who keeps
 /// what is not settled.
@@ -181,11 +182,38 @@ impl StreamBook {
     }
 }
 
+/// A message, taken from the client library.
+#[derive(Debug, Clone)]
+pub(super) struct Arrived {
+    /// Its number on the channel (AMQP 0.9.1, `delivery-tag`).
+    pub(super) tag: u64,
+    /// Its number in the stream; that on the channel if it is in none.
+    pub(super) position: u64,
+    pub(super) bytes: Bytes,
+    pub(super) meta: Option<ChunkMeta>,
+    pub(super) redelivered: bool,
+    /// How often it was delivered before and not settled, where the broker counts.
+    pub(super) attempts: u32,
+}
+
+impl From<lapin::message::Delivery> for Arrived {
+    fn from(delivery: lapin::message::Delivery) -> Self {
+        let tag = delivery.delivery_tag;
+        Self {
+            tag,
+            position: headers::stream_offset(&delivery.properties).unwrap_or(tag),
+            meta: headers::meta(&delivery.properties),
+            redelivered: delivery.redelivered,
+            attempts: headers::delivery_count(&delivery.properties).unwrap_or(0),
+            bytes: Bytes::from(delivery.data),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
+    use bytes::Bytes;
 
     fn arrived(tag: u64) -> Arrived {
         Arrived {
@@ -194,6 +222,7 @@ mod tests {
             bytes: Bytes::new(),
             meta: None,
             redelivered: false,
+            attempts: 0,
         }
     }
 

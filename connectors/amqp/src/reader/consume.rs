@@ -1,5 +1,6 @@
 //! The thread that reads, and recovers by itself.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,16 +8,16 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use baler_common::transport::{Failure, RetryClass};
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
+    QueueDeclareOptions,
 };
 use lapin::types::FieldTable;
-use lapin::{Consumer, Event};
+use lapin::{Channel, Connection, Consumer, Event};
 
-use super::lag;
-use super::ledger::Acknowledgement;
-use super::position::PositionFile;
+use super::queue::Acknowledgement;
 use super::shared::{Alone, Shared};
+use super::stream::PositionFile;
+use crate::client::{Connected, at, connect, next};
 use crate::config::{AmqpConfig, QueueType, Start};
-use crate::connect::{Connected, connect, next};
 use crate::error;
 
 /// The first pause between two attempts to connect, without its jitter.
@@ -62,7 +63,7 @@ async fn reconnecting(
             Ok(connected) => {
                 shared.connected();
                 let mut side = None;
-                let watching = lag::watch(shared, config, queue, &connected.connection, &mut side);
+                let watching = watch_lag(shared, config, queue, &connected.connection, &mut side);
                 let consumed = tokio::select! {
                     consumed = consume(shared, config, queue, &connected, position) => consumed,
                     never = watching => match never {},
@@ -114,7 +115,6 @@ async fn open(
     connect(
         config,
         "baler reader",
-        None,
         Instant::now() + config.connect_timeout,
     )
     .await
@@ -157,7 +157,8 @@ async fn consume(
         }
         let (quarter, ack_every) = acknowledged_by(config, prefetch);
         let due = |by: Option<Instant>| by.is_some_and(|by| by <= Instant::now());
-        if due(ack_by) || orders.owed >= ack_every || orders.starved || orders.stop.is_some() {
+        let is_urgent = orders.starved || orders.is_suspect || orders.stop.is_some();
+        if due(ack_by) || orders.owed >= ack_every || is_urgent {
             // Whatever the broker is not told of counts against what it sends.
             let behind = if orders.starved { 0 } else { quarter };
             for Acknowledgement { tag, multiple } in shared.acknowledge(behind) {
@@ -261,14 +262,6 @@ fn begins_at(start: Start) -> FieldTable {
     arguments
 }
 
-/// Waits for a time; for ever if there is none.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time.into()).await,
-        None => std::future::pending().await,
-    }
-}
-
 type Delivered = Option<lapin::Result<lapin::message::Delivery>>;
 
 async fn delivered(consumer: &mut Option<Consumer>) -> Delivered {
@@ -317,4 +310,47 @@ async fn cancel(
         shared.arrive(delivery.map_err(lost)?)?;
     }
     Ok(())
+}
+
+/// Asks how many messages the queue holds, each `lag_interval`, on a channel of its own: the broker
+/// closes a channel over a queue that is not there, and that one must not be the one that reads.
+/// The owner keeps it until the connection is closed: a channel that is dropped meanwhile spoils
+/// that.
+async fn watch_lag(
+    shared: &Shared,
+    config: &AmqpConfig,
+    queue: &str,
+    connection: &Connection,
+    channel: &mut Option<Channel>,
+) -> Infallible {
+    if config.lag_interval.is_zero() {
+        return std::future::pending().await;
+    }
+    loop {
+        match ask(connection, channel, queue).await {
+            Ok(messages) => shared.set_ready(messages),
+            // Who reads learns why from its own channel; the next turn takes a new one here.
+            Err(_) => *channel = None,
+        }
+        tokio::time::sleep(config.lag_interval).await;
+    }
+}
+
+async fn ask(
+    connection: &Connection,
+    channel: &mut Option<Channel>,
+    queue: &str,
+) -> lapin::Result<u64> {
+    let channel = match channel {
+        Some(channel) => channel,
+        None => channel.insert(connection.create_channel().await?),
+    };
+    let options = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let declared = channel
+        .queue_declare(queue.into(), options, FieldTable::default())
+        .await?;
+    Ok(declared.message_count().into())
 }

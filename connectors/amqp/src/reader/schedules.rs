@@ -6,8 +6,8 @@ use baler_common::transport::{Settled, Token, Verdict};
 use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 
-use super::arrived::Arrived;
-use super::ledger::{Acknowledgement, Ledger};
+use super::book::Arrived;
+use super::queue::{Acknowledgement, Ledger};
 use super::stream::{Arrival, StreamLedger};
 use crate::config::Start;
 
@@ -170,6 +170,7 @@ fn arrived(position: u64) -> Arrived {
         bytes: Bytes::new(),
         meta: None,
         redelivered: false,
+        attempts: 0,
     }
 }
 

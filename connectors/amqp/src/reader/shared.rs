@@ -9,13 +9,11 @@ use baler_common::transport::{
     TransportError, Verdict,
 };
 
-use super::arrived::Arrived;
-use super::book::{Book, Consequence};
-use super::counts::AmqpReaderCounts;
-use super::ledger::Acknowledgement;
+use super::AmqpReaderCounts;
+use super::book::{Arrived, Book, Consequence};
+use super::queue::Acknowledgement;
 use super::stream::Arrival;
 use crate::config::Start;
-use crate::headers;
 
 /// What the owner of a reader and its thread share.
 #[derive(Debug)]
@@ -41,6 +39,9 @@ struct State {
     /// What the broker is to be told alone.
     alone: Vec<Alone>,
     demand: usize,
+    /// The chunk that was handed out last may have crashed a consumer. What is settled is acknowledged
+    /// at once: it must not come again when this consumer crashes, too.
+    is_suspect: bool,
     /// How many acknowledgements are worth a message to the broker.
     ack_every: usize,
     /// How many deliveries the broker lets be unsettled.
@@ -68,6 +69,8 @@ pub(super) struct Orders {
     pub(super) alone: Vec<Alone>,
     pub(super) demand: usize,
     pub(super) owed: usize,
+    /// What is owed is to be acknowledged at once.
+    pub(super) is_suspect: bool,
     /// The owner holds all that the broker sends, and wants more.
     pub(super) starved: bool,
     /// The watermark of a stream is to be saved.
@@ -85,6 +88,7 @@ impl Shared {
                 damaged: VecDeque::new(),
                 alone: Vec::new(),
                 demand: usize::MAX,
+                is_suspect: false,
                 ack_every: 1,
                 prefetch: 0,
                 ready: None,
@@ -146,6 +150,7 @@ impl Shared {
             if state.book.handed() < state.demand
                 && let Some(arrived) = state.next()
             {
+                state.is_suspect = arrived.attempts > 0;
                 let token = state.book.hand_out(&arrived);
                 let wake = state.is_starved()
                     || (matches!(state.book, Book::Stream(_)) && state.owed() >= state.ack_every);
@@ -162,6 +167,7 @@ impl Shared {
                     meta: arrived.meta,
                     origin,
                     redelivered: arrived.redelivered,
+                    attempts: arrived.attempts,
                     bytes: arrived.bytes,
                 }));
             }
@@ -198,7 +204,9 @@ impl Shared {
         let (settled, consequence) = state.book.settle(token, verdict);
         // The first one starts the thread's clock; a wake-up for each would cost a system call.
         let mut wake = match &state.book {
-            Book::Queue(ledger) => ledger.owed() == 1 || ledger.owed() >= state.ack_every,
+            Book::Queue(ledger) => {
+                state.is_suspect || ledger.owed() == 1 || ledger.owed() >= state.ack_every
+            }
             Book::Stream(_) => was_saved && state.is_unsaved(),
         };
         match consequence {
@@ -242,7 +250,6 @@ impl Shared {
 
     /// A message is there.
     pub(super) fn arrive(&self, delivery: lapin::message::Delivery) -> Result<(), Failure> {
-        let count = headers::delivery_count(&delivery.properties).unwrap_or_default();
         let mut arrived = Arrived::from(delivery);
         let tag = arrived.tag;
         let mut state = self.lock();
@@ -257,7 +264,7 @@ impl Shared {
         let counts = &mut state.counts;
         counts.delivered += 1;
         counts.redelivered += u64::from(again);
-        counts.max_delivery_count = counts.max_delivery_count.max(count);
+        counts.max_delivery_count = counts.max_delivery_count.max(arrived.attempts.into());
         counts.gone = counts.gone.saturating_add(gone);
         if gone > 0 {
             let to = arrived.position;
@@ -293,6 +300,7 @@ impl Shared {
             alone: std::mem::take(&mut state.alone),
             demand: state.demand,
             owed: state.owed(),
+            is_suspect: state.is_suspect,
             starved: state.is_starved(),
             unsaved: state.is_unsaved(),
             stop: state.stop,

@@ -13,5 +13,4 @@ mod support;
 mod tap;
 mod tls;
 mod traffic;
-mod unawaited;
 mod writer;

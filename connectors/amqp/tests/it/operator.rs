@@ -1,10 +1,16 @@
 //! What an operator, or a limit that one set, does to connections and queues under load.
 
+use std::collections::HashSet;
 use std::slice;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, ChunkWriter, OutboxSettings, RetryClass, Verdict};
-use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, within_patience};
+use baler_common::transport::{
+    ChunkReader, ChunkWriter, End, Outbox, OutboxSettings, RetryClass, Verdict,
+};
+use baler_connector_testkit::{
+    Bell, ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, read_label, within_patience,
+};
 
 use crate::support::{declared, fresh_name, reader, writer};
 use crate::traffic::{Order, Traffic};
@@ -92,8 +98,8 @@ fn queue_deleted_under_load_is_declared_again() {
     );
     pump.push(source.take(50));
     node.control(&["delete_queue", &queue]);
-    // What was in the queue is gone with it, by the operator's choice. The reader declares it anew,
-    // and what the writer publishes meanwhile is returned: refused, never confirmed.
+    // What was in the queue is gone with it, by the operator's choice. Whichever
+    // end notices first declares it anew.
     within_patience("it reads again", || {
         taps[0].poll(Duration::from_millis(20));
         (taps[0].reader().stats().reconnects >= 1).then_some(())
@@ -112,6 +118,44 @@ fn queue_deleted_under_load_is_declared_again() {
         &mut taps,
         |_, taps| taps[0].distinct() >= before + 10,
     );
+}
+
+/// The chunks that the deleted queue held are gone with it. Everything after that is confirmed and
+/// arrives, although nobody but the writer declares the queue again.
+#[test]
+fn queue_deleted_while_writing_takes_what_follows() {
+    let node = RabbitMq::shared();
+    let queue = fresh_name("deleted");
+    let uri = node.uri(&format!("?queue={queue}"));
+    let bell = Arc::<Bell>::default();
+    let mut outbox = Outbox::new(writer(&uri), OutboxSettings::default(), bell);
+    let mut source = ChunkSource::new(1);
+    let mut confirm = |chunks| {
+        let chunks = source.take(chunks);
+        let labels: HashSet<_> = chunks.iter().map(|it| read_label(&it.bytes)).collect();
+        for chunk in chunks {
+            outbox.push(chunk, Instant::now());
+        }
+        let mut fates = Vec::new();
+        within_patience("everything is confirmed", || {
+            outbox.drive(Instant::now(), None, &mut fates);
+            outbox.is_empty().then_some(())
+        });
+        for fate in fates {
+            assert!(matches!(fate.end, End::Confirmed), "{:?}", fate.end);
+        }
+        (labels, outbox.stats().broken)
+    };
+    confirm(100);
+    node.control(&["delete_queue", &queue]);
+    let (labels, broken) = confirm(200);
+    assert!(broken >= 1);
+    let mut taps = [Tap::new(reader(&uri))];
+    drive("all arrives", &mut [], &mut taps, |_, taps| {
+        labels
+            .iter()
+            .all(|label| taps[0].received().contains(label))
+    });
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn redelivery_is_flagged_and_counted() {
     }
     let delivery = next(&mut reader);
     assert!(delivery.redelivered);
+    assert_eq!(delivery.attempts, 3);
     let counts = reader.counts();
     assert_eq!(
         (

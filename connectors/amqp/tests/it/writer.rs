@@ -26,18 +26,26 @@ fn answer(writer: &mut AmqpWriter) -> Outcome {
     })
 }
 
+/// A queue that is bound later takes the chunk: until then the owner keeps it.
 #[test]
-fn unroutable_chunk_is_refused_for_good() {
+fn unroutable_chunk_breaks_the_connection_and_is_neither_confirmed_nor_refused() {
     let node = RabbitMq::shared();
-    let exchange = fresh_name("nowhere");
-    let mut writer = opened(&node.uri(&format!("?exchange={exchange}&routing_key=k")));
-    writer.offer(ChunkSource::new(1).next(0, 100)).unwrap();
-    let Outcome::Refused(error) = answer(&mut writer) else {
-        panic!("a chunk that no queue takes was confirmed");
-    };
-    assert_eq!(error.class, RetryClass::Final);
+    let rest = format!("?exchange={}&routing_key=k", fresh_name("nowhere"));
+    let mut writer = opened(&node.uri(&rest));
+    let chunk = ChunkSource::new(1).next(0, 100);
+    writer.offer(chunk.clone()).unwrap();
+    let mut confirmations = Vec::new();
+    let error = within_patience("the writer breaks", || {
+        writer.confirmations(&mut confirmations).err()
+    });
+    assert!(confirmations.is_empty(), "{confirmations:?}");
+    assert!(error.is_retryable(), "{error}");
     assert!(error.message.contains("NO_ROUTE"), "{error}");
     assert_eq!(writer.counts().returned, 1);
+    declared(&node.uri(&format!("{rest}&queue={}", fresh_name("bound"))));
+    writer.reopen(Instant::now() + PATIENCE).unwrap();
+    writer.offer(chunk).unwrap();
+    assert!(matches!(answer(&mut writer), Outcome::Confirmed));
 }
 
 #[test]

@@ -244,6 +244,7 @@ impl FileReader {
                     meta,
                     origin: self.origin(lane, start),
                     redelivered: false,
+                    attempts: 0,
                 };
                 self.next_token = self.next_token.wrapping_add(1);
                 let position = Position {

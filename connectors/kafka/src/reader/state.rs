@@ -149,6 +149,7 @@ impl State {
             meta: fetched.meta,
             origin: origin(endpoint, fetched.partition, fetched.offset),
             redelivered: fetched.redelivered,
+            attempts: 0,
         };
         self.held.insert(token, fetched);
         Some(delivery)

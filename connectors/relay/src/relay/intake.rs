@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Chunk, Delivery, Received, TransportError};
 
 use super::ledger::{InFlight, Ledger};
-use super::run::{FIRST_PAUSE, LONGEST_PAUSE};
-use super::{Relay, Step, add, length};
+use super::{FIRST_PAUSE, LONGEST_PAUSE, Relay, Step, add, length};
 use crate::RelayError;
-use crate::unfit::{Cause, Unfit};
+use crate::error::{Cause, Unfit};
 
 /// How many chunks are taken at a time before the outbox has its turn: they share the cost of a
 /// turn, and the first of them waits for the others no longer than it takes to fetch them.

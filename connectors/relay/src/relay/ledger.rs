@@ -9,8 +9,8 @@ use baler_common::transport::{
 
 use super::{add, length};
 use crate::RelayError;
+use crate::error::{Cause, PutAside, Unfit, without_quarantine};
 use crate::stats::RelayStats;
-use crate::unfit::{Cause, PutAside, Unfit, without_quarantine};
 
 /// The source, what of it is in flight, and what became of the rest.
 pub(super) struct Ledger {

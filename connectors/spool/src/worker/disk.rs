@@ -1,11 +1,16 @@
-//! To disk: what is pending while the medium is away.
+//! To disk: what is pending while the medium is away; and chunks that leave the disk.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, Confirmation, Outcome, RetryClass, TransportError};
+use baler_common::transport::{
+    Chunk, Confirmation, Delivery, Outcome, Poison, Quarantine as _, RetryClass, TransportError,
+    Verdict,
+};
 
 use super::{Link, Worker};
+use crate::REFUSED_FOLDER;
+use crate::watch::{SpoolStatus, add, take};
 
 impl Worker {
     /// Whether chunks belong on disk: the medium is away for long enough, or others are before
@@ -124,5 +129,69 @@ impl Worker {
     pub(super) fn decide(&self, verdict: Result<(), TransportError>) {
         let verdict = verdict.map_err(Arc::new);
         self.shared.tell(|state| state.verdict = Some(verdict));
+    }
+}
+
+impl Worker {
+    /// A chunk that is not on disk any more.
+    pub(super) fn count_gone(
+        &self,
+        delivery: &Delivery,
+        change: impl FnOnce(&mut SpoolStatus, u64),
+    ) {
+        let records = delivery.meta.map_or(0, |meta| u64::from(meta.records));
+        self.shared.watch.update(|status| {
+            take(&mut status.stats.waiting_chunks, 1);
+            take(&mut status.stats.waiting_bytes, delivery.bytes.len() as u64);
+            take(&mut status.waiting_records, records);
+            change(status, records);
+        });
+    }
+
+    pub(super) fn give_back(&mut self, delivery: &Delivery, pause: Duration, now: Instant) {
+        self.store.settle(delivery.token, Verdict::Retry);
+        self.pause_until = Some(now + pause);
+    }
+
+    /// Keeps a chunk that can never be delivered.
+    pub(super) fn put_aside(&mut self, delivery: Delivery, reason: &str, now: Instant) {
+        let kept = self.refused.put_aside(Poison {
+            bytes: &delivery.bytes,
+            origin: &delivery.origin,
+            meta: delivery.meta,
+            reason,
+        });
+        match kept {
+            Ok(()) => {
+                self.store.settle(delivery.token, Verdict::Reject);
+                self.count_gone(&delivery, |status, records| {
+                    add(&mut status.refused_chunks, 1);
+                    add(&mut status.refused_records, records);
+                });
+            }
+            Err(error) => {
+                // It stays where it is; sooner or later there is room for it.
+                self.note_disk(Some(error));
+                let pause = self.pause();
+                self.give_back(&delivery, pause, now);
+            }
+        }
+    }
+
+    pub(super) fn note_disk(&self, error: Option<std::io::Error>) {
+        if let Some(error) = error {
+            let folder = self.config.folder.join(REFUSED_FOLDER);
+            let error = TransportError::caused_by(
+                "write to",
+                folder.display().to_string(),
+                RetryClass::Retry,
+                error,
+            );
+            let error = Arc::new(error);
+            self.shared.watch.update(|status| {
+                add(&mut status.disk_failures, 1);
+                status.disk_error = Some(error);
+            });
+        }
     }
 }

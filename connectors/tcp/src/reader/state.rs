@@ -347,6 +347,7 @@ impl State {
                 position: identity.sequence,
             },
             redelivered: pending.redelivered,
+            attempts: 0,
         };
         self.handed_out.insert(token, pending);
         Some(Ok(Received::Chunk(delivery)))

@@ -85,7 +85,8 @@ struct Stored {
     arrival: u64,
     bytes: Bytes,
     meta: ChunkMeta,
-    redelivered: bool,
+    /// How often it was delivered and given back.
+    attempts: u32,
 }
 
 #[derive(Default)]
@@ -249,7 +250,7 @@ impl State {
                             arrival,
                             bytes: chunk.bytes,
                             meta: chunk.meta,
-                            redelivered: false,
+                            attempts: 0,
                         };
                         self.queue.insert(arrival, stored);
                         Outcome::Confirmed
@@ -278,7 +279,7 @@ impl State {
             .collect();
         for token in &tokens {
             if let Some((_, mut stored)) = self.handed_out.remove(token) {
-                stored.redelivered = true;
+                stored.attempts += 1;
                 self.queue.insert(stored.arrival, stored);
             }
         }

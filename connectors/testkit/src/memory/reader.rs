@@ -54,7 +54,8 @@ impl MemoryReader {
                     lane: stored.meta.identity.lane.to_string().into(),
                     position: arrival,
                 },
-                redelivered: stored.redelivered,
+                redelivered: stored.attempts > 0,
+                attempts: stored.attempts,
             };
             state.handed_out.insert(token, (self.id, stored));
             return Some(Received::Chunk(delivery));
@@ -101,7 +102,7 @@ impl ChunkReader for MemoryReader {
         let settled = self.shared.update(|state| {
             let (_, mut stored) = state.handed_out.remove(&token.0)?;
             if verdict == Verdict::Retry {
-                stored.redelivered = true;
+                stored.attempts += 1;
                 state.queue.insert(stored.arrival, stored);
             }
             Some(())

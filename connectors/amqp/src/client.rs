@@ -1,7 +1,7 @@
 //! From the settings to a channel on which everything is declared, on a thread of its own.
 
 use std::collections::hash_map::RandomState;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::Path;
@@ -13,13 +13,13 @@ use async_rs::Runtime;
 use baler_common::transport::uri::Host;
 use baler_common::transport::{Failure, RetryClass};
 use futures_core::Stream;
+use lapin::options::ConfirmSelectOptions;
 use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
 use lapin::{Channel, Connect, Connection, ConnectionProperties};
 
 use crate::config::AmqpConfig;
 use crate::error;
-use crate::gate::Gate;
 use crate::topology;
 
 /// A channel on which everything is declared, and the connection that it needs.
@@ -56,11 +56,9 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
 /// One that does not answer leaves the others their share of the time, or their turn in the next
 /// attempt where shares would be too short to connect in. It fails for good only if
 /// every host says so: one that is away may know better when it is back.
-/// With a gate, sockets are behind it.
 pub(crate) async fn connect(
     config: &AmqpConfig,
     name: &'static str,
-    gate: Option<&Gate>,
     by: Instant,
 ) -> Result<Connected, Failure> {
     let by = by.min(Instant::now() + config.connect_timeout);
@@ -79,7 +77,7 @@ pub(crate) async fn connect(
         let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
         let share = (left / share.max(1)).max(left.min(SHARE_LEAST));
         let until = Instant::now() + share;
-        let connecting = tokio::time::timeout_at(until.into(), open(config, host, name, gate));
+        let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
         match connecting.await {
             Ok(Ok(connected)) => return Ok(connected),
             Ok(Err(failure)) => failures.push((host, failure)),
@@ -87,6 +85,23 @@ pub(crate) async fn connect(
         }
     }
     Err(together(failures))
+}
+
+/// Connects as [`connect`] does, for publishing: the broker confirms each message on the channel.
+pub(crate) async fn connect_to_publish(
+    config: &AmqpConfig,
+    name: &'static str,
+    by: Instant,
+) -> Result<Connected, Failure> {
+    let connected = connect(config, name, by).await?;
+    let selecting = connected
+        .channel
+        .confirm_select(ConfirmSelectOptions::default());
+    match tokio::time::timeout_at(by.into(), selecting).await {
+        Ok(Ok(())) => Ok(connected),
+        Ok(Err(error)) => Err(error::of_setup("set up", &error)),
+        Err(_) => Err(Failure::retry("set up", "no answer in time")),
+    }
 }
 
 /// Connecting and declaring takes milliseconds, and a second on a broker that has just started.
@@ -122,21 +137,13 @@ fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
     failure
 }
 
-async fn open(
-    config: &AmqpConfig,
-    host: &Host,
-    name: &'static str,
-    gate: Option<&Gate>,
-) -> Result<Connected, Failure> {
+async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Connected, Failure> {
     let failed = |error: lapin::Error| error::of_setup("connect to", &error);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let tls = tls(config)?;
     is_there(config, host).await?;
     let uri = uri(config, host)?;
-    let connecting = match gate {
-        Some(gate) => uri.connect_with_config(properties, tls, gate.runtime()),
-        None => uri.connect_with_config(properties, tls, Runtime::tokio_current()),
-    };
+    let connecting = uri.connect_with_config(properties, tls, Runtime::tokio_current());
     let connection = connecting.await.map_err(failed)?;
     let channel = connection.create_channel().await.map_err(failed)?;
     topology::declare(&channel, config).await?;
@@ -225,6 +232,14 @@ pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
 }
 
+/// Waits for a time; for ever if there is none.
+pub(crate) async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use baler_common::transport::uri::Uri;
@@ -253,7 +268,7 @@ mod tests {
         runtime.block_on(async {
             for _ in 0..20 {
                 let by = Instant::now() + Duration::from_secs(10);
-                let refused = connect(&config, "test", None, by).await;
+                let refused = connect(&config, "test", by).await;
                 assert_eq!(refused.err().unwrap().class, RetryClass::Retry);
             }
             // What is about to end may.

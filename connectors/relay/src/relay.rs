@@ -1,27 +1,20 @@
 //! Drives a reader into a writer.
 
-mod closing;
 mod intake;
 mod ledger;
-mod run;
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
-use baler_common::transport::{ChunkReader, ChunkWriter, Connection, Fate, Outbox};
+use baler_common::transport::{ChunkReader, ChunkWriter, Connection, Fate, Outbox, TransportError};
 use ledger::Ledger;
 
-use crate::RelayError;
 use crate::bell::Bell;
 use crate::identity::Identities;
 use crate::settings::RelaySettings;
 use crate::stats::RelayStats;
-use crate::unfit::Unfit;
-
-pub use closing::RelayReport;
-pub use run::{Ended, Stop};
+use crate::{RelayError, Unfit};
 
 /// Drives any [`ChunkReader`] into any [`ChunkWriter`], one thread for both.
 ///
@@ -96,7 +89,7 @@ impl Relay {
             demand,
             next_ticket: 0,
             wake_up: None,
-            pause: run::FIRST_PAUSE,
+            pause: FIRST_PAUSE,
             ended: false,
             fates: Vec::new(),
         }
@@ -181,6 +174,152 @@ impl fmt::Debug for Relay {
         f.debug_struct("Relay")
             .field("stats", &self.stats())
             .finish_non_exhaustive()
+    }
+}
+
+/// How long to wait for the source at first while the sink owes confirmations.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_micros(250);
+
+/// How long to wait for the source at most while the sink owes confirmations.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long [`Relay::run`] waits at a time before it looks whether it should stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// When [`Relay::run`] stops by itself.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Stop {
+    /// When nothing came for so long, the source was at the end of its medium all the time
+    /// ([`ChunkReader::waits_for`](baler_common::transport::ChunkReader::waits_for)), and nothing is
+    /// in flight.
+    pub idle_timeout: Option<Duration>,
+    /// When so many chunks were received, repeated ones included, and all of them are settled.
+    pub chunks: Option<u64>,
+}
+
+/// Why [`Relay::run`] ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// [`Stop::chunks`] is reached.
+    Count,
+    /// The source is at its end.
+    End,
+    /// Nothing came for [`Stop::idle_timeout`].
+    IdleTimeout,
+    /// `keep_going` said no.
+    Stopped,
+}
+
+impl Relay {
+    /// Relays until the end of the source, a stop, or until `keep_going` says no, which is asked
+    /// after every step, and every 50 ms at least.
+    ///
+    /// In the last case there may be chunks in flight; [`close`](Self::close) drains them.
+    ///
+    /// # Errors
+    ///
+    /// [`RelayError`]; what is in flight stays so until [`close`](Self::close).
+    pub fn run(
+        &mut self,
+        stop: Stop,
+        mut keep_going: impl FnMut(&Self) -> bool,
+    ) -> Result<Ended, RelayError> {
+        self.demand.in_all = stop.chunks.unwrap_or(u64::MAX);
+        let mut last_heard = Instant::now();
+        while keep_going(self) {
+            let settled = self.ledger.in_flight.is_empty();
+            if settled && self.received() >= self.demand.in_all {
+                return Ok(Ended::Count);
+            }
+            let waited = self.is_source_waited_for();
+            match self.step(Instant::now() + TICK)? {
+                Step::End => return Ok(Ended::End),
+                Step::Received => last_heard = Instant::now(),
+                Step::Idle if !self.ledger.in_flight.is_empty() => last_heard = Instant::now(),
+                Step::Idle if waited || self.is_source_waited_for() => last_heard = Instant::now(),
+                Step::Idle => {
+                    let idle = last_heard.elapsed();
+                    if stop.idle_timeout.is_some_and(|limit| idle >= limit) {
+                        return Ok(Ended::IdleTimeout);
+                    }
+                }
+            }
+        }
+        Ok(Ended::Stopped)
+    }
+
+    /// Whether the source is not at its end.
+    fn is_source_waited_for(&self) -> bool {
+        self.ledger.counts.source_waiting.since().is_some()
+    }
+
+    /// Waits for confirmations until `by` at most; takes nothing from the source.
+    pub(super) fn drain(&mut self, by: Instant) -> Result<(), RelayError> {
+        self.drive(Some(by))?;
+        if !self.ledger.in_flight.is_empty() {
+            self.bell.wait(self.until(by));
+        }
+        Ok(())
+    }
+}
+
+/// The part of the time until the deadline that is left to the source: its last acknowledgements
+/// must go out.
+const PART_FOR_SOURCE: u32 = 8;
+
+/// That time at most.
+const MOST_FOR_SOURCE: Duration = Duration::from_millis(500);
+
+/// How a relay ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RelayReport {
+    /// What was done; nothing is in flight any more.
+    pub stats: RelayStats,
+    /// What went wrong while draining, if anything did.
+    pub error: Option<RelayError>,
+    /// What the source told when it was closed, if anything went wrong.
+    pub source_error: Option<TransportError>,
+    /// What the sink told when it was closed, if anything went wrong.
+    pub sink_error: Option<TransportError>,
+}
+
+impl Relay {
+    /// Takes nothing more, waits for the confirmations of what is in flight until `by`, gives the
+    /// rest back to the source, and closes both.
+    ///
+    /// The deadline is passed only as far as either connector passes its own.
+    pub fn close(mut self, by: Instant) -> RelayReport {
+        let now = Instant::now();
+        let for_source = by.saturating_duration_since(now) / PART_FOR_SOURCE;
+        let sink_by = by
+            .checked_sub(for_source.min(MOST_FOR_SOURCE))
+            .unwrap_or(by);
+        self.ledger.reader.set_demand(0);
+        let mut error = None;
+        while error.is_none() && !self.ledger.in_flight.is_empty() && Instant::now() < sink_by {
+            error = self.drain(sink_by).err();
+        }
+        let outbox = self.outbox.stats();
+        let failed = outbox.connection == Connection::Failed;
+        let sink_error = self.outbox.close(sink_by, &mut self.fates);
+        for fate in self.fates.drain(..) {
+            let concluded = self.ledger.conclude(fate, failed);
+            error = error.or_else(|| concluded.err());
+        }
+        let stats = RelayStats {
+            identities_made: self.identities.made(),
+            outbox,
+            ..self.ledger.stats()
+        };
+        let source_error = self.ledger.reader.close(by).error;
+        RelayReport {
+            stats,
+            error,
+            source_error,
+            sink_error,
+        }
     }
 }
 

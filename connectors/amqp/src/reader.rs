@@ -1,12 +1,8 @@
 //! The receiving end.
 
-mod arrived;
 mod book;
 mod consume;
-mod counts;
-mod lag;
-mod ledger;
-mod position;
+mod queue;
 #[cfg(test)]
 mod schedules;
 mod shared;
@@ -24,11 +20,10 @@ use baler_common::transport::{
 };
 
 use crate::SCHEME;
+use crate::client;
 use crate::config::{AmqpConfig, QueueType};
-use crate::connect;
 use book::Book;
-pub use counts::AmqpReaderCounts;
-use ledger::Ledger;
+use queue::Ledger;
 use shared::Shared;
 
 /// Reads chunks from a queue, alone or beside other readers that share its chunks, or from a
@@ -74,7 +69,7 @@ impl AmqpReader {
         };
         let shared = Arc::new(Shared::new(&endpoint, &queue, max_chunk_bytes, book));
         let (ours, config) = (Arc::clone(&shared), Arc::new(config));
-        let thread = connect::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
+        let thread = client::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;
         Ok(Self {
             endpoint: endpoint.into(),
@@ -134,4 +129,24 @@ impl Drop for AmqpReader {
     fn drop(&mut self) {
         self.disconnect(Instant::now());
     }
+}
+
+/// What happened at a reader since it was made, over all its connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AmqpReaderCounts {
+    /// Connections that were made, and everything declared on them.
+    pub connections: u64,
+    /// Messages that the broker delivered, repetitions included.
+    pub delivered: u64,
+    /// Those of them that the broker says it delivered before.
+    pub redelivered: u64,
+    /// How often a message was delivered before at most (`x-delivery-count`, of quorum queues).
+    pub max_delivery_count: u64,
+    /// Messages that a stream no longer had when they were due, by its limits.
+    pub gone: u64,
+    /// Messages above the limit, which were rejected.
+    pub damaged: u64,
+    /// How often a connection was lost, could not be made, or the broker cancelled the consumer.
+    pub failures: u64,
 }

@@ -1,21 +1,21 @@
 //! The spool's thread: to disk while the medium is away, from disk when it is back.
 
-mod aside;
-mod closing;
 mod disk;
 mod replay;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkWriter, Delivery, Notify as _, RetryClass, TransportError};
+use baler_common::transport::{
+    ChunkWriter, Delivery, Notify as _, RetryClass, TransportError, guarded,
+};
 use baler_connector_file::QuarantineFolder;
 
 use crate::REFUSED_FOLDER;
 use crate::config::SpoolConfig;
-use crate::opener;
 use crate::shared::{Bell, Diverted, Shared, Stop};
 use crate::store::Store;
 use crate::watch::SpoolRoute;
@@ -223,7 +223,7 @@ impl Worker {
     fn open_when_due(&mut self, now: Instant) {
         let due = matches!(&self.link, Link::Closed(_, at) if *at <= now);
         if due && let Link::Closed(inner, _) = std::mem::replace(&mut self.link, Link::Opening) {
-            opener::open(&self.shared, inner, self.config.reopen_timeout);
+            open(&self.shared, inner, self.config.reopen_timeout);
         }
     }
 
@@ -289,7 +289,7 @@ struct EndOnPanic(Arc<Shared>);
 
 impl Drop for EndOnPanic {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             let error = TransportError::new(
                 "spool",
                 "spool",
@@ -303,4 +303,37 @@ impl Drop for EndOnPanic {
             });
         }
     }
+}
+
+/// Opens the medium's writer on a thread of its own: what goes to disk does not wait for a medium
+/// that does not answer.
+///
+/// Starts an attempt; its outcome comes to [`State::opened`](crate::shared::State::opened).
+fn open(shared: &Arc<Shared>, inner: Box<dyn ChunkWriter>, timeout: Duration) {
+    let medium = inner.capability().medium;
+    // Were it moved into the closure, it would be lost with a thread that cannot be started.
+    let cell = Arc::new(Mutex::new(Some(inner)));
+    let (for_thread, result) = (Arc::clone(&cell), Arc::clone(shared));
+    let attempt = move || {
+        let Some(mut inner) = take(&for_thread) else {
+            return;
+        };
+        let by = Instant::now() + timeout;
+        let opened = guarded("open", medium, || inner.reopen(by)).and_then(|opened| opened);
+        result.order(|state| state.opened = Some((inner, opened)));
+    };
+    let started = thread::Builder::new()
+        .name("baler-spool-open".into())
+        .spawn(attempt);
+    if let Err(error) = started
+        && let Some(inner) = take(&cell)
+    {
+        let error =
+            TransportError::caused_by("start a thread for", medium, RetryClass::Retry, error);
+        shared.order(|state| state.opened = Some((inner, Err(error))));
+    }
+}
+
+fn take(cell: &Mutex<Option<Box<dyn ChunkWriter>>>) -> Option<Box<dyn ChunkWriter>> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

@@ -1,0 +1,296 @@
+//! How often a consumer died while it processed a chunk.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+/// How many sources have an entry of their own, and how many chunks of earlier lives are kept.
+const ENTRIES: usize = 64;
+
+/// A key of a chunk, and how often a consumer died while it processed the chunk: two numbers of
+/// 8 bytes, little-endian. An entry of zeros is free.
+const ENTRY_BYTES: usize = 16;
+
+/// How many processes may share a folder.
+const MAX_FILES: u32 = 256;
+
+/// Counts how often a consumer died while it processed a chunk, in a file that outlives the process.
+///
+/// ```text
+/// file: 64 entries of chunks in work, one a source | 64 entries of chunks that were in work at a death
+/// ```
+///
+/// A source writes the chunk's entry before it decodes the chunk, and clears it when it asks for the
+/// next one. After a death the entry is still there: the next life counts it.
+/// The entry survives the process, not the machine: it is not forced to disk.
+/// A process that ends in order, and whose predecessors did, removes its file.
+#[derive(Debug, Clone)]
+pub struct Attempts(Arc<AttemptsFile>);
+
+#[derive(Debug)]
+struct AttemptsFile {
+    path: PathBuf,
+    /// Locked as long as this process has it.
+    file: File,
+    /// What earlier lives counted, by key.
+    counted: HashMap<u64, u32>,
+    next_source: AtomicU64,
+    /// Holds a message while a chunk is processed that was in work at a death. These chunks are
+    /// processed one at a time, so that a death is counted for the one that caused it.
+    suspect: (Sender<()>, Receiver<()>),
+}
+
+impl Attempts {
+    /// Opens the first file in this folder that no other process has, and counts what died with the
+    /// processes before.
+    ///
+    /// # Errors
+    ///
+    /// The folder or a file in it cannot be made, read or written.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut own = None;
+        let mut counted = HashMap::new();
+        for number in 0..MAX_FILES {
+            let path = folder.join(format!("{number}.attempts"));
+            // Only the first free file is made; those behind it are read if they are there.
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(own.is_none());
+            let mut file = match options.open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) => return Err(error),
+            };
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            if !is_at(&file, &path) {
+                // The process that had it has just removed it.
+                continue;
+            }
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            count(&bytes, &mut counted);
+            match own {
+                None => own = Some((path, file)),
+                Some(_) => file.set_len(0)?,
+            }
+        }
+        let (path, file) = own.ok_or_else(|| {
+            let message = format!(
+                "{}: {MAX_FILES} processes share this quarantine; give some another one",
+                folder.display()
+            );
+            io::Error::new(io::ErrorKind::QuotaExceeded, message)
+        })?;
+        write_all(&file, &counted)?;
+        Ok(Self(Arc::new(AttemptsFile {
+            path,
+            file,
+            counted,
+            next_source: AtomicU64::new(0),
+            suspect: bounded(1),
+        })))
+    }
+
+    /// The entry of one source.
+    pub(crate) fn entry(&self) -> ChunkInWork {
+        let number = self.0.next_source.fetch_add(1, Ordering::Relaxed);
+        ChunkInWork {
+            file: Arc::clone(&self.0),
+            offset: number % ENTRIES as u64 * ENTRY_BYTES as u64,
+            is_written: false,
+            is_suspect: false,
+        }
+    }
+}
+
+impl Drop for AttemptsFile {
+    fn drop(&mut self) {
+        if self.counted.is_empty() {
+            // One that stays is no harm: it says that nothing is in work.
+            fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// Whether this file is the one at this path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let inode = |metadata: io::Result<fs::Metadata>| metadata.map(|it| (it.dev(), it.ino())).ok();
+    let own = inode(file.metadata());
+    own.is_some() && own == inode(fs::metadata(path))
+}
+
+/// Adds the entries of a file: those in its first half were in work when the process died.
+fn count(bytes: &[u8], counted: &mut HashMap<u64, u32>) {
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+    for (at, entry) in bytes.chunks_exact(ENTRY_BYTES).enumerate() {
+        let (key, deaths) = entry.split_at(ENTRY_BYTES / 2);
+        let key = number(key);
+        let deaths = match at < ENTRIES {
+            true => 1,
+            false => u32::try_from(number(deaths)).unwrap_or(u32::MAX),
+        };
+        if key != 0 && deaths > 0 {
+            let sum = counted.entry(key).or_insert(0);
+            *sum = sum.saturating_add(deaths);
+        }
+    }
+}
+
+/// Writes the whole file: nothing in work, and the chunks that were counted most often.
+fn write_all(file: &File, counted: &HashMap<u64, u32>) -> io::Result<()> {
+    let mut entries: Vec<(u64, u32)> = counted
+        .iter()
+        .map(|(key, deaths)| (*key, *deaths))
+        .collect();
+    entries.sort_unstable_by_key(|(_, deaths)| std::cmp::Reverse(*deaths));
+    let mut bytes = vec![0; ENTRIES * ENTRY_BYTES];
+    for (key, deaths) in entries.into_iter().take(ENTRIES) {
+        bytes.extend(key.to_le_bytes());
+        bytes.extend(u64::from(deaths).to_le_bytes());
+    }
+    bytes.resize(2 * ENTRIES * ENTRY_BYTES, 0);
+    file.write_all_at(&bytes, 0)
+}
+
+/// The chunk that one source has in work.
+#[derive(Debug)]
+pub(crate) struct ChunkInWork {
+    file: Arc<AttemptsFile>,
+    offset: u64,
+    is_written: bool,
+    is_suspect: bool,
+}
+
+impl ChunkInWork {
+    /// How often a consumer died while it processed this chunk.
+    pub(crate) fn attempts(&self, chunk: &[u8]) -> u32 {
+        self.file.counted.get(&key(chunk)).copied().unwrap_or(0)
+    }
+
+    /// Notes that the chunk is being processed. If an earlier life died with it, waits until other
+    /// sources have processed theirs.
+    pub(crate) fn begin(&mut self, chunk: &[u8]) -> io::Result<()> {
+        let key = key(chunk);
+        if self.file.counted.contains_key(&key) && !self.is_suspect {
+            // It fails only without a receiver, and the receiver is beside it.
+            self.is_suspect = self.file.suspect.0.send(()).is_ok();
+        }
+        self.is_written = true;
+        self.file.file.write_all_at(&key.to_le_bytes(), self.offset)
+    }
+
+    /// Notes that no chunk is being processed.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_suspect) {
+            self.file.suspect.1.try_recv().ok();
+        }
+        match std::mem::take(&mut self.is_written) {
+            true => self.file.file.write_all_at(&[0; ENTRY_BYTES], self.offset),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for ChunkInWork {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // A chunk whose processing panics is one that the consumer dies of: the entry stays.
+            self.is_written = false;
+            std::mem::forget(Arc::clone(&self.file));
+        }
+        // What stays behind is counted as a death too much, at worst.
+        self.end().ok();
+    }
+}
+
+/// Tells chunks apart by their length and their ends: a native chunk begins with its identity and
+/// ends with its checksum.
+fn key(chunk: &[u8]) -> u64 {
+    const END_BYTES: usize = 64;
+    let mut hasher = DefaultHasher::new();
+    chunk.len().hash(&mut hasher);
+    chunk.get(..END_BYTES).unwrap_or(chunk).hash(&mut hasher);
+    let last = chunk.len().saturating_sub(END_BYTES);
+    chunk.get(last..).hash(&mut hasher);
+    hasher.finish().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that dies with these chunks in work, one a source.
+    fn die_with(folder: &Path, chunks: &[&[u8]]) {
+        let attempts = Attempts::open(folder).unwrap();
+        for chunk in chunks {
+            let mut entry = attempts.entry();
+            // Nothing died with any of these before, or one would wait for the other.
+            entry.file.suspect.1.try_recv().ok();
+            entry.begin(chunk).unwrap();
+            std::mem::forget(entry);
+        }
+        // The lock goes with the process.
+        attempts.0.file.unlock().unwrap();
+    }
+
+    #[test]
+    fn deaths_are_counted_for_the_chunks_in_work_and_for_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        die_with(folder.path(), &[b"one", b"two"]);
+        die_with(folder.path(), &[b"one"]);
+        let attempts = Attempts::open(folder.path()).unwrap();
+        let mut entry = attempts.entry();
+        let counts = [b"one", b"two", b"six"].map(|chunk| entry.attempts(chunk));
+        assert_eq!(counts, [2, 1, 0]);
+        // What was processed, or is when the process ends by itself, is not counted.
+        entry.begin(b"six").unwrap();
+        entry.end().unwrap();
+        entry.begin(b"six").unwrap();
+        drop((entry, attempts));
+        let attempts = Attempts::open(folder.path()).unwrap();
+        let entry = attempts.entry();
+        assert_eq!((entry.attempts(b"six"), entry.attempts(b"one")), (0, 2));
+    }
+
+    #[test]
+    fn a_process_that_ends_in_order_leaves_no_file_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let attempts = Attempts::open(folder.path()).unwrap();
+        let mut entry = attempts.entry();
+        entry.begin(b"one").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        drop((entry, attempts));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn processes_share_a_folder_and_the_next_one_counts_for_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let living = Attempts::open(folder.path()).unwrap();
+        let mut in_work = living.entry();
+        in_work.begin(b"alive").unwrap();
+        die_with(folder.path(), &[b"dead"]);
+        let next = Attempts::open(folder.path()).unwrap();
+        let entry = next.entry();
+        assert_eq!((entry.attempts(b"dead"), entry.attempts(b"alive")), (1, 0));
+    }
+
+    #[test]
+    fn a_torn_or_foreign_file_is_no_obstacle() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("0.attempts"), [7; 23]).unwrap();
+        let attempts = Attempts::open(folder.path()).unwrap();
+        assert_eq!(attempts.entry().attempts(b"one"), 0);
+    }
+}
