@@ -267,7 +267,7 @@ impl BatchBuilder {
     /// Adds records of this type; `None` if a field has no fixed width, or has to be checked
     /// (bool, char, enum).
     pub fn run(&mut self, schema: &Arc<Schema>) -> Option<Run<'_>> {
-        self.run_of(schema, FlatRows::is_unchecked)
+        self.run_of(schema, |rows| rows.is_unchecked)
     }
 
     /// Adds rows of words of this type; `None` if it is not flat.

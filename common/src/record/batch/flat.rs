@@ -33,6 +33,8 @@ pub(super) struct FlatRows {
     strings: Box<[usize]>,
     /// What is before each string, and after the last one.
     gaps: Box<[Gap]>,
+    /// Whether any bytes are a row, but for the strings.
+    pub(super) is_unchecked: bool,
     /// How rows of words become columns, if the type has such.
     pub(super) words: Option<WordsOfType>,
     /// The first `waiting` bytes are rows.
@@ -88,6 +90,7 @@ impl FlatRows {
             timed_bytes: bytes + TIME_BYTES,
             offsets: offsets.into(),
             strings: strings.into(),
+            is_unchecked: gaps.iter().all(|gap| gap.checks.is_empty()),
             gaps: gaps.into(),
             words: WordsOfType::new(schema),
             rows: vec![0; FIRST_ROWS * (bytes + TIME_BYTES)],
@@ -117,15 +120,17 @@ impl FlatRows {
         let slot = self.rows.get_mut(self.waiting..end);
         let slot = slot.and_then(<[u8]>::split_last_chunk_mut);
         let (fields, time) = slot.ok_or(PushError::Full)?;
-        copy_by_gaps(fields, &self.gaps, row, strings, index)?;
+        // Most rows of interned strings are copied at once; ids then take the place of handles.
+        let is_copied = self.is_unchecked && row.len() == fields.len() && {
+            fields.copy_from_slice(row);
+            name_interned(fields, &self.strings, strings, index)?
+        };
+        if !is_copied {
+            copy_by_gaps(fields, &self.gaps, row, strings, index)?;
+        }
         *time = timestamp.to_le_bytes();
         self.waiting = end;
         Ok(())
-    }
-
-    /// Whether any bytes are a row, but for the ids of strings.
-    pub(super) fn is_unchecked(&self) -> bool {
-        self.gaps.iter().all(|gap| gap.checks.is_empty())
     }
 
     /// Adds a row whose strings are ids already, of so many that there are.
@@ -201,8 +206,29 @@ impl FlatRows {
     }
 }
 
+/// Puts ids in the place of the handles of interned strings; `false` when a string is not interned.
+#[inline]
+fn name_interned(
+    row: &mut [u8],
+    places: &[usize],
+    strings: &mut StringTable,
+    index: &mut StringIndex,
+) -> Result<bool, PushError> {
+    for at in places {
+        let place = row.get_mut(*at..).and_then(|rest| rest.first_chunk_mut());
+        let place = place.ok_or(PushError::Malformed)?;
+        let tag = u32::from_le_bytes(*place);
+        if tag & INTERNED == 0 {
+            return Ok(false);
+        }
+        let id = index.interned_id(Interned::from_number(tag & !INTERNED), strings)?;
+        *place = id.to_le_bytes();
+    }
+    Ok(true)
+}
+
 /// Copies a row; ids take the place of strings.
-#[inline(never)]
+#[inline]
 fn copy_by_gaps(
     mut fields: &mut [u8],
     gaps: &[Gap],

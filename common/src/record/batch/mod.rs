@@ -11,21 +11,22 @@ mod string_index;
 mod string_keys;
 mod strings;
 mod type_index;
-mod typed;
 mod word_rows;
 
 #[cfg(test)]
 mod tests;
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use builder::{BatchBuilder, PushError, Run};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_keys::StringKeys;
 pub use strings::StringTable;
-pub use typed::TypedRecords;
 pub use word_rows::WordRun;
 
+use super::Record;
+use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
 use super::schema::Schema;
 
@@ -150,6 +151,22 @@ impl RecordBatch {
         }
     }
 
+    /// The records whose type has the name of `R`, in order, whatever version of it wrote them.
+    ///
+    /// The fields are matched once a table. A record that `R` cannot hold is an error of its own,
+    /// and the next record follows.
+    pub fn read<R: Record>(&self) -> TypedRecords<'_, R> {
+        let reader: &Schema = R::schema();
+        let projections = self.tables.iter().map(|table| {
+            (table.schema.name() == reader.name()).then(|| Projection::new(reader, &table.schema))
+        });
+        TypedRecords {
+            projections: projections.collect(),
+            records: self.records(),
+            record_type: PhantomData,
+        }
+    }
+
     /// The smallest and the largest timestamp, records without one left out.
     pub fn time_span(&self) -> Option<(i64, i64)> {
         let spans = self.tables.iter().filter_map(Table::time_span);
@@ -198,3 +215,31 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl ExactSizeIterator for Records<'_> {}
+
+/// Iterates over the records of one type; see [`RecordBatch::read`].
+#[derive(Debug)]
+pub struct TypedRecords<'a, R> {
+    records: Records<'a>,
+    /// One a table; nothing for tables of other types.
+    projections: Vec<Option<Result<Projection, ReadError>>>,
+    record_type: PhantomData<fn() -> R>,
+}
+
+impl<R: Record> Iterator for TypedRecords<'_, R> {
+    type Item = Result<R, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (table, record) = self.records.next_row()?;
+            match self.projections.get(table)? {
+                None => {}
+                Some(Ok(projection)) => return Some(projection.read_matched(record.fields())),
+                Some(Err(error)) => return Some(Err(error.clone())),
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.records.len()))
+    }
+}
