@@ -183,7 +183,12 @@ impl Cli {
 
     /// The command line's definition, complete.
     pub(crate) fn command() -> clap::Command {
-        <Self as clap::CommandFactory>::command().after_long_help(exit::help())
+        <Self as clap::CommandFactory>::command()
+            .after_long_help(exit::help())
+            .mut_subcommand("sweep", |sweep| {
+                let help = format!("The medium: {}", media::swept());
+                sweep.mut_arg("to", |to| to.help(help))
+            })
     }
 }
 

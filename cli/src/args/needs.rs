@@ -95,8 +95,8 @@ mod tests {
             "{message}"
         );
         assert_eq!(with(&["--spool-after", "1s", "--spool", "x"]), None);
-        assert!(with(&["--metrics-tap"]).is_some());
-        assert_eq!(with(&["--metrics-tap", "--metrics", "1"]), None);
+        assert!(with(&["--metrics-tap", "f"]).is_some());
+        assert_eq!(with(&["--metrics-tap", "f", "--metrics", "1"]), None);
         assert!(told(&["baler", "top", "--format", "json"]).is_some());
         assert_eq!(told(&["baler", "top", "--format", "json", "--once"]), None);
         assert_eq!(with(&["--format", "json"]), None);

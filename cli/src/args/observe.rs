@@ -23,9 +23,10 @@ pub(crate) struct ObserveArgs {
     /// them
     #[arg(long, value_name = "FILE", env = "BALER_METRICS_FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
-    /// Let /tap show records at an address that is not loopback
-    #[arg(long)]
-    pub(crate) metrics_tap: bool,
+    /// Let /tap show records at an address that is not loopback, to clients that send the token in
+    /// this file (`tap --token-file`)
+    #[arg(long, value_name = "FILE", env = "BALER_METRICS_TAP")]
+    pub(crate) metrics_tap: Option<PathBuf>,
     /// /readyz fails when the oldest chunk has been unconfirmed for this long
     #[arg(
         long,

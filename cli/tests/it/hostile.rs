@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, Schema, Value};
@@ -126,6 +127,38 @@ fn a_chunk_that_expands_is_written_within_bounded_memory() {
         });
         let peak = peak_memory(&receiver);
         assert!(peak < 256 * MIB, "{format}: {} MiB", peak / MIB);
+    }
+}
+
+/// While a chunk expands, a signal ends the program in its time. Nobody reads standard output.
+#[test]
+fn a_chunk_that_expands_holds_up_no_shutdown() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = store(&folder.path().join("chunks"), vec![bomb()]);
+    for (format, to_file) in [
+        ("json", true),
+        ("json", false),
+        ("csv", true),
+        ("table", false),
+    ] {
+        let output = folder.path().join(format);
+        let mut args = vec!["receive", "--from", &from, "--follow", "--format", format];
+        args.extend(["--shutdown-timeout", "1s"]);
+        if to_file {
+            args.extend(["--output", output.to_str().unwrap()]);
+        }
+        let mut receiver = Background::start(&args);
+        if to_file {
+            wait_for("output", || (size(&output) > MIB).then_some(()));
+        } else {
+            receiver.wait_for_output();
+        }
+        receiver.signal("TERM");
+        let asked = Instant::now();
+        wait_for("the end", || (!receiver.is_running()).then_some(()));
+        let took = asked.elapsed();
+        assert!(took < Duration::from_secs(10), "{format}: {took:?}");
+        assert_eq!(receiver.end().0.code(), Some(75), "{format}");
     }
 }
 
