@@ -61,6 +61,10 @@ pub(crate) struct ReceiveArgs {
     /// Empty the file of --output, or each CSV file that gets records, before the first record
     #[arg(long)]
     pub(crate) overwrite: bool,
+    /// Write an apostrophe before CSV texts that begin with `=`, `+`, `-` or `@`, so that a
+    /// spreadsheet does not take them for formulas
+    #[arg(long)]
+    pub(crate) csv_escape_formulas: bool,
     #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
     /// Write the summary as JSON to this file

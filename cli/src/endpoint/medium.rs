@@ -1,5 +1,6 @@
 //! What a URI says of a medium's receiving end, before anything is opened.
 
+use baler_analysis::SourceReport;
 use baler_common::transport::uri::Uri;
 #[cfg(feature = "amqp")]
 use baler_connector_amqp::AmqpConfig;
@@ -24,7 +25,43 @@ pub(super) enum Medium {
     Tcp(TcpConfig),
 }
 
+/// Which processes read the chunks of a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readership {
+    /// Members of a group: each has whole lanes until the group rebalances.
+    Group,
+    /// This one alone.
+    OneProcess,
+    /// Competing consumers of a queue.
+    Queue,
+}
+
+impl Readership {
+    /// How many chunks are missing: no producer gave them up, no other process can have them, and
+    /// they do not come again.
+    pub(crate) fn missing(self, report: &SourceReport) -> u64 {
+        let is_exact = match self {
+            Self::Group => report.reader.rebalances == 0,
+            Self::OneProcess => true,
+            Self::Queue => false,
+        };
+        let gaps = report.gaps.iter().filter(|gap| is_exact && !gap.explained);
+        let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
+        missing.saturating_sub(report.given_back)
+    }
+}
+
 impl Medium {
+    pub(super) fn readership(&self) -> Readership {
+        match self {
+            #[cfg(feature = "amqp")]
+            Self::Amqp(_) => Readership::Queue,
+            #[cfg(feature = "kafka")]
+            Self::Kafka(_) => Readership::Group,
+            Self::File(_) | Self::Null(_) | Self::Tcp(_) => Readership::OneProcess,
+        }
+    }
+
     /// Reads the settings; `logs` says whether a log could stand here as well.
     ///
     /// # Errors

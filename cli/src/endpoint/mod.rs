@@ -11,6 +11,7 @@ mod writer;
 use std::fmt;
 
 use baler_common::transport::uri::Uri;
+pub(crate) use medium::Readership;
 pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader};
 pub(crate) use readers::{OpenReaders, open_readers};

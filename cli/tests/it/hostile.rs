@@ -26,25 +26,35 @@ const MIB: u64 = 1 << 20;
 /// A chunk of about a thousand bytes that stands for 1 GiB of text: many records, each with the same
 /// string of 1,000 bytes.
 fn bomb() -> Bytes {
+    let bytes = chunk(0, BOMB_RECORDS, &"x".repeat(1_000));
+    assert!(bytes.len() < 2_000, "{} bytes", bytes.len());
+    bytes
+}
+
+/// The chunk with this sequence number: so many records with the same text.
+fn chunk(sequence: u64, records: u32, text: &str) -> Bytes {
     let schema =
         Arc::new(Schema::new("bomb", vec![Field::new("text", FieldType::String)]).unwrap());
-    let text = vec![Value::String("x".repeat(1_000).into())];
+    let text = vec![Value::String(text.into())];
     let record = DynamicRecord::new(schema, Some(1), text).unwrap();
     let mut batch = BatchBuilder::new();
-    for _ in 0..BOMB_RECORDS {
+    for _ in 0..records {
         batch.push_dynamic(&record).unwrap();
     }
     let compression = Compression::None;
     let mut bytes = Vec::new();
     NativeSerializer::new(compression)
         .unwrap()
-        .serialize(&batch.take(), &ChunkHeader::new(identity()), &mut bytes)
+        .serialize(
+            &batch.take(),
+            &ChunkHeader::new(identity(sequence)),
+            &mut bytes,
+        )
         .unwrap();
-    assert!(bytes.len() < 2_000, "{} bytes", bytes.len());
     Bytes::from(bytes)
 }
 
-fn identity() -> ChunkIdentity {
+fn identity(sequence: u64) -> ChunkIdentity {
     ChunkIdentity {
         producer: ProducerId::new(1),
         epoch: Epoch {
@@ -52,7 +62,7 @@ fn identity() -> ChunkIdentity {
             random: 1,
         },
         lane: 0,
-        sequence: 0,
+        sequence,
     }
 }
 
@@ -65,12 +75,32 @@ fn store(folder: &Path, chunks: Vec<Bytes>) -> String {
         meta: ChunkMeta {
             container: ContainerKind::Native,
             records: BOMB_RECORDS,
-            identity: identity(),
+            identity: identity(ticket),
         },
         bytes,
     });
     send(Box::new(FileWriter::new(config)), chunks.collect());
     uri
+}
+
+/// A chunk that disappeared from the medium is no success.
+#[test]
+fn a_missing_chunk_is_told_by_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, sequences, code) in [
+        ("whole", &[0, 1, 2, 3][..], 0),
+        ("missing", &[0, 1, 3], 65),
+        // What was before the first chunk may have been read by another process.
+        ("later", &[2, 3], 0),
+    ] {
+        let chunks = sequences.iter().map(|it| chunk(*it, 10, "x")).collect();
+        let from = store(&folder.path().join(name), chunks);
+        baler(&["receive", "--from", &from, "--format", "none"]).code(code);
+        let send = ["send", "--from", &from, "--to", "null:", "--format", "json"];
+        let run = baler(&send).code(code);
+        let told: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+        assert_eq!(told["source"]["missing"], u64::from(code != 0), "{name}");
+    }
 }
 
 /// The peak of a process's memory, in bytes.

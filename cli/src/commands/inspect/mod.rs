@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::args::{DocumentFormat, InspectArgs};
 use crate::decoding;
-use crate::endpoint::{self, OpenReader, TapRange};
+use crate::endpoint::{self, OpenReader, Readership, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
@@ -132,6 +132,7 @@ fn open_file(path: &Path) -> Result<OpenReader, Failure> {
         reader: Box::new(FileReader::open(FileReaderConfig::new(path))?),
         listens_on: None,
         endpoint: path.display().to_string(),
+        readership: Readership::OneProcess,
         only_looks: true,
     })
 }

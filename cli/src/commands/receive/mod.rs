@@ -37,6 +37,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
         readers,
         listens_on,
         endpoint,
+        readership,
     } = endpoint::open_readers(&settings.from, settings.follow, settings.workers)?;
     let ends = readers.iter().all(|reader| reader.capability().ends);
     if let Some(address) = listens_on {
@@ -112,14 +113,16 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let failure = given_up.into_inner();
     let failure = failure.or_else(|| ended.error.map(Failure::from));
     let result = failure.map_or(shown, Err);
-    finish(&settings, &summary, &ended.report.total, result, quiet)
+    let total = &ended.report.total;
+    let missing = readership.missing(total);
+    finish(&settings, &summary, (total, missing), result, quiet)
 }
 
 /// Tells the summary, whatever happened, and decides on the exit code.
 fn finish(
     settings: &Settings,
     summary: &Summary,
-    report: &SourceReport,
+    (report, missing): (&SourceReport, u64),
     mut result: Result<(), Failure>,
     quiet: bool,
 ) -> Result<Code, Failure> {
@@ -140,7 +143,7 @@ fn finish(
         output::say(summary.text().trim_end());
     }
     result?;
-    if report.quarantined > 0 {
+    if report.quarantined > 0 || missing > 0 {
         return Ok(Code::Data);
     }
     Ok(Code::Done)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_analysis::filters::TypePattern;
-use baler_analysis::sinks::Existing;
+use baler_analysis::sinks::{Existing, Formulas};
 
 use crate::args::{DecodingArgs, GiveUpArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
@@ -27,6 +27,7 @@ pub(super) struct Settings {
     pub(super) identity: bool,
     pub(super) target: Target,
     pub(super) existing: Existing,
+    pub(super) formulas: Formulas,
     pub(super) decoding: DecodingArgs,
     pub(super) summary: Option<PathBuf>,
     pub(super) quarantine: QuarantineArgs,
@@ -93,6 +94,11 @@ impl Settings {
                  parquet",
             ));
         }
+        if args.csv_escape_formulas && args.format != RecordFormat::Csv {
+            return Err(Failure::configuration(
+                "--csv-escape-formulas goes with --format csv",
+            ));
+        }
         if args.overwrite && !matches!(target, Target::File(_) | Target::Folder(_)) {
             return Err(Failure::configuration(
                 "--overwrite empties the files of --output with --format json, table or csv; \
@@ -133,6 +139,10 @@ impl Settings {
                 Existing::Replace
             } else {
                 Existing::Append
+            },
+            formulas: match args.csv_escape_formulas {
+                true => Formulas::Escape,
+                false => Formulas::Keep,
             },
             decoding: args.decoding,
             summary: args.summary,

@@ -77,6 +77,7 @@ impl<'a> Stages<'a> {
             (Target::Folder(folder), _) => {
                 let files = CsvFolder::new(folder)
                     .with_existing(settings.existing)
+                    .with_formulas(settings.formulas)
                     .with_notice(say)
                     .counting(written.clone());
                 Sink::Csv(Some(Shared::new(files)))

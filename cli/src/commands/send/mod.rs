@@ -70,7 +70,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let code = report.conclude()?;
     sent?;
     Ok(match code {
-        Code::Done if figures.refused() > 0 => Code::Data,
+        Code::Done if figures.is_incomplete() => Code::Data,
         Code::Done if figures.stopped_early => Code::Incomplete,
         code => code,
     })
@@ -183,7 +183,7 @@ fn send_medium(
         Ok(report) => (report, Ok(())),
         Err(error) => (before_close, Err(error)),
     };
-    let figures = SourceFigures::of_medium(open.endpoint, &report);
+    let figures = SourceFigures::of_medium(open.endpoint, &report, open.readership);
     let result = ran.and(closed).map_err(Failure::from);
     (figures, given_up.map_or(result, Err))
 }

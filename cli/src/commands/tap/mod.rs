@@ -42,6 +42,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             reader: Box::new(reader),
             listens_on: None,
             endpoint,
+            readership: endpoint::Readership::OneProcess,
             only_looks: true,
         }
     } else {
