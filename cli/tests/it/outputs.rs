@@ -305,13 +305,13 @@ fn a_stalled_output_is_told_and_holds_up_no_shutdown() {
     drop(sender);
 }
 
-/// Fills the pipe of standard error, so that the process cannot write there.
-fn fill_stderr(process: &Background) {
+/// Fills the pipe of standard output (1) or error (2), so that the process cannot write there.
+pub(crate) fn fill(process: &Background, descriptor: u8) {
     const O_NONBLOCK: i32 = 0o4000;
     let mut pipe = fs::OpenOptions::new()
         .write(true)
         .custom_flags(O_NONBLOCK)
-        .open(format!("/proc/{}/fd/2", process.pid()))
+        .open(format!("/proc/{}/fd/{descriptor}", process.pid()))
         .unwrap();
     while pipe.write_all(&[b'\n'; 4_096]).is_ok() {}
 }
@@ -337,7 +337,7 @@ fn a_stalled_standard_error_holds_up_no_shutdown() {
         summary.to_str().unwrap(),
     ]);
     let address = wait_for("a port", || fs::read_to_string(&port).ok());
-    fill_stderr(&receiver);
+    fill(&receiver, 2);
     let to = format!("tcp://{}", address.trim());
     crate::support::output(&["generate", "--to", &to, "--records", "1000"]);
     receiver.signal("TERM");

@@ -1,11 +1,12 @@
 //! Chunks in quarantine, sent on.
 
 use std::fs;
+use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
 use crate::relay::{generate, receive};
-use crate::support::{baler, file_uri, json as run_json};
+use crate::support::{Background, baler, file_uri, json as run_json};
 
 #[test]
 fn what_was_put_aside_is_sent_on_byte_for_byte_from_a_folder_and_from_a_medium() {
@@ -86,4 +87,23 @@ fn what_was_put_aside_is_sent_on_byte_for_byte_from_a_folder_and_from_a_medium()
     let last = last["chunks"][0]["bytes"].as_u64().unwrap();
     assert_eq!(bytes + last, sent["bytes"].as_u64().unwrap());
     assert_eq!(receive(&again, &path("received-again"))["records"], 300);
+}
+
+#[test]
+fn a_signal_is_answered_with_the_number_of_chunks_that_are_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = file_uri(&folder.path().join("from"));
+    generate(&from, 300);
+    // It accepts connections and answers nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("tcp://{}", silent.local_addr().unwrap());
+    let timeout = ["--shutdown-timeout", "1s"];
+    let mut replay = Background::start(&[&timeout[..], &["replay", &from, "--to", &to]].concat());
+    replay.wait_for_message("waiting for tcp:");
+    replay.signal("TERM");
+    let (status, _, stderr) = replay.end();
+    assert_eq!(status.code(), Some(75), "{stderr}");
+    let told = stderr.split_once("draining, ").expect(&stderr).1;
+    let left = told.split_once(" chunks left").expect(&stderr).0;
+    assert!(left.parse::<u64>().unwrap() > 0, "{stderr}");
 }

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::observability::{get, sum};
+use crate::outputs::fill;
 use crate::support::{Background, Receiver, baler, json_lines, output, wait_for};
 
 /// A sender that goes on until it is told to end.
@@ -191,6 +193,38 @@ fn a_tap_ends_with_the_command_that_it_looks_at() {
     let seen = tap.succeed();
     let seen = json_lines(&seen).len() as u64;
     assert!(seen > 0 && seen <= sent, "{seen} of {sent}");
+}
+
+#[test]
+fn a_tap_whose_output_takes_nothing_ends_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("metrics");
+    let metrics = [
+        "--metrics",
+        "0",
+        "--metrics-port-file",
+        port.to_str().unwrap(),
+    ];
+    let generator = generator("null:", &metrics);
+    let process = address(&port);
+    let figure = |name: &str| sum(&get(&process, "/metrics").1, name);
+    let mut tap = Background::start(&["--shutdown-timeout", "2s", "tap", &process]);
+    fill(&tap, 1);
+    wait_for("the tap to be there", || {
+        (figure("baler_taps") > 0.0).then_some(())
+    });
+    let before = figure("baler_records_delivered_total");
+    wait_for("records that the tap cannot write", || {
+        (figure("baler_records_delivered_total") > before + 5_000.0).then_some(())
+    });
+    tap.signal("TERM");
+    let asked = Instant::now();
+    wait_for("the end", || (!tap.is_running()).then_some(()));
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    let (status, _, stderr) = tap.end();
+    assert_eq!(status.code(), Some(75), "{stderr}");
+    delivered(generator);
 }
 
 #[cfg(feature = "kafka")]

@@ -7,6 +7,8 @@ mod folder;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received, Waiting};
@@ -64,8 +66,13 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let endpoints = (from, target.endpoint);
     let spool = target.spool.clone();
     let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool);
+    let in_flight = Arc::new(AtomicU64::new(0));
+    let left = Arc::clone(&in_flight);
+    shutdown.drains(quiet, move || left.load(Ordering::Relaxed));
     let ended = relay.run(stop, |relay| {
-        patience.look(&relay.stats());
+        let stats = relay.stats();
+        in_flight.store(stats.in_flight, Ordering::Relaxed);
+        patience.look(&stats);
         !shutdown.is_requested() && !patience.is_over()
     });
     let ended = patience.judge(ended, failure);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::record::{RecordFields, RecordRef, ValueRef};
@@ -170,6 +171,10 @@ impl<S: Stage> Stage for Where<S> {
         "where"
     }
 
+    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
+        self.next.ready(by)
+    }
+
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let chunk = parcel.identity();
         let selected = parcel.select(|record| {
@@ -188,6 +193,10 @@ impl<S: Stage> Stage for Where<S> {
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
         self.next.flush()
+    }
+
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        self.next.idle()
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {

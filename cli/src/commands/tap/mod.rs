@@ -1,6 +1,7 @@
 //! `baler tap`: records as they pass, without disturbing those who consume them.
 //!
-//! medium or running command -> source -> by type -> where -> rate -> first N -> standard output
+//! medium or running command -> source -> by type -> where -> rate -> first N
+//!     -> thread for the output -> standard output
 
 mod condition;
 mod process;
@@ -10,7 +11,7 @@ use std::num::NonZeroUsize;
 
 use baler_analysis::filters::{ByType, First, TypePattern};
 use baler_analysis::sinks::{JsonLines, TextTable};
-use baler_analysis::{Source, Stage, Stop};
+use baler_analysis::{AnalysisError, Pipe, Source, Stage, Stop};
 use condition::{Condition, Where};
 use process::ProcessTap;
 use show::{Limit, Prompt};
@@ -22,6 +23,9 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
+
+/// How many chunks wait for an output that takes nothing. Those behind them wait in the reader.
+const PIPE_CHUNKS: usize = 16;
 
 /// Shows records until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -54,7 +58,9 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         endpoint::open_tap(&args.from, range)?
     };
     let mut source = Source::new(reader).with_decoder(decoder);
-    let (mut stage, counts) = stages(args, condition);
+    let (mut stage, counts) = stages(args, condition, shutdown)?;
+    // A look holds nothing that others wait for.
+    shutdown.drains(true, || 0);
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
     let give_up = args.give_up.limit(args.idle_timeout);
@@ -90,7 +96,15 @@ struct Counts {
 }
 
 /// The stages from the filters to standard output.
-fn stages(args: &TapArgs, condition: Option<Condition>) -> (Box<dyn Stage>, Counts) {
+///
+/// # Errors
+///
+/// The operating system refuses a thread.
+fn stages(
+    args: &TapArgs,
+    condition: Option<Condition>,
+    shutdown: &Shutdown,
+) -> Result<(Box<dyn Stage>, Counts), AnalysisError> {
     let (stdout, what) = (output::RecordOutput::new(), "standard output");
     let sink: Box<dyn Stage> = match args.format {
         DocumentFormat::Json if args.identity => {
@@ -99,7 +113,11 @@ fn stages(args: &TapArgs, condition: Option<Condition>) -> (Box<dyn Stage>, Coun
         DocumentFormat::Json => Box::new(JsonLines::new(stdout, what)),
         DocumentFormat::Table => Box::new(TextTable::new(stdout, what, output::width())),
     };
-    let (first, taken) = First::new(args.count.unwrap_or(u64::MAX), Prompt::new(sink));
+    let pipe = Pipe::spawn(PIPE_CHUNKS, Prompt::new(sink))
+        .map_err(|error| AnalysisError::output("a thread for the output", error))?;
+    let ending = shutdown.clone();
+    let pipe = pipe.until(move || ending.output_deadline());
+    let (first, taken) = First::new(args.count.unwrap_or(u64::MAX), pipe);
     let mut counts = Counts {
         condition: None,
         limited: None,
@@ -123,7 +141,7 @@ fn stages(args: &TapArgs, condition: Option<Condition>) -> (Box<dyn Stage>, Coun
             .map(|pattern| TypePattern::new(pattern.as_str()));
         stage = Box::new(ByType::new(patterns, stage));
     }
-    (stage, counts)
+    Ok((stage, counts))
 }
 
 /// Tells on standard error what was seen, and what was not shown and why.

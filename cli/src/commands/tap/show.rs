@@ -95,6 +95,10 @@ impl<S: Stage> Stage for Limit<S> {
         "rate"
     }
 
+    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
+        self.next.ready(by)
+    }
+
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let selected = self.pass(&parcel, Instant::now());
         if selected.is_empty() {
@@ -105,6 +109,10 @@ impl<S: Stage> Stage for Limit<S> {
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
         self.next.flush()
+    }
+
+    fn idle(&mut self) -> Result<bool, AnalysisError> {
+        self.next.idle()
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {
