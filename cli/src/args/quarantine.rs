@@ -23,7 +23,8 @@ pub(crate) struct QuarantineArgs {
     )]
     pub(crate) quarantine: Option<String>,
     /// The most bytes that the folder of the quarantine may hold; the first chunk that does not fit
-    /// stays at the source, and the command ends
+    /// stays at the source, and the command ends [default: 1GiB and 10,000 chunks; what does not fit
+    /// is discarded and counted]
     #[arg(
         long,
         value_name = "SIZE",

@@ -1,5 +1,6 @@
 //! Flags of `baler tap`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -38,6 +39,9 @@ pub(crate) struct TapArgs {
     /// Stop when nothing has arrived for this long, counted from the end of the medium
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
+    /// A file with the token that a running command asks for (--metrics-tap)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) give_up: GiveUpArgs,
     #[command(flatten)]

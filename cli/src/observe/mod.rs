@@ -131,7 +131,7 @@ impl Observation {
 fn taps(address: SocketAddr, token_file: Option<&Path>) -> Result<Taps, Failure> {
     Ok(match token_file {
         _ if address.ip().is_loopback() => Taps::Open,
-        Some(path) => Taps::Token(token(path)?.into()),
+        Some(path) => Taps::Token(authorization(path)?.into()),
         None => Taps::Closed,
     })
 }
@@ -141,7 +141,7 @@ fn taps(address: SocketAddr, token_file: Option<&Path>) -> Result<Taps, Failure>
 /// # Errors
 ///
 /// The file cannot be read, or holds no token.
-fn token(path: &Path) -> Result<String, Failure> {
+pub(crate) fn authorization(path: &Path) -> Result<String, Failure> {
     let file = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::configuration(format!("cannot read the token in {file}: {error}"))

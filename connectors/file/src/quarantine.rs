@@ -25,6 +25,7 @@ pub struct QuarantineFolder {
     folder: PathBuf,
     next: u64,
     max_bytes: Option<u64>,
+    max_chunks: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -75,8 +76,10 @@ fn discard(stem: &std::path::Path) {
 /// How much the folder may still take.
 #[derive(Debug)]
 struct Room {
-    used: u64,
+    bytes: u64,
     max_bytes: u64,
+    chunks: u64,
+    max_chunks: u64,
 }
 
 impl QuarantineFolder {
@@ -86,6 +89,7 @@ impl QuarantineFolder {
             folder: folder.into(),
             next: 0,
             max_bytes: None,
+            max_chunks: None,
         }
     }
 
@@ -98,42 +102,67 @@ impl QuarantineFolder {
         self
     }
 
+    /// Refuses a chunk with which the folder would have more chunks than this, in the same way.
+    #[must_use]
+    pub const fn with_most_chunks(mut self, max_chunks: u64) -> Self {
+        self.max_chunks = Some(max_chunks);
+        self
+    }
+
     /// Makes the folder, and counts what it holds if there is a limit.
     ///
     /// Other processes may use the folder, so it is counted for each group; poison is rare.
     fn prepare(&self) -> io::Result<Option<Room>> {
         fs::create_dir_all(&self.folder)?;
-        let Some(max_bytes) = self.max_bytes else {
+        if self.max_bytes.is_none() && self.max_chunks.is_none() {
             return Ok(None);
+        }
+        let mut room = Room {
+            bytes: 0,
+            max_bytes: self.max_bytes.unwrap_or(u64::MAX),
+            chunks: 0,
+            max_chunks: self.max_chunks.unwrap_or(u64::MAX),
         };
-        let mut used = 0_u64;
         for entry in fs::read_dir(&self.folder)? {
-            match entry?.metadata() {
-                Ok(metadata) => used = used.saturating_add(metadata.len()),
+            let entry = entry?;
+            if entry.path().extension().is_some_and(|it| it == "chunk") {
+                room.chunks = room.chunks.saturating_add(1);
+            }
+            match entry.metadata() {
+                Ok(metadata) => room.bytes = room.bytes.saturating_add(metadata.len()),
                 // It was renamed or removed between the two calls.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(Room { used, max_bytes }))
+        Ok(Some(room))
     }
 
-    /// Takes so many bytes of the room, if there is a limit.
+    /// Takes room for one more chunk of so many bytes, if there is a limit.
     fn charge(&self, room: Option<&mut Room>, more_bytes: usize) -> io::Result<()> {
-        let Some(Room { used, max_bytes }) = room else {
+        let Some(room) = room else {
             return Ok(());
         };
-        let after = used.saturating_add(more_bytes as u64);
-        if after <= *max_bytes {
-            *used = after;
+        let bytes = room.bytes.saturating_add(more_bytes as u64);
+        if bytes <= room.max_bytes && room.chunks < room.max_chunks {
+            room.bytes = bytes;
+            room.chunks = room.chunks.saturating_add(1);
             return Ok(());
         }
+        let limits = [
+            self.max_bytes.map(|it| format!("{it} bytes")),
+            self.max_chunks.map(|it| format!("{it} chunks")),
+        ];
+        let limits: Vec<_> = limits.into_iter().flatten().collect();
         Err(io::Error::new(
             io::ErrorKind::QuotaExceeded,
             format!(
-                "the quarantine {} is full: it has {used} bytes, {more_bytes} more would pass its \
-                 limit of {max_bytes}; look at what is in it and make room",
-                self.folder.display()
+                "the quarantine {} is full: it has {} chunks with {} bytes, {more_bytes} bytes more \
+                 would pass its limit of {}; look at what is in it and make room",
+                self.folder.display(),
+                room.chunks,
+                room.bytes,
+                limits.join(" and ")
             ),
         ))
     }
@@ -332,10 +361,14 @@ mod tests {
         let error = quarantine.put_aside(poison(&[2; 1_000])).unwrap_err();
         assert!(error.to_string().contains("limit of 2000"), "{error}");
         quarantine.put_aside(poison(&[3; 100])).unwrap();
+        let mut few = QuarantineFolder::new(&path).with_most_chunks(3);
+        few.put_aside(poison(&[5; 10])).unwrap();
+        let error = few.put_aside(poison(&[6; 10])).unwrap_err();
+        assert!(error.to_string().contains("limit of 3 chunks"), "{error}");
         // What was there before counts as well.
         let mut other = QuarantineFolder::new(&path).limited_to(2_000);
         assert!(other.put_aside(poison(&[4; 1_000])).is_err());
-        assert_eq!(fs::read_dir(&path).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 6);
     }
 
     #[test]
