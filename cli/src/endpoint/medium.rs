@@ -29,10 +29,12 @@ pub(super) enum Medium {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readership {
     /// Members of a group: each has whole lanes until the group rebalances.
+    #[cfg(feature = "kafka")]
     Group,
     /// This one alone.
     OneProcess,
     /// Competing consumers of a queue.
+    #[cfg(feature = "amqp")]
     Queue,
 }
 
@@ -41,8 +43,10 @@ impl Readership {
     /// they do not come again.
     pub(crate) fn missing(self, report: &SourceReport) -> u64 {
         let is_exact = match self {
+            #[cfg(feature = "kafka")]
             Self::Group => report.reader.rebalances == 0,
             Self::OneProcess => true,
+            #[cfg(feature = "amqp")]
             Self::Queue => false,
         };
         let gaps = report.gaps.iter().filter(|gap| is_exact && !gap.explained);

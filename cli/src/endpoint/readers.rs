@@ -41,13 +41,11 @@ pub(crate) fn open_readers(
     count: NonZeroUsize,
 ) -> Result<OpenReaders, Failure> {
     let (uri, endpoint) = parse(text)?;
-    let medium = Medium::new(uri, &endpoint, false)?;
-    let readership = medium.readership();
-    match medium {
+    match Medium::new(uri, &endpoint, false)? {
         #[cfg(feature = "amqp")]
         Medium::Amqp(config) => {
             let one = || Ok(Box::new(AmqpReader::new((*config).clone())?) as Box<dyn ChunkReader>);
-            each(count, endpoint, readership, None, one)
+            each(count, endpoint, Readership::Queue, None, one)
         }
         #[cfg(feature = "kafka")]
         Medium::Kafka(config) => {
@@ -60,7 +58,7 @@ pub(crate) fn open_readers(
             let listens_on = super::reader::embedded_address(&config);
             let one =
                 || Ok(Box::new(KafkaReader::open((*config).clone())?) as Box<dyn ChunkReader>);
-            each(count, endpoint, readership, listens_on, one)
+            each(count, endpoint, Readership::Group, listens_on, one)
         }
         medium => shared(open(medium, endpoint, follow)?, count),
     }
