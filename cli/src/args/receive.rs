@@ -98,7 +98,7 @@ pub(crate) enum RecordFormat {
     /// Write no records, only the summary
     None,
     /// Files of Parquet, in folders by record type, in the folder of --output
-    #[cfg(feature = "parquet")]
+    #[cfg_attr(not(feature = "parquet"), value(hide = true))]
     Parquet,
     /// One line per record: cut to the width of a terminal (or to COLUMNS), else whole
     Table,
@@ -108,9 +108,7 @@ impl RecordFormat {
     /// Whether a record can be written with who it is.
     pub(crate) fn has_identity(self) -> bool {
         match self {
-            Self::Json => true,
-            #[cfg(feature = "parquet")]
-            Self::Parquet => true,
+            Self::Json | Self::Parquet => true,
             Self::Csv | Self::None | Self::Table => false,
         }
     }

@@ -67,16 +67,15 @@ fn a_second_run_appends_and_overwrite_replaces() {
             json_lines(&fs::read_to_string(&target).unwrap());
         }
     }
-    for flags in [
-        &["--format", "json"][..],
-        #[cfg(feature = "parquet")]
-        &["--format", "parquet", "--output", "/nowhere"],
-    ] {
+    let refused = |flags: &[&str]| {
         let receive = ["receive", "--from", &uri, "--overwrite"];
         baler(&[&receive[..], flags].concat())
             .code(78)
             .stderr(contains("--overwrite"));
-    }
+    };
+    refused(&["--format", "json"]);
+    #[cfg(feature = "parquet")]
+    refused(&["--format", "parquet", "--output", "/nowhere"]);
 }
 
 #[test]

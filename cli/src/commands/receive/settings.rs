@@ -78,6 +78,13 @@ impl Settings {
                     "--format parquet writes files into folders: name the outermost by --output DIR",
                 ));
             }
+            #[cfg(not(feature = "parquet"))]
+            (RecordFormat::Parquet, _) => {
+                return Err(Failure::configuration(
+                    "--format parquet needs the feature parquet, which this build lacks; build the \
+                     program with it: cargo build --release --package baler-cli --features parquet",
+                ));
+            }
             (RecordFormat::None, Some(path)) => {
                 return Err(Failure::configuration(format!(
                     "--format none writes no records, so --output {} would stay empty; use json, \

@@ -87,7 +87,7 @@ impl<'a> Stages<'a> {
                 let files = baler_arrow::ParquetFolder::new(folder, parquet.clone());
                 Sink::Parquet(Some(Shared::new(files.counting(written.clone()))))
             }
-            (_, RecordFormat::None | RecordFormat::Csv) => Sink::Nothing,
+            (_, RecordFormat::None | RecordFormat::Csv | RecordFormat::Parquet) => Sink::Nothing,
             (Target::File(path), _) => {
                 Sink::Lines(Lines::to_file(path, settings.existing, &progress, say)?)
             }
