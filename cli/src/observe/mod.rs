@@ -9,12 +9,9 @@ mod exposition;
 mod health;
 pub(crate) mod metric;
 mod observed;
-mod process;
 mod receiving;
-pub(crate) mod relaying;
 mod sending;
 mod server;
-mod spooling;
 pub(crate) mod tap;
 #[cfg(test)]
 mod tests;
@@ -25,6 +22,7 @@ use std::path::{Path, PathBuf};
 use baler_analysis::Source;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 pub(crate) use observed::Observed;
+pub(crate) use sending::RelayFigures;
 use server::{Server, Service, Taps};
 
 use crate::args::ObserveArgs;

@@ -13,8 +13,7 @@ pub(super) use summary::{EndedBy, Summary};
 use crate::args::{DocumentFormat, RelayArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::observe::Observation;
-use crate::observe::relaying::Shown;
+use crate::observe::{Observation, RelayFigures};
 use crate::output::{self, Progress};
 use crate::patience::RelayPatience;
 use crate::quarantine;
@@ -41,8 +40,8 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     observation.observed().endpoint("sink", &target.endpoint);
     let reader = observation.tapped_reader(source.reader);
     let mut relay = Relay::new(reader, target.writer, &settings);
-    let shown = Shown::default();
-    observation.observed().add(Box::new(shown.clone()));
+    let figures = RelayFigures::default();
+    observation.observed().add(Box::new(figures.clone()));
     if let Some(spool) = &target.spool {
         observation.observed().add(Box::new(spool.clone()));
     }
@@ -57,9 +56,9 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let endpoints = (source.endpoint, target.endpoint);
     let spool = target.spool.clone();
     let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool);
-    let mut look = Look::new(shown);
+    let mut observer = RelayObserver::new(figures);
     let ended = relay.run(stop, |relay| {
-        if let Some(stats) = look.at(relay) {
+        if let Some(stats) = observer.at(relay) {
             patience.look(&stats);
         }
         progress.show(relay.received(), || {
@@ -75,7 +74,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let ended = patience.judge(ended, failure);
     progress.clear();
     let report = relay.close(shutdown.deadline());
-    look.last(report.stats.clone());
+    observer.last(report.stats.clone());
     let served = observation.finish();
     let ended_by = EndedBy::of(&ended);
     let elapsed = started.elapsed();
@@ -120,19 +119,19 @@ pub(super) fn failure(error: RelayError) -> Failure {
 }
 
 /// Tells the log when the target is reached and lost, and shows the figures to other threads.
-struct Look {
-    shown: Shown,
+struct RelayObserver {
+    figures: RelayFigures,
     connection: Connection,
     next: Option<Instant>,
 }
 
-impl Look {
+impl RelayObserver {
     /// How often it looks.
     const EVERY: Duration = Duration::from_millis(100);
 
-    fn new(shown: Shown) -> Self {
+    fn new(figures: RelayFigures) -> Self {
         Self {
-            shown,
+            figures,
             connection: Connection::default(),
             next: None,
         }
@@ -156,11 +155,11 @@ impl Look {
                 }
             }
         }
-        self.shown.show(stats.clone());
+        self.figures.show(stats.clone());
         Some(stats)
     }
 
     fn last(&self, stats: RelayStats) {
-        self.shown.show(stats);
+        self.figures.show(stats);
     }
 }
