@@ -118,6 +118,11 @@ impl Failure {
         Self::new(Code::Configuration, message)
     }
 
+    /// The operating system refuses a thread.
+    pub(crate) fn thread(error: impl fmt::Display) -> Self {
+        Self::new(Code::Internal, format!("cannot start a thread: {error}"))
+    }
+
     /// Writing to `what` failed. Nobody reading any more, as with `| head`, is a quiet end.
     pub(crate) fn output(what: impl fmt::Display, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

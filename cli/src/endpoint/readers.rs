@@ -13,7 +13,7 @@ use baler_connector_kafka::KafkaReader;
 use super::medium::{Medium, Readership};
 use super::parse;
 use super::reader::{OpenReader, open};
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 
 /// The setting that makes a reader a static member of its group.
 #[cfg(feature = "kafka")]
@@ -85,9 +85,7 @@ fn each(
 fn shared(open: OpenReader, count: NonZeroUsize) -> Result<OpenReaders, Failure> {
     let readers = match count.get() {
         1 => vec![open.reader],
-        _ => fan_out(open.reader, count).map_err(|error| {
-            Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
-        })?,
+        _ => fan_out(open.reader, count).map_err(Failure::thread)?,
     };
     Ok(OpenReaders {
         readers,

@@ -267,9 +267,7 @@ impl Shipper {
         thread::Builder::new()
             .name("baler-watch".to_owned())
             .spawn(watch)
-            .map_err(|error| {
-                Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
-            })
+            .map_err(Failure::thread)
     }
 }
 

@@ -26,35 +26,31 @@ use crate::shutdown::Shutdown;
 
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let observe = args.observe.clone();
     let settings = Settings::new(args)?;
-    let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
+    let observation = Observation::start(&settings.args.observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed().add(Box::new(stages.progress()));
-    let aside = quarantine::shared(&settings.quarantine, shutdown.timeout())?;
-    let decoder = decoding::decoder(&settings.decoding, settings.workers)?;
+    let aside = quarantine::shared(&settings.args.quarantine, shutdown.timeout())?;
+    let decoder = decoding::decoder(&settings.args.decoding, settings.args.workers)?;
     let OpenReaders {
         readers,
         listens_on,
         endpoint,
         readership,
-    } = endpoint::open_readers(&settings.from, settings.follow, settings.workers)?;
+    } = endpoint::open_readers(
+        &settings.args.from,
+        settings.args.follow,
+        settings.args.workers,
+    )?;
     let ends = readers.iter().all(|reader| reader.capability().ends);
-    if let Some(address) = listens_on {
-        if !quiet {
-            output::say(format_args!("listening on {address}"));
-        }
-        if let Some(path) = &settings.port_file {
-            output::whole_file(path, &format!("{address}\n"))?;
-        }
-    }
+    output::listening(listens_on, settings.args.port_file.as_deref(), quiet)?;
     observation.observed().endpoint("source", &endpoint);
     let mut stop = Stop::default();
-    stop.idle_timeout = settings.idle_timeout;
-    let give_up = settings.give_up.limit(settings.idle_timeout);
+    stop.idle_timeout = settings.args.idle_timeout;
+    let give_up = settings.args.give_up.limit(settings.args.idle_timeout);
     let mut patience = Patience::new(&endpoint, give_up, quiet);
     let given_up = OnceLock::new();
-    let workers = Workers::new(settings.workers).with_stop(stop);
+    let workers = Workers::new(settings.args.workers).with_stop(stop);
     let (figures, mut readers) = (stages.figures(), readers.into_iter());
     let progress = Progress::spinner(quiet);
     let taken = figures.taken.clone();
@@ -134,7 +130,7 @@ fn finish(
             "; {given_back} chunks were given back and come again"
         ));
     }
-    if let Some(path) = &settings.summary {
+    if let Some(path) = &settings.args.summary {
         output::json_file(path, summary)?;
     }
     // Nobody reads any more: a quiet end.

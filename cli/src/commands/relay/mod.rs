@@ -10,7 +10,7 @@ use baler_common::transport::Connection;
 use baler_relay::{Relay, RelayError, RelaySettings, RelayStats, Stop};
 pub(super) use summary::{EndedBy, Summary};
 
-use crate::args::{DocumentFormat, RelayArgs};
+use crate::args::RelayArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::observe::{Observation, RelayFigures};
@@ -24,14 +24,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
     let source = endpoint::open_reader(&args.from, args.follow)?;
-    if let Some(address) = source.listens_on {
-        if !quiet {
-            output::say(format_args!("listening on {address}"));
-        }
-        if let Some(path) = &args.port_file {
-            output::whole_file(path, &format!("{address}\n"))?;
-        }
-    }
+    output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
     let mut settings = RelaySettings::default();
     settings.max_chunks = args.max_chunks.get();
     settings.max_bytes = args.max_bytes.get();
@@ -86,10 +79,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         elapsed,
     )
     .with_spool(spool.as_ref());
-    match args.format {
-        DocumentFormat::Json => output::json(&summary)?,
-        DocumentFormat::Table => output::print(&summary.text())?,
-    }
+    output::result(args.format, &summary, || summary.text())?;
     for error in [report.source_error, report.sink_error]
         .into_iter()
         .flatten()

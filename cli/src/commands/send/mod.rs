@@ -14,7 +14,7 @@ use baler_common::container::ChunkDecoder;
 use forward::Forward;
 use summary::{Document, SourceFigures};
 
-use crate::args::{DocumentFormat, SendArgs};
+use crate::args::SendArgs;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
@@ -61,10 +61,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         source: &figures,
         report: &report,
     };
-    match args.format {
-        DocumentFormat::Json => output::json(&document)?,
-        DocumentFormat::Table => output::print(&document.text())?,
-    }
+    output::result(args.format, &document, || document.text())?;
     shown?;
     // A medium that was given up explains why the source stopped, not the other way round.
     let code = report.conclude()?;
