@@ -6,45 +6,21 @@
     reason = "helpers of tests fail by panicking, like the tests"
 )]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use baler_common::container::{ChunkDecoder, Limits};
 
 #[path = "it/arbitrary.rs"]
 #[expect(dead_code, reason = "shared with the other tests, which use all of it")]
 mod arbitrary;
+#[path = "it/counting.rs"]
+mod counting;
 #[path = "it/native_chunks.rs"]
 #[expect(dead_code, reason = "shared with the other tests, which use all of it")]
 mod native_chunks;
 
 use native_chunks::{PREFIX_BYTES, block, by_hand, inline_schema, reseal, varied, varint};
 
-/// Counts what is allocated and the most that ever was.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-#[expect(unsafe_code, reason = "an allocator cannot be written without")]
-// SAFETY: every call is handed on to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(live, Ordering::Relaxed);
-        // SAFETY: the caller's promises are the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 const BODY_BYTES: usize = 128 << 10;
 const DECODED_BYTES: usize = 512 << 10;
@@ -55,10 +31,9 @@ const SLACK_BYTES: usize = 64 << 10;
 /// Decodes with a fresh decoder and returns the most bytes that this took.
 fn peak_of(chunk: &[u8], limits: &Limits) -> (usize, bool) {
     let mut decoder = ChunkDecoder::new(limits.clone());
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let decoded = decoder.decode_with_layout(chunk).is_ok();
-    (PEAK.load(Ordering::Relaxed) - before, decoded)
+    let mut decoded = false;
+    let peak = counting::peak_of(|| decoded = decoder.decode_with_layout(chunk).is_ok());
+    (peak, decoded)
 }
 
 /// Chunks of a few bytes that ask for much: constants in lists, in records, in runs.
