@@ -70,7 +70,10 @@ fn write(mut sink: impl Stage, parcel: Parcel) {
 }
 
 fn json(parcel: Parcel) {
-    write(JsonLines::new(Output(OUTPUT), "memory").with_identity(), parcel);
+    write(
+        JsonLines::new(Output(OUTPUT), "memory").with_identity(),
+        parcel,
+    );
 }
 
 fn table(parcel: Parcel) {

@@ -28,27 +28,18 @@ pub(super) enum Medium {
 /// Which processes read the chunks of a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readership {
-    /// Members of a group: each has whole lanes until the group rebalances.
-    #[cfg(feature = "kafka")]
-    Group,
     /// This one alone.
     OneProcess,
-    /// Competing consumers of a queue.
-    #[cfg(feature = "amqp")]
-    Queue,
+    /// Perhaps others: members of a group, or competing consumers of a queue.
+    #[cfg(any(feature = "amqp", feature = "kafka"))]
+    Shared,
 }
 
 impl Readership {
     /// How many chunks are missing: no producer gave them up, no other process can have them, and
     /// they do not come again.
     pub(crate) fn missing(self, report: &SourceReport) -> u64 {
-        let is_exact = match self {
-            #[cfg(feature = "kafka")]
-            Self::Group => report.reader.rebalances == 0,
-            Self::OneProcess => true,
-            #[cfg(feature = "amqp")]
-            Self::Queue => false,
-        };
+        let is_exact = self == Self::OneProcess;
         let gaps = report.gaps.iter().filter(|gap| is_exact && !gap.explained);
         let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
         missing.saturating_sub(report.given_back)
@@ -59,9 +50,9 @@ impl Medium {
     pub(super) fn readership(&self) -> Readership {
         match self {
             #[cfg(feature = "amqp")]
-            Self::Amqp(_) => Readership::Queue,
+            Self::Amqp(_) => Readership::Shared,
             #[cfg(feature = "kafka")]
-            Self::Kafka(_) => Readership::Group,
+            Self::Kafka(_) => Readership::Shared,
             Self::File(_) | Self::Null(_) | Self::Tcp(_) => Readership::OneProcess,
         }
     }

@@ -45,7 +45,7 @@ pub(crate) fn open_readers(
         #[cfg(feature = "amqp")]
         Medium::Amqp(config) => {
             let one = || Ok(Box::new(AmqpReader::new((*config).clone())?) as Box<dyn ChunkReader>);
-            each(count, endpoint, Readership::Queue, None, one)
+            each(count, endpoint, Readership::Shared, None, one)
         }
         #[cfg(feature = "kafka")]
         Medium::Kafka(config) => {
@@ -58,7 +58,7 @@ pub(crate) fn open_readers(
             let listens_on = super::reader::embedded_address(&config);
             let one =
                 || Ok(Box::new(KafkaReader::open((*config).clone())?) as Box<dyn ChunkReader>);
-            each(count, endpoint, Readership::Group, listens_on, one)
+            each(count, endpoint, Readership::Shared, listens_on, one)
         }
         medium => shared(open(medium, endpoint, follow)?, count),
     }
