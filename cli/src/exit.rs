@@ -14,7 +14,7 @@ pub(crate) enum Code {
     Done,
     /// The command line is wrong. clap ends the program with it.
     Usage,
-    /// Input was refused or put into quarantine; the rest was processed.
+    /// Input was refused, put into quarantine or is missing; the rest was processed.
     Data,
     /// A medium, a file or a folder cannot be reached, opened or read.
     Unavailable,
@@ -64,7 +64,9 @@ impl Code {
         match self {
             Self::Done => "done, and everything is accounted for",
             Self::Usage => "the command line is wrong",
-            Self::Data => "input was refused or put into quarantine; the rest was processed",
+            Self::Data => {
+                "input was refused, put into quarantine or is missing; the rest was processed"
+            }
             Self::Unavailable => "a medium, file or folder cannot be reached, opened or read",
             Self::Internal => "a fault of this program: totals do not add up, or it panicked",
             Self::Output => "the output cannot be written",
@@ -114,6 +116,11 @@ impl Failure {
     /// A URI or a setting is wrong.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Self::new(Code::Configuration, message)
+    }
+
+    /// The operating system refuses a thread.
+    pub(crate) fn thread(error: impl fmt::Display) -> Self {
+        Self::new(Code::Internal, format!("cannot start a thread: {error}"))
     }
 
     /// Writing to `what` failed. Nobody reading any more, as with `| head`, is a quiet end.

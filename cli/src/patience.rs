@@ -2,14 +2,19 @@
 //!
 //! [`Waiting`] of an outbox, a source, a relay or a spool -> [`Patience`] -> a line, or the end
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::Waiting;
+use baler_common::transport::{ChunkReader, Received, Waiting};
 use baler_relay::{Ended, RelayError, RelayStats};
 use baler_spool::SpoolWatch;
 
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::shutdown::Shutdown;
+
+/// How long a reader waits at a time before signals are looked at.
+const TICK: Duration = Duration::from_millis(50);
 
 /// How long nothing moves before that is told: a reconnect to a broker that lives takes less.
 const BEFORE_TELLING: Duration = Duration::from_secs(2);
@@ -76,6 +81,46 @@ impl Patience {
             && !self.quiet
         {
             output::say(line);
+        }
+        Ok(())
+    }
+
+    /// Passes what a reader hands out to `take`, until `take` breaks, the reader is at its end, nothing
+    /// has come for `idle_timeout`, or the program is asked to end. A medium that owes something is
+    /// waited for, as long as this patience lasts.
+    ///
+    /// # Errors
+    ///
+    /// The medium was given up or failed for good, or `take` failed.
+    pub(crate) fn receive_all(
+        &mut self,
+        reader: &mut dyn ChunkReader,
+        idle_timeout: Duration,
+        shutdown: &Shutdown,
+        mut take: impl FnMut(&mut dyn ChunkReader, Received) -> Result<ControlFlow<()>, Failure>,
+    ) -> Result<(), Failure> {
+        let mut last_heard = Instant::now();
+        let mut waiting = Waiting::default();
+        while !shutdown.is_requested() && last_heard.elapsed() < idle_timeout {
+            let received = reader.receive(Instant::now() + TICK);
+            waiting.received(&received, || reader.waits_for(), Instant::now);
+            self.look(&waiting)?;
+            let is_chunk = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
+            if is_chunk || waiting.since().is_some() {
+                last_heard = Instant::now();
+            }
+            let received = match received {
+                Ok(Received::End) => break,
+                Ok(received) => received,
+                Err(error) if error.is_retryable() => {
+                    tracing::info!(%error, "the medium failed");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if take(reader, received)?.is_break() {
+                break;
+            }
         }
         Ok(())
     }

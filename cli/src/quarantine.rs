@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baler_analysis::quarantine::{Attempts, MediumQuarantine, Poison, Quarantine};
 use baler_connector_file::QuarantineFolder;
@@ -14,14 +14,25 @@ use crate::args::QuarantineArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 
+/// How many chunks a folder holds at most, and how many bytes, unless a limit is given.
+const MAX_CHUNKS: u64 = 10_000;
+const MAX_BYTES: u64 = 1 << 30;
+
+/// How long a folder is taken for full before it is looked at again. Looking at 20,000 files costs
+/// milliseconds, and poison may come a thousand times a second.
+const FULL_FOR: Duration = Duration::from_secs(10);
+
 /// Where what cannot be processed goes, for several workers. It says once why, for each peer and
 /// reason, whether there is a quarantine or not.
 #[derive(Clone)]
-pub(crate) struct SharedQuarantine(Arc<Mutex<Inner>>);
+pub(crate) struct SharedQuarantine(Arc<Mutex<QuarantineState>>);
 
-struct Inner {
+struct QuarantineState {
     /// Without one, the bytes are discarded.
     place: Option<Box<dyn Quarantine>>,
+    /// Whether a folder that is full is as good as none. Otherwise it is an error.
+    discards_when_full: bool,
+    full_since: Option<Instant>,
     reasons: Reasons,
 }
 
@@ -35,11 +46,13 @@ pub(crate) fn shared(
     args: &QuarantineArgs,
     patience: Duration,
 ) -> Result<SharedQuarantine, Failure> {
-    let inner = Inner {
+    let state = QuarantineState {
         place: place(args, patience)?,
+        discards_when_full: args.quarantine_bytes.is_none(),
+        full_since: None,
         reasons: Reasons::default(),
     };
-    Ok(SharedQuarantine(Arc::new(Mutex::new(inner))))
+    Ok(SharedQuarantine(Arc::new(Mutex::new(state))))
 }
 
 /// Counts which chunks crash their consumer, where the quarantine is a folder that can hold the count.
@@ -76,11 +89,37 @@ fn place(
         let medium = MediumQuarantine::new(writer).with_patience(patience);
         return Ok(Some(Box::new(medium)));
     }
-    let mut folder = QuarantineFolder::new(place);
-    if let Some(bytes) = args.quarantine_bytes {
-        folder = folder.limited_to(u64::try_from(bytes.get()).unwrap_or(u64::MAX));
+    let folder = QuarantineFolder::new(place);
+    Ok(Some(Box::new(match args.quarantine_bytes {
+        Some(bytes) => folder.limited_to(u64::try_from(bytes.get()).unwrap_or(u64::MAX)),
+        None => folder.limited_to(MAX_BYTES).with_most_chunks(MAX_CHUNKS),
+    })))
+}
+
+impl QuarantineState {
+    /// Puts chunks aside; what became of each, or nothing where they are to be discarded.
+    fn put(&mut self, group: &[Poison<'_>]) -> Vec<Option<io::Result<()>>> {
+        group.iter().for_each(|poison| self.reasons.tell(poison));
+        let is_full = self.full_since.is_some_and(|at| at.elapsed() < FULL_FOR);
+        let Some(place) = self.place.as_mut().filter(|_| !is_full) else {
+            return group.iter().map(|_| None).collect();
+        };
+        let results = place.put_group_aside(group).into_iter();
+        let results: Vec<_> = results
+            .map(|result| match result {
+                Err(error)
+                    if self.discards_when_full && error.kind() == io::ErrorKind::QuotaExceeded =>
+                {
+                    if self.full_since.replace(Instant::now()).is_none() {
+                        tracing::warn!(%error, "what does not fit is discarded and counted");
+                    }
+                    None
+                }
+                other => Some(other),
+            })
+            .collect();
+        results
     }
-    Ok(Some(Box::new(folder)))
 }
 
 impl SharedQuarantine {
@@ -93,36 +132,24 @@ impl SharedQuarantine {
             meta: unfit.meta,
             reason: unfit.reason,
         };
-        let mut inner = self.lock();
-        inner.reasons.tell(&poison);
-        match &mut inner.place {
-            Some(place) => place.put_aside(poison),
-            None => without_quarantine(unfit),
-        }
+        let results = self.lock().put(&[poison]);
+        let result = results.into_iter().next().flatten();
+        result.unwrap_or_else(|| without_quarantine(unfit))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, QuarantineState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Quarantine for SharedQuarantine {
     fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        let mut inner = self.lock();
-        inner.reasons.tell(&poison);
-        match &mut inner.place {
-            Some(place) => place.put_aside(poison),
-            None => Ok(()),
-        }
+        self.put_group_aside(&[poison]).into_iter().collect()
     }
 
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
-        let mut inner = self.lock();
-        group.iter().for_each(|poison| inner.reasons.tell(poison));
-        match &mut inner.place {
-            Some(place) => place.put_group_aside(group),
-            None => group.iter().map(|_| Ok(())).collect(),
-        }
+        let results = self.lock().put(group).into_iter();
+        results.map(|result| result.unwrap_or(Ok(()))).collect()
     }
 }
 
@@ -185,8 +212,53 @@ fn kind(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use baler_common::transport::Origin;
+    use baler_relay::Cause;
 
     use super::*;
+
+    #[test]
+    fn a_full_folder_discards_what_comes_unless_it_has_a_limit_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = Origin {
+            endpoint: "tcp://10.0.0.1:1".into(),
+            lane: "a".into(),
+            position: 1,
+        };
+        for (discards_when_full, results) in
+            [(true, [true; 4]), (false, [true, true, false, false])]
+        {
+            let path = folder.path().join(discards_when_full.to_string());
+            let place = QuarantineFolder::new(&path).with_most_chunks(2);
+            let state = QuarantineState {
+                place: Some(Box::new(place)),
+                discards_when_full,
+                full_since: None,
+                reasons: Reasons::default(),
+            };
+            let mut shared = SharedQuarantine(Arc::new(Mutex::new(state)));
+            let poison = || Poison {
+                bytes: b"x",
+                origin: &origin,
+                meta: None,
+                reason: "it is wrong",
+            };
+            let put = results.map(|_| shared.put_aside(poison()).is_ok());
+            assert_eq!(put, results);
+            assert_eq!(std::fs::read_dir(&path).unwrap().count(), 4);
+            // A relay never discards a chunk that only its target refuses.
+            let unfit = |cause| Unfit {
+                bytes: b"x",
+                origin: &origin,
+                meta: None,
+                cause,
+                reason: "it is wrong",
+            };
+            let refused = shared.put_unfit_aside(unfit(Cause::Refused));
+            assert!(refused.is_err());
+            let damaged = shared.put_unfit_aside(unfit(Cause::Damaged));
+            assert_eq!(damaged.is_ok(), discards_when_full);
+        }
+    }
 
     fn tell(reasons: &mut Reasons, endpoint: &str, reason: &str) {
         let origin = Origin {

@@ -89,28 +89,24 @@ impl Shutdown {
         Ok(())
     }
 
-    /// Says that the command drains when it is asked to end, and of how many chunks: the first
-    /// signal is then answered, unless `quiet`, and a process that hangs ends some time after its
-    /// deadline.
+    /// Says how many chunks the command has to drain when it is asked to end. The first signal then
+    /// shows this number, unless `quiet`.
     pub(crate) fn drains(&self, quiet: bool, left: impl Fn() -> u64 + Send + 'static) {
         let left = Box::new(left);
         let draining = self.state.draining.lock();
         *draining.unwrap_or_else(PoisonError::into_inner) = Some(Draining { quiet, left });
     }
 
-    /// Tells what is left to drain, and ends the process if it is still there after its time.
+    /// Shows what is left to drain, and ends the process if it still runs after its time.
     ///
-    /// On a thread of its own: standard error may take nothing, and a second signal may come.
+    /// This is a thread of its own: standard error may be stalled, and a second signal may come.
     fn watch_draining(&self, signal: i32) {
         let draining = self.state.draining.lock();
         let draining = draining.unwrap_or_else(PoisonError::into_inner).take();
         let end = self.deadline() + KEPT + GRACE;
         let watch = move || {
             tracing::info!(signal, "asked to end: draining");
-            let Some(draining) = draining else {
-                return;
-            };
-            if !draining.quiet {
+            if let Some(draining) = draining.filter(|it| !it.quiet) {
                 output::say(format_args!(
                     "draining, {} chunks left, press again to stop",
                     output::number((draining.left)())
@@ -119,7 +115,7 @@ impl Shutdown {
             while let Some(left) = end.checked_duration_since(Instant::now()) {
                 thread::park_timeout(left);
             }
-            // Nothing of what hangs can be waited for, destructors neither.
+            // What hangs cannot be waited for, not even its destructors.
             signal_hook::low_level::exit(i32::from(Code::Incomplete.number()));
         };
         let thread = thread::Builder::new().name("baler-draining".to_owned());

@@ -1,12 +1,14 @@
 //! CSV (RFC 4180): one file a record type.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use baler_common::record::{Fingerprint, RecordRef, Schema, ValueRef};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::error::AnalysisError;
 use crate::filters::Counts;
@@ -15,8 +17,14 @@ use crate::sinks::json::ValueJson;
 use crate::sinks::output_file::{Existing, OutputFile};
 use crate::stage::Stage;
 
-/// How many files may be open; a stream with more types is refused.
-const MAX_FILES: usize = 512;
+/// How many files may be open. When there would be more, all are closed.
+const MAX_OPEN: usize = 256;
+
+/// How many record types get a file of their own. The file [`OTHER_TYPES`] has all further ones.
+const MAX_TYPES: usize = 4_096;
+
+/// No type's file has this name: [`stem`] makes no parentheses.
+const OTHER_TYPES: &str = "(other types).csv";
 
 /// After this number of chunks the buffers go to the files.
 const FLUSH_CHUNKS: usize = 32;
@@ -28,14 +36,29 @@ const FLUSH_CHUNKS: usize = 32;
 /// Rows are appended to a file that is there, if its header has the columns of the type. If it has
 /// others, and for a second version of a type, the file has the fingerprint in its name.
 /// A torn row at the end of a file is moved to `<file>.torn`.
+///
+/// After 4,096 types, records of further types go to `(other types).csv`, whose columns are the
+/// timestamp, the type, and all fields as JSON.
 pub struct CsvFolder {
     folder: PathBuf,
     existing: Existing,
-    files: HashMap<Fingerprint, BufWriter<OutputFile>>,
-    names: HashSet<PathBuf>,
+    /// The files of this run. All types without a file of their own have one key.
+    paths: HashMap<Option<Fingerprint>, PathBuf>,
+    open: HashMap<Option<Fingerprint>, BufWriter<OutputFile>>,
+    formulas: Formulas,
     held: Held,
     written: Counts,
     notice: Box<dyn FnMut(&str) + Send>,
+}
+
+/// What becomes of texts that a spreadsheet would take for formulas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Formulas {
+    /// They get an apostrophe before them, so that a spreadsheet shows them as text.
+    Escape,
+    /// They are written as they are.
+    #[default]
+    Keep,
 }
 
 impl fmt::Debug for CsvFolder {
@@ -43,7 +66,7 @@ impl fmt::Debug for CsvFolder {
         f.debug_struct("CsvFolder")
             .field("folder", &self.folder)
             .field("existing", &self.existing)
-            .field("files", &self.files.len())
+            .field("files", &self.paths.len())
             .finish_non_exhaustive()
     }
 }
@@ -54,8 +77,9 @@ impl CsvFolder {
         Self {
             folder: folder.into(),
             existing: Existing::default(),
-            files: HashMap::new(),
-            names: HashSet::new(),
+            paths: HashMap::new(),
+            open: HashMap::new(),
+            formulas: Formulas::default(),
             held: Held::default(),
             written: Counts::default(),
             notice: Box::new(|_| ()),
@@ -83,28 +107,76 @@ impl CsvFolder {
         self
     }
 
-    /// Opens the file of a type: the first of its two names that nobody else has.
-    fn open(&mut self, schema: &Schema) -> Result<(), AnalysisError> {
-        if self.files.len() >= MAX_FILES {
-            let message = format!("more than {MAX_FILES} record types; select some");
-            return Err(AnalysisError::stage("csv", message));
-        }
-        fs::create_dir_all(&self.folder).map_err(|error| failed(&self.folder, error))?;
-        let (stem, fingerprint) = (stem(schema.name()), schema.fingerprint());
-        let mut paths = vec![self.folder.join(format!("{stem}-{fingerprint:?}.csv"))];
-        if !stem.is_empty() {
-            paths.insert(0, self.folder.join(format!("{stem}.csv")));
-        }
-        let header = header(schema).map_err(|error| failed(&self.folder, error))?;
-        for path in &paths {
-            if self.names.contains(path) {
-                continue;
+    /// Says what becomes of texts that a spreadsheet would take for formulas.
+    #[must_use]
+    pub fn with_formulas(mut self, formulas: Formulas) -> Self {
+        self.formulas = formulas;
+        self
+    }
+
+    fn write(&mut self, record: RecordRef<'_>) -> Result<(), AnalysisError> {
+        let fingerprint = record.schema().fingerprint();
+        let is_known = self.paths.contains_key(&Some(fingerprint));
+        let key = (is_known || self.paths.len() < MAX_TYPES).then_some(fingerprint);
+        if !self.open.contains_key(&key) {
+            if self.open.len() >= MAX_OPEN {
+                self.close()?;
             }
+            let file = self.open(key, record.schema())?;
+            self.open.insert(key, BufWriter::new(file));
+        }
+        let Some(output) = self.open.get_mut(&key) else {
+            return Ok(());
+        };
+        let mut rows = Rows {
+            output,
+            formulas: self.formulas,
+        };
+        let written = match key {
+            Some(_) => rows.record(record),
+            None => rows.other_record(record),
+        };
+        written.map_err(|error| failed(&self.folder, error))
+    }
+
+    /// Hands everything to the operating system and closes the files.
+    fn close(&mut self) -> Result<(), AnalysisError> {
+        for (_, mut file) in self.open.drain() {
+            file.flush().map_err(|error| failed(&self.folder, error))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the file of a type: the one that it has already, or the first of its names that no other
+    /// type has.
+    fn open(
+        &mut self,
+        key: Option<Fingerprint>,
+        schema: &Schema,
+    ) -> Result<OutputFile, AnalysisError> {
+        fs::create_dir_all(&self.folder).map_err(|error| failed(&self.folder, error))?;
+        let header = header(key.map(|_| schema), self.formulas);
+        let header = header.map_err(|error| failed(&self.folder, error))?;
+        if let Some(path) = self.paths.get(&key) {
+            // This run has written it, so its rows are whole.
+            return reopened(path, &header).map_err(|error| failed(path, error));
+        }
+        let mut names = vec![OTHER_TYPES.to_owned()];
+        if let Some(fingerprint) = key {
+            let stem = stem(schema.name());
+            names = vec![format!("{stem}-{fingerprint:?}.csv")];
+            if !stem.is_empty() {
+                names.insert(0, format!("{stem}.csv"));
+            }
+        }
+        let paths = names.into_iter().map(|name| self.folder.join(name));
+        let is_free = |path: &PathBuf| !self.paths.values().any(|it| it == path);
+        let paths: Vec<PathBuf> = paths.filter(is_free).collect();
+        for path in &paths {
             let opened = self.open_path(path, &header);
             if let Some(file) = opened.map_err(|error| failed(path, error))? {
-                self.files.insert(fingerprint, BufWriter::new(file));
-                self.names.insert(path.clone());
-                return Ok(());
+                self.paths.insert(key, path.clone());
+                return Ok(file);
             }
             (self.notice)(&format!(
                 "{} has other columns than {}: it stays as it is",
@@ -138,17 +210,6 @@ impl CsvFolder {
         }
         Ok(Some(file))
     }
-
-    fn write(&mut self, record: RecordRef<'_>) -> Result<(), AnalysisError> {
-        let fingerprint = record.schema().fingerprint();
-        if !self.files.contains_key(&fingerprint) {
-            self.open(record.schema())?;
-        }
-        let Some(file) = self.files.get_mut(&fingerprint) else {
-            return Ok(());
-        };
-        write_row(file, record).map_err(|error| failed(&self.folder, error))
-    }
 }
 
 impl Stage for CsvFolder {
@@ -168,12 +229,21 @@ impl Stage for CsvFolder {
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
-        for file in self.files.values_mut() {
+        for file in self.open.values_mut() {
             file.flush().map_err(|error| failed(&self.folder, error))?;
         }
         self.held.release_into(&self.written);
         Ok(())
     }
+}
+
+/// Opens a file for more rows. It is empty if somebody has removed it meanwhile.
+fn reopened(path: &Path, header: &[u8]) -> io::Result<OutputFile> {
+    let mut file = OutputFile::open(path, Existing::Append)?;
+    if file.is_empty() {
+        file.write_all(header)?;
+    }
+    Ok(file)
 }
 
 fn failed(path: &Path, error: io::Error) -> AnalysisError {
@@ -188,57 +258,93 @@ fn stem(type_name: &str) -> String {
     safe.trim_start_matches('.').to_owned()
 }
 
-/// The first row, with its end.
-fn header(schema: &Schema) -> io::Result<Vec<u8>> {
+/// The first row, with its end. Without a schema it is that of [`OTHER_TYPES`].
+fn header(schema: Option<&Schema>, formulas: Formulas) -> io::Result<Vec<u8>> {
     // A field may itself be called `timestamp`, as in many of Kieker's types.
     let mut header = b"(timestamp)".to_vec();
+    let Some(schema) = schema else {
+        header.extend(b",(type),(fields)\n");
+        return Ok(header);
+    };
     for field in schema.fields() {
         header.push(b',');
-        write_text(&mut header, field.name())?;
+        let output = &mut header;
+        Rows { output, formulas }.text(field.name())?;
     }
     header.push(b'\n');
     Ok(header)
 }
 
-fn write_row(output: &mut impl Write, record: RecordRef<'_>) -> io::Result<()> {
-    match record.timestamp() {
-        Some(time) => write!(output, "{time}")?,
-        // A row without anything would be no row.
-        None if record.schema().fields().is_empty() => output.write_all(b"\"\"")?,
-        None => {}
-    }
-    for (_, value) in record.fields().values() {
-        output.write_all(b",")?;
-        write_cell(output, value)?;
-    }
-    output.write_all(b"\n")
+/// Writes rows.
+struct Rows<'a, W> {
+    output: &'a mut W,
+    formulas: Formulas,
 }
 
-/// Writes a value as it comes, however much text it makes.
-fn write_cell(output: &mut impl Write, value: ValueRef<'_>) -> io::Result<()> {
-    match value {
-        ValueRef::Null => Ok(()),
-        ValueRef::String(text) => write_text(output, text),
-        ValueRef::Enum(value) => write_text(output, value.name().unwrap_or("")),
-        ValueRef::Char(value) => write_text(output, value.encode_utf8(&mut [0; 4])),
-        ValueRef::List(_) | ValueRef::Record(_) => {
-            output.write_all(b"\"")?;
-            serde_json::to_writer(Quoted(&mut *output), &ValueJson(value))?;
-            output.write_all(b"\"")
+impl<W: Write> Rows<'_, W> {
+    fn record(&mut self, record: RecordRef<'_>) -> io::Result<()> {
+        match record.timestamp() {
+            Some(time) => write!(self.output, "{time}")?,
+            // A row without anything would be no row.
+            None if record.schema().fields().is_empty() => self.output.write_all(b"\"\"")?,
+            None => {}
         }
-        // Numbers, and what JSON has in quotes but needs none here.
-        scalar => Ok(serde_json::to_writer(Bare(output), &ValueJson(scalar))?),
+        for (_, value) in record.fields().values() {
+            self.output.write_all(b",")?;
+            self.cell(value)?;
+        }
+        self.output.write_all(b"\n")
     }
-}
 
-/// Writes text, in quotes where it would mean something else without.
-fn write_text(output: &mut impl Write, text: &str) -> io::Result<()> {
-    if !text.contains(['"', ',', '\n', '\r']) {
-        return output.write_all(text.as_bytes());
+    /// A record of a type without a file of its own.
+    fn other_record(&mut self, record: RecordRef<'_>) -> io::Result<()> {
+        if let Some(time) = record.timestamp() {
+            write!(self.output, "{time}")?;
+        }
+        self.output.write_all(b",")?;
+        self.text(record.type_name())?;
+        self.output.write_all(b",")?;
+        self.cell(ValueRef::Record(record.fields()))?;
+        self.output.write_all(b"\n")
     }
-    output.write_all(b"\"")?;
-    Quoted(&mut *output).write_all(text.as_bytes())?;
-    output.write_all(b"\"")
+
+    /// Writes a value as it comes, however much text it makes.
+    fn cell(&mut self, value: ValueRef<'_>) -> io::Result<()> {
+        match value {
+            ValueRef::Null => Ok(()),
+            ValueRef::String(text) => self.text(text),
+            ValueRef::Enum(value) => self.text(value.name().unwrap_or("")),
+            ValueRef::Char(value) => self.text(value.encode_utf8(&mut [0; 4])),
+            ValueRef::Bytes(value) => self.text(&STANDARD.encode(value)),
+            ValueRef::List(_) | ValueRef::Record(_) => {
+                self.output.write_all(b"\"")?;
+                serde_json::to_writer(Quoted(&mut *self.output), &ValueJson(value))?;
+                self.output.write_all(b"\"")
+            }
+            // Numbers, and what JSON has in quotes but needs none here.
+            scalar => Ok(serde_json::to_writer(
+                Bare(&mut *self.output),
+                &ValueJson(scalar),
+            )?),
+        }
+    }
+
+    /// Writes text, in quotes where it would mean something else without.
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        // Those that OWASP's "CSV Injection" names.
+        let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+        let before = match self.formulas {
+            Formulas::Escape if is_formula => "'",
+            _ => "",
+        };
+        if !text.contains(['"', ',', '\n', '\r']) {
+            self.output.write_all(before.as_bytes())?;
+            return self.output.write_all(text.as_bytes());
+        }
+        write!(self.output, "\"{before}")?;
+        Quoted(&mut *self.output).write_all(text.as_bytes())?;
+        self.output.write_all(b"\"")
+    }
 }
 
 /// What is inside of quotes: those in it are written twice.

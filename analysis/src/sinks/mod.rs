@@ -9,7 +9,7 @@ mod shared_output;
 mod slices;
 mod table;
 
-pub use self::csv::CsvFolder;
+pub use self::csv::{CsvFolder, Formulas};
 pub use json::{IdentifiedJson, RecordJson};
 pub use json_lines::JsonLines;
 pub use null::Null;

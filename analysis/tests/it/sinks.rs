@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use baler_analysis::filters::Counts;
-use baler_analysis::sinks::{CsvFolder, Existing, JsonLines, OutputFile, TextTable};
+use baler_analysis::sinks::{CsvFolder, Existing, Formulas, JsonLines, OutputFile, TextTable};
 use baler_analysis::{Source, Stage, Stop};
 use baler_common::record::{DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
 use bytes::Bytes;
@@ -134,6 +134,61 @@ fn csv_keeps_two_versions_of_a_type_apart() {
     sink.accept(parcel(&[old, new])).unwrap();
     sink.finish().unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+/// More types than files may be open, then more types than get a file of their own.
+#[test]
+fn csv_takes_any_number_of_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = CsvFolder::new(folder.path());
+    let record = |number: u32| {
+        let schema = schema(&format!("t{number}"), &[("n", FieldType::U32)]);
+        let value = vec![Value::Unsigned(number.into())];
+        DynamicRecord::new(schema, Some(7), value).unwrap()
+    };
+    for first in [0, 0, 2_000, 4_000] {
+        let records: Vec<_> = (first..first + 2_000).map(record).collect();
+        sink.accept(parcel(&records)).unwrap();
+    }
+    sink.finish().unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    // A file that was closed meanwhile goes on, and has one header.
+    assert_eq!(read("t3.csv"), "(timestamp),n\n7,3\n7,3\n");
+    assert_eq!(read("t4095.csv"), "(timestamp),n\n7,4095\n");
+    let others = read("(other types).csv");
+    let mut others = others.lines();
+    assert_eq!(others.next(), Some("(timestamp),(type),(fields)"));
+    assert_eq!(others.next(), Some("7,t4096,\"{\"\"n\"\":4096}\""));
+    assert_eq!(others.count(), 6_000 - 4_096 - 1);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4_097);
+}
+
+#[test]
+fn csv_escapes_formulas_by_choice() {
+    for (text, kept, escaped) in [
+        ("=1+1", "=1+1", "'=1+1"),
+        ("=a,b", "\"=a,b\"", "\"'=a,b\""),
+        ("@x", "@x", "'@x"),
+        ("a=1", "a=1", "a=1"),
+        ("", "", ""),
+    ] {
+        for (formulas, cell) in [(Formulas::Keep, kept), (Formulas::Escape, escaped)] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut sink = CsvFolder::new(folder.path()).with_formulas(formulas);
+            let fields = [("=f", FieldType::String), ("n", FieldType::I8)];
+            let values = vec![Value::String(text.into()), Value::Signed(-1)];
+            let record = DynamicRecord::new(schema("t", &fields), None, values).unwrap();
+            sink.accept(parcel(&[record])).unwrap();
+            sink.finish().unwrap();
+            let written = std::fs::read_to_string(folder.path().join("t.csv")).unwrap();
+            let before = if formulas == Formulas::Escape {
+                "'"
+            } else {
+                ""
+            };
+            assert_eq!(written, format!("(timestamp),{before}=f,n\n,{cell},-1\n"));
+        }
+    }
 }
 
 #[test]

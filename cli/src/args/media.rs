@@ -40,6 +40,20 @@ pub(super) fn tapped() -> String {
     ])
 }
 
+/// What `sweep` can measure.
+pub(super) fn swept() -> String {
+    listed(&[
+        #[cfg(feature = "kafka")]
+        "kafka://host:port/topic",
+        #[cfg(feature = "kafka")]
+        "kafka+mock:topic (a cluster in a process of its own)",
+        #[cfg(feature = "amqp")]
+        "amqp://host:port/vhost?queue=name (amqps: with TLS)",
+        "tcp://host:port",
+        "file:///folder and null: with --consumers 0",
+    ])
+}
+
 fn listed(media: &[&str]) -> String {
     media.join("; ")
 }
@@ -59,6 +73,7 @@ mod tests {
             ("relay", &["from", "to"]),
             ("replay", &["to"]),
             ("send", &["from", "to"]),
+            ("sweep", &["to"]),
             ("tap", &["from"]),
             ("validate", &["from", "to"]),
         ] {

@@ -1,28 +1,12 @@
 //! What was typed: flags and their environment twins, not yet what they mean.
 
-mod decoding;
-mod demo;
-mod generate;
-mod give_up;
-mod global;
-mod inspect;
+mod check;
+mod commands;
 mod media;
-mod needs;
-mod observe;
-#[cfg(feature = "parquet")]
-mod parquet;
-mod quarantine;
 mod receive;
 mod relay;
-mod replay;
-mod secrets;
-mod send;
+mod shared;
 mod shipping;
-mod spool;
-mod tap;
-mod top;
-mod twice;
-mod validate;
 pub(crate) mod values;
 mod verify;
 
@@ -33,25 +17,17 @@ use baler_rig::sweep::SweepArgs;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use decoding::DecodingArgs;
-pub(crate) use demo::DemoArgs;
-pub(crate) use generate::GenerateArgs;
-pub(crate) use give_up::GiveUpArgs;
-pub(crate) use global::{DocumentFormat, GlobalArgs};
-pub(crate) use inspect::InspectArgs;
-pub(crate) use observe::ObserveArgs;
-#[cfg(feature = "parquet")]
-pub(crate) use parquet::ParquetArgs;
-pub(crate) use quarantine::QuarantineArgs;
+pub(crate) use commands::{
+    DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, Undecodable,
+    ValidateArgs,
+};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
-pub(crate) use replay::{ReplayArgs, Undecodable};
-pub(crate) use send::SendArgs;
+pub(crate) use shared::{
+    DecodingArgs, DocumentFormat, GiveUpArgs, GlobalArgs, ObserveArgs, QuarantineArgs, SpoolArgs,
+    SpoolSyncChoice,
+};
 pub(crate) use shipping::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
-pub(crate) use spool::{SpoolArgs, SpoolSyncChoice};
-pub(crate) use tap::TapArgs;
-pub(crate) use top::TopArgs;
-pub(crate) use validate::ValidateArgs;
 pub(crate) use verify::{
     FaultChoice, Sabotage, VerifyArgs, VerifyConsumerArgs, VerifyProducerArgs,
 };
@@ -173,16 +149,21 @@ impl Cli {
             None => Self::command(),
         };
         let matches = command.clone().try_get_matches();
-        let matches = matches.map_err(|error| secrets::told(&error))?;
-        twice::refuse(&command, &matches)?;
-        needs::check(&command, &matches)?;
+        let matches = matches.map_err(|error| check::wrong_command_line(&error))?;
+        check::given_twice(&command, &matches)?;
+        check::needs(&command, &matches)?;
         config::refuse_contradictions(&command, &matches, file.as_ref())?;
-        Self::from_arg_matches(&matches).map_err(|error| secrets::told(&error))
+        Self::from_arg_matches(&matches).map_err(|error| check::wrong_command_line(&error))
     }
 
     /// The command line's definition, complete.
     pub(crate) fn command() -> clap::Command {
-        <Self as clap::CommandFactory>::command().after_long_help(exit::help())
+        <Self as clap::CommandFactory>::command()
+            .after_long_help(exit::help())
+            .mut_subcommand("sweep", |sweep| {
+                let help = format!("The medium: {}", media::swept());
+                sweep.mut_arg("to", |to| to.help(help))
+            })
     }
 }
 

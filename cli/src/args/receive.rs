@@ -61,6 +61,10 @@ pub(crate) struct ReceiveArgs {
     /// Empty the file of --output, or each CSV file that gets records, before the first record
     #[arg(long)]
     pub(crate) overwrite: bool,
+    /// Write an apostrophe before CSV texts that begin with `=`, `+`, `-` or `@`, so that a
+    /// spreadsheet does not take them for formulas
+    #[arg(long)]
+    pub(crate) csv_escape_formulas: bool,
     #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
     /// Write the summary as JSON to this file
@@ -83,7 +87,7 @@ pub(crate) struct ReceiveArgs {
     pub(crate) identity: bool,
     #[cfg(feature = "parquet")]
     #[command(flatten)]
-    pub(crate) parquet: super::ParquetArgs,
+    pub(crate) parquet: parquet::ParquetArgs,
     /// Write the address that a tcp: or kafka+mock: source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
@@ -101,7 +105,7 @@ pub(crate) enum RecordFormat {
     /// Write no records, only the summary
     None,
     /// Files of Parquet, in folders by record type, in the folder of --output
-    #[cfg(feature = "parquet")]
+    #[cfg_attr(not(feature = "parquet"), value(hide = true))]
     Parquet,
     /// One line per record: cut to the width of a terminal (or to COLUMNS), else whole
     Table,
@@ -111,10 +115,108 @@ impl RecordFormat {
     /// Whether a record can be written with who it is.
     pub(crate) fn has_identity(self) -> bool {
         match self {
-            Self::Json => true,
-            #[cfg(feature = "parquet")]
-            Self::Parquet => true,
+            Self::Json | Self::Parquet => true,
             Self::Csv | Self::None | Self::Table => false,
+        }
+    }
+}
+
+/// Flags of `--format parquet`.
+#[cfg(feature = "parquet")]
+mod parquet {
+    use std::num::NonZeroUsize;
+    use std::time::Duration;
+
+    use baler_arrow::{ParquetSettings, TimePartition, Times};
+    use clap::{Args, ValueEnum};
+
+    use crate::args::values;
+
+    /// Flags of `baler receive --format parquet`.
+    #[derive(Debug, Clone, Args)]
+    pub(crate) struct ParquetArgs {
+        /// Divide the Parquet files of a record type into folders; several names are separated by commas
+        #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
+        pub(crate) parquet_by: Vec<ParquetBy>,
+        /// Close Parquet files when all open ones together have this many records
+        #[arg(long, value_name = "N")]
+        pub(crate) parquet_records: Option<NonZeroUsize>,
+        /// Close Parquet files when all open ones together have this size
+        #[arg(long, value_name = "SIZE", value_parser = values::size)]
+        pub(crate) parquet_bytes: Option<NonZeroUsize>,
+        /// Close a Parquet file this long after its first record; its chunks are acknowledged then
+        #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+        pub(crate) parquet_age: Option<Duration>,
+        /// Close Parquet files when nothing has arrived for this long
+        #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+        pub(crate) parquet_idle: Option<Duration>,
+        /// The unit of points in time in Parquet files: nanos, or micros for Spark
+        #[arg(long, value_name = "UNIT", value_enum, default_value = "nanos")]
+        pub(crate) parquet_times: ParquetTimes,
+    }
+
+    /// A folder below that of the record type.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+    pub(crate) enum ParquetBy {
+        /// The day of logging, in UTC
+        Day,
+        /// The day and the hour of logging, in UTC
+        Hour,
+        /// The producer
+        Producer,
+    }
+
+    /// A unit of points in time.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+    pub(crate) enum ParquetTimes {
+        /// Microseconds, rounded down
+        Micros,
+        /// Nanoseconds
+        Nanos,
+    }
+
+    impl ParquetArgs {
+        /// What the sink is to do; `identity` comes from a flag that JSON shares.
+        pub(crate) fn settings(&self, identity: bool) -> ParquetSettings {
+            let mut settings = ParquetSettings::default();
+            settings.identity = identity;
+            for by in &self.parquet_by {
+                match by {
+                    // Hours are in days.
+                    ParquetBy::Day => {
+                        settings.by_time.get_or_insert(TimePartition::Day);
+                    }
+                    ParquetBy::Hour => settings.by_time = Some(TimePartition::Hour),
+                    ParquetBy::Producer => settings.by_producer = true,
+                }
+            }
+            settings.times = match self.parquet_times {
+                ParquetTimes::Micros => Times::Micros,
+                ParquetTimes::Nanos => Times::Nanos,
+            };
+            if let Some(records) = self.parquet_records {
+                settings.records = records.get();
+            }
+            if let Some(bytes) = self.parquet_bytes {
+                settings.bytes = bytes.get();
+            }
+            if let Some(age) = self.parquet_age {
+                settings.age = age;
+            }
+            if let Some(idle) = self.parquet_idle {
+                settings.idle = idle;
+            }
+            settings
+        }
+
+        /// Whether one of the flags was given.
+        pub(crate) fn is_given(&self) -> bool {
+            !self.parquet_by.is_empty()
+                || self.parquet_records.is_some()
+                || self.parquet_bytes.is_some()
+                || self.parquet_age.is_some()
+                || self.parquet_idle.is_some()
+                || self.parquet_times != ParquetTimes::Nanos
         }
     }
 }

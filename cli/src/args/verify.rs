@@ -15,9 +15,9 @@ was altered, no reader let a copy through, each thread's records came in order, 
 last line adds up, and a fresh record passes at the end; else with 76. It ends with 69 when the \
 endpoint does not answer; nothing was judged then.
 
-Endpoints:
-  tcp:                     processes on the loopback; with broker faults a `baler relay` in between
+Endpoints, of which the second, third and fourth are in builds with the feature `faults`:
   file:                    folders in the temporary folder
+  tcp:                     processes on the loopback; with broker faults a `baler relay` in between
   kafka+mock:              three brokers inside this process; they keep 5 MiB a partition
   amqp+private:            a RabbitMQ node of its own; rabbitmq-server must be installed
   amqp://..., kafka://...  yours: the queue or topic is yours to choose, and must be empty
@@ -26,7 +26,7 @@ Endpoints:
 A run with the same seed and flags makes the same records and injects the same faults in the same \
 order; how processes and threads interleave is up to the machine.")]
 pub(crate) struct VerifyArgs {
-    /// The endpoint to verify: tcp:, file:, kafka+mock:, amqp+private:, or the URI of your own
+    /// The endpoint to verify: the URI of your own, or file:, tcp:, kafka+mock:, amqp+private:
     #[arg(long, value_name = "URI", env = "BALER_TO", hide_env_values = true)]
     pub(crate) to: String,
     /// How many records

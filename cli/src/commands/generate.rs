@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use baler_rig::workload::{Executions, Workload};
 use serde::Serialize;
 
-use crate::args::{DocumentFormat, GenerateArgs};
+use crate::args::GenerateArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -48,8 +48,7 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         (shutdown, &observation, quiet),
     )?;
     let progress = Progress::bar(args.records, quiet);
-    let behind = emit_all(args, &shipper, shutdown, &progress)
-        .map_err(|error| Failure::new(Code::Internal, format!("cannot start a thread: {error}")))?;
+    let behind = emit_all(args, &shipper, shutdown, &progress).map_err(Failure::thread)?;
     progress.clear();
     let report = shipper.finish();
     let shown = observation.finish();
@@ -62,10 +61,7 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         most_behind_seconds: args.rate.map(|_| behind.as_secs_f64()),
         report: &report,
     };
-    match args.format {
-        DocumentFormat::Json => output::json(&document)?,
-        DocumentFormat::Table => output::print(&text(&document))?,
-    }
+    output::result(args.format, &document, || text(&document))?;
     shown?;
     let code = report.conclude()?;
     // Records that were never emitted because of a signal are in no other figure.

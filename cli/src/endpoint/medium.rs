@@ -1,5 +1,6 @@
 //! What a URI says of a medium's receiving end, before anything is opened.
 
+use baler_analysis::SourceReport;
 use baler_common::transport::uri::Uri;
 #[cfg(feature = "amqp")]
 use baler_connector_amqp::AmqpConfig;
@@ -24,7 +25,38 @@ pub(super) enum Medium {
     Tcp(TcpConfig),
 }
 
+/// Which processes read the chunks of a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readership {
+    /// This one alone.
+    OneProcess,
+    /// Perhaps others: members of a group, or competing consumers of a queue.
+    #[cfg(any(feature = "amqp", feature = "kafka"))]
+    Shared,
+}
+
+impl Readership {
+    /// How many chunks are missing: no producer gave them up, no other process can have them, and
+    /// they do not come again.
+    pub(crate) fn missing(self, report: &SourceReport) -> u64 {
+        let is_exact = self == Self::OneProcess;
+        let gaps = report.gaps.iter().filter(|gap| is_exact && !gap.explained);
+        let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
+        missing.saturating_sub(report.given_back)
+    }
+}
+
 impl Medium {
+    pub(super) fn readership(&self) -> Readership {
+        match self {
+            #[cfg(feature = "amqp")]
+            Self::Amqp(_) => Readership::Shared,
+            #[cfg(feature = "kafka")]
+            Self::Kafka(_) => Readership::Shared,
+            Self::File(_) | Self::Null(_) | Self::Tcp(_) => Readership::OneProcess,
+        }
+    }
+
     /// Reads the settings; `logs` says whether a log could stand here as well.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use std::fmt;
 
 use baler_common::transport::uri::Uri;
 use baler_connector_tcp::TcpConfig;
+pub(crate) use medium::Readership;
 pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader};
 pub(crate) use readers::{OpenReaders, open_readers};

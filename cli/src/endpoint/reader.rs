@@ -11,7 +11,7 @@ use baler_connector_kafka::{KafkaConfig, KafkaReader};
 use baler_connector_null::NullReader;
 use baler_connector_tcp::TcpReader;
 
-use super::medium::Medium;
+use super::medium::{Medium, Readership};
 use super::parse;
 use crate::exit::Failure;
 use crate::output;
@@ -23,6 +23,7 @@ pub(crate) struct OpenReader {
     pub(crate) listens_on: Option<SocketAddr>,
     /// The URI without its secrets.
     pub(crate) endpoint: String,
+    pub(crate) readership: Readership,
     /// Whether settling a chunk changes nothing at the medium.
     pub(crate) only_looks: bool,
 }
@@ -45,6 +46,7 @@ pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failur
 /// It cannot be opened.
 pub(super) fn open(medium: Medium, endpoint: String, follow: bool) -> Result<OpenReader, Failure> {
     let mut listens_on = None;
+    let readership = medium.readership();
     let reader: Box<dyn ChunkReader> = match medium {
         #[cfg(feature = "amqp")]
         Medium::Amqp(config) => Box::new(AmqpReader::new(*config)?),
@@ -77,6 +79,7 @@ pub(super) fn open(medium: Medium, endpoint: String, follow: bool) -> Result<Ope
         reader,
         listens_on,
         endpoint,
+        readership,
         only_looks: false,
     })
 }

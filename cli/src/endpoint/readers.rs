@@ -10,10 +10,10 @@ use baler_connector_amqp::AmqpReader;
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::KafkaReader;
 
-use super::medium::Medium;
+use super::medium::{Medium, Readership};
 use super::parse;
 use super::reader::{OpenReader, open};
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 
 /// The setting that makes a reader a static member of its group.
 #[cfg(feature = "kafka")]
@@ -26,6 +26,7 @@ pub(crate) struct OpenReaders {
     pub(crate) listens_on: Option<SocketAddr>,
     /// The URI without its secrets.
     pub(crate) endpoint: String,
+    pub(crate) readership: Readership,
 }
 
 /// Opens several readers of a medium: as many members of a group, or consumers of a queue, where
@@ -44,7 +45,7 @@ pub(crate) fn open_readers(
         #[cfg(feature = "amqp")]
         Medium::Amqp(config) => {
             let one = || Ok(Box::new(AmqpReader::new((*config).clone())?) as Box<dyn ChunkReader>);
-            each(count, endpoint, None, one)
+            each(count, endpoint, Readership::Shared, None, one)
         }
         #[cfg(feature = "kafka")]
         Medium::Kafka(config) => {
@@ -57,7 +58,7 @@ pub(crate) fn open_readers(
             let listens_on = super::reader::embedded_address(&config);
             let one =
                 || Ok(Box::new(KafkaReader::open((*config).clone())?) as Box<dyn ChunkReader>);
-            each(count, endpoint, listens_on, one)
+            each(count, endpoint, Readership::Shared, listens_on, one)
         }
         medium => shared(open(medium, endpoint, follow)?, count),
     }
@@ -68,6 +69,7 @@ pub(crate) fn open_readers(
 fn each(
     count: NonZeroUsize,
     endpoint: String,
+    readership: Readership,
     listens_on: Option<SocketAddr>,
     one: impl Fn() -> Result<Box<dyn ChunkReader>, Failure>,
 ) -> Result<OpenReaders, Failure> {
@@ -75,6 +77,7 @@ fn each(
         readers: (0..count.get()).map(|_| one()).collect::<Result<_, _>>()?,
         listens_on,
         endpoint,
+        readership,
     })
 }
 
@@ -82,13 +85,12 @@ fn each(
 fn shared(open: OpenReader, count: NonZeroUsize) -> Result<OpenReaders, Failure> {
     let readers = match count.get() {
         1 => vec![open.reader],
-        _ => fan_out(open.reader, count).map_err(|error| {
-            Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
-        })?,
+        _ => fan_out(open.reader, count).map_err(Failure::thread)?,
     };
     Ok(OpenReaders {
         readers,
         listens_on: open.listens_on,
         endpoint: open.endpoint,
+        readership: open.readership,
     })
 }

@@ -7,7 +7,7 @@ use baler_connector_file::{FileReader, FileReaderConfig, Start as FileStart};
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{Browse, KafkaBrowser, KafkaConfig};
 
-use super::{OpenReader, bad_uri, open_reader, parse, unknown_scheme};
+use super::{OpenReader, Readership, bad_uri, open_reader, parse, unknown_scheme};
 use crate::exit::Failure;
 
 /// Which chunks of a medium are looked at.
@@ -87,6 +87,7 @@ pub(crate) fn open_tap(text: &str, range: TapRange) -> Result<OpenReader, Failur
         reader,
         listens_on: None,
         endpoint,
+        readership: Readership::OneProcess,
         only_looks,
     })
 }

@@ -9,22 +9,21 @@ mod exposition;
 mod health;
 pub(crate) mod metric;
 mod observed;
-mod process;
 mod receiving;
-pub(crate) mod relaying;
 mod sending;
 mod server;
-mod spooling;
 pub(crate) mod tap;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use baler_analysis::Source;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 pub(crate) use observed::Observed;
-use server::{Server, Service};
+pub(crate) use sending::RelayFigures;
+use server::{Server, Service, Taps};
 
 use crate::args::ObserveArgs;
 use crate::exit::{Code, Failure};
@@ -62,7 +61,9 @@ impl Observation {
                 limits: health::Limits {
                     unconfirmed_age: args.ready_age,
                 },
-                taps: address.ip().is_loopback() || args.metrics_tap,
+                is_local: address.ip().is_loopback(),
+                taps: taps(address, args.metrics_tap.as_deref())?,
+                tap_patience: server::TAP_PATIENCE,
             };
             let started = Server::start(address, service).map_err(|error| {
                 let message = format!("cannot serve metrics at {address}: {error}");
@@ -122,4 +123,32 @@ impl Observation {
             None => Ok(()),
         }
     }
+}
+
+/// Who may see records at this address.
+fn taps(address: SocketAddr, token_file: Option<&Path>) -> Result<Taps, Failure> {
+    Ok(match token_file {
+        _ if address.ip().is_loopback() => Taps::Open,
+        Some(path) => Taps::Token(authorization(path)?.into()),
+        None => Taps::Closed,
+    })
+}
+
+/// The token in a file, as the header `Authorization` has it.
+///
+/// # Errors
+///
+/// The file cannot be read, or holds no token.
+pub(crate) fn authorization(path: &Path) -> Result<String, Failure> {
+    let file = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::configuration(format!("cannot read the token in {file}: {error}"))
+    })?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Failure::configuration(format!(
+            "{file} holds no token: write one word of printable ASCII characters"
+        )));
+    }
+    Ok(format!("Bearer {token}"))
 }

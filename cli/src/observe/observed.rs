@@ -1,19 +1,20 @@
 //! What a running command shows of itself.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
+use std::{fmt, fs};
 
 use baler_analysis::SourceWatch;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
+use baler_rig::cpu::process_cpu_time;
 
 use super::exposition::Exposition;
 use super::health::{Check, Health, Limits};
+use super::metric;
 use super::receiving::Worker;
 use super::tap::{TapHub, TappedReader, TappedWriter};
-use super::{metric, process};
 use crate::shutdown::Shutdown;
 
 /// Something that has figures. Looking at them must be cheap and never block for long: it happens
@@ -39,19 +40,19 @@ pub(crate) trait Observable: Send {
 /// What a running command shows of itself. Cloning shares.
 #[derive(Clone)]
 pub(crate) struct Observed {
-    inner: Arc<Inner>,
+    state: Arc<CommandState>,
 }
 
-struct Inner {
+struct CommandState {
     command: &'static str,
     started: SystemTime,
     shutdown: Shutdown,
-    state: Mutex<State>,
+    registry: Mutex<Registry>,
     taps: TapHub,
 }
 
 #[derive(Default)]
-struct State {
+struct Registry {
     parts: Vec<Box<dyn Observable>>,
     workers: usize,
     /// Role and endpoint.
@@ -61,7 +62,7 @@ struct State {
 impl fmt::Debug for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observed")
-            .field("command", &self.inner.command)
+            .field("command", &self.state.command)
             .finish_non_exhaustive()
     }
 }
@@ -70,19 +71,19 @@ impl Observed {
     /// A command that has nothing to show yet.
     pub(crate) fn new(command: &'static str, shutdown: &Shutdown) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            state: Arc::new(CommandState {
                 command,
                 started: SystemTime::now(),
                 shutdown: shutdown.clone(),
-                state: Mutex::default(),
+                registry: Mutex::default(),
                 taps: TapHub::default(),
             }),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.inner
-            .state
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.state
+            .registry
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,16 +100,16 @@ impl Observed {
 
     /// Shows the figures of a source: what one more worker receives.
     pub(crate) fn receives(&self, watch: SourceWatch) {
-        let mut state = self.lock();
-        let name = state.workers.to_string();
-        state.workers = state.workers.saturating_add(1);
-        state.parts.push(Box::new(Worker { name, watch }));
+        let mut registry = self.lock();
+        let name = registry.workers.to_string();
+        registry.workers = registry.workers.saturating_add(1);
+        registry.parts.push(Box::new(Worker { name, watch }));
     }
 
     /// How many chunks are neither delivered nor given back.
     pub(crate) fn chunks_left(&self) -> u64 {
-        let state = self.lock();
-        let left = state.parts.iter().map(|part| part.chunks_left());
+        let registry = self.lock();
+        let left = registry.parts.iter().map(|part| part.chunks_left());
         left.fold(0, u64::saturating_add)
     }
 
@@ -119,26 +120,26 @@ impl Observed {
 
     /// Lets taps see what this reader hands out.
     pub(crate) fn tapped_reader(&self, reader: Box<dyn ChunkReader>) -> Box<dyn ChunkReader> {
-        Box::new(TappedReader::new(reader, self.inner.taps.clone()))
+        Box::new(TappedReader::new(reader, self.state.taps.clone()))
     }
 
     /// Lets taps see what this writer takes.
     pub(crate) fn tapped_writer(&self, writer: Box<dyn ChunkWriter>) -> Box<dyn ChunkWriter> {
-        Box::new(TappedWriter::new(writer, self.inner.taps.clone()))
+        Box::new(TappedWriter::new(writer, self.state.taps.clone()))
     }
 
     /// The chunks that pass.
     pub(super) fn taps(&self) -> &TapHub {
-        &self.inner.taps
+        &self.state.taps
     }
 
     /// Every figure of now, in Prometheus's text format.
     pub(crate) fn metrics(&self) -> String {
         let mut exposition = Exposition::default();
         let now = Instant::now();
-        let state = self.lock();
+        let registry = self.lock();
         let mut lag: BTreeMap<LaneName, u64> = BTreeMap::new();
-        for part in &state.parts {
+        for part in &registry.parts {
             part.expose(&mut exposition, now);
             for LaneLag { lane, chunks } in part.lag() {
                 // Competing readers of one queue all tell of it: the largest figure counts.
@@ -150,27 +151,52 @@ impl Observed {
             let total = lag.into_values().fold(0, u64::saturating_add);
             exposition.set(&metric::LAG, &[], total);
         }
-        for (role, endpoint) in &state.endpoints {
+        for (role, endpoint) in &registry.endpoints {
             exposition.set(&metric::ENDPOINT_INFO, &[role, endpoint], true);
         }
-        drop(state);
-        exposition.set(&metric::TAPS, &[], self.inner.taps.taps());
-        exposition.set(&metric::TAP_SKIPPED, &[], self.inner.taps.skipped());
+        drop(registry);
+        exposition.set(&metric::TAPS, &[], self.state.taps.taps());
+        exposition.set(&metric::TAP_SKIPPED, &[], self.state.taps.skipped());
         let version = env!("CARGO_PKG_VERSION");
-        let labels = [version, self.inner.command];
+        let labels = [version, self.state.command];
         exposition.set(&metric::BUILD_INFO, &labels, true);
-        process::expose(&mut exposition, self.inner.started);
+        process(&mut exposition, self.state.started);
         exposition.text()
     }
 
     /// Whether the process is of use.
     pub(super) fn readiness(&self, limits: Limits) -> Health {
         let now = Instant::now();
-        let draining = self.inner.shutdown.is_requested();
+        let draining = self.state.shutdown.is_requested();
         let mut checks = vec![Check::new("running", !draining)];
         for part in &self.lock().parts {
             checks.extend(part.checks(limits, now));
         }
         Health::ready(checks)
     }
+}
+
+/// Adds the figures of the process; those that the operating system does not tell are absent.
+fn process(exposition: &mut Exposition, started: SystemTime) {
+    exposition.set(&metric::CPU_SECONDS, &[], process_cpu_time());
+    if let Some(bytes) = resident_bytes() {
+        exposition.set(&metric::RESIDENT_BYTES, &[], bytes);
+    }
+    // One of them is the listing's own.
+    if let Ok(entries) = fs::read_dir("/proc/self/fd") {
+        exposition.set(&metric::OPEN_FDS, &[], entries.count().saturating_sub(1));
+    }
+    if let Ok(since) = started.duration_since(SystemTime::UNIX_EPOCH) {
+        exposition.set(&metric::START_TIME, &[], since);
+    }
+}
+
+/// Resident memory, as Linux tells it.
+fn resident_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1_024)
 }

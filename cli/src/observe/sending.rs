@@ -1,15 +1,19 @@
-//! The figures of what sends: a controller, and the outbox below it.
+//! The figures of what sends: a controller or a relay, the outbox below it, and a spool.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use baler_common::container::LossReason;
-use baler_common::transport::{Connection, OutboxStats};
+use baler_common::transport::{Connection, LaneLag, OutboxStats};
 use baler_monitoring::{Controller, Stats};
+use baler_relay::RelayStats;
+use baler_spool::{SpoolRoute, SpoolWatch};
 
 use super::exposition::Exposition;
 use super::health::{Check, Limits};
 use super::metric;
 use super::observed::Observable;
+use super::receiving::{reader, reader_check};
 use crate::output::figures::by_reason;
 
 impl Observable for Controller {
@@ -64,7 +68,7 @@ fn collector(stats: &Stats, exposition: &mut Exposition) {
 }
 
 /// The figures of an outbox: whoever sends has one.
-pub(crate) fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
+fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
     exposition.set(&metric::CHUNKS_UNCONFIRMED, &[], stats.unconfirmed_chunks);
     exposition.set(&metric::UNCONFIRMED_BYTES, &[], stats.unconfirmed_bytes);
     let age = stats.oldest_unconfirmed_age(now);
@@ -92,7 +96,7 @@ pub(crate) fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Inst
 }
 
 /// Whether the medium is there and takes what it is given.
-pub(crate) fn writer_checks(stats: &OutboxStats, limits: Limits, now: Instant) -> Vec<Check> {
+fn writer_checks(stats: &OutboxStats, limits: Limits, now: Instant) -> Vec<Check> {
     let state = if stats.writer.blocked {
         "blocked"
     } else {
@@ -105,4 +109,94 @@ pub(crate) fn writer_checks(stats: &OutboxStats, limits: Limits, now: Instant) -
             .with("seconds", age.as_secs_f64())
             .with("limit_seconds", limits.unconfirmed_age.as_secs_f64()),
     ]
+}
+
+/// The figures as the relay last told them, for other threads. Cloning shares.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RelayFigures(Arc<Mutex<RelayStats>>);
+
+impl RelayFigures {
+    /// Replaces them.
+    pub(crate) fn show(&self, stats: RelayStats) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stats;
+    }
+
+    fn stats(&self) -> RelayStats {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Observable for RelayFigures {
+    fn expose(&self, exposition: &mut Exposition, now: Instant) {
+        let stats = self.stats();
+        // One source, as the only worker.
+        let one = &["0"];
+        exposition.set(&metric::CHUNKS_RECEIVED, one, stats.received);
+        exposition.set(&metric::RECEIVED_BYTES, one, stats.received_bytes);
+        exposition.set(&metric::CHUNKS_GIVEN_BACK, one, stats.given_back);
+        let aside = stats.quarantined.saturating_add(stats.damaged);
+        exposition.set(&metric::CHUNKS_QUARANTINED, one, aside);
+        let settled = stats.forwarded.saturating_add(stats.spooled);
+        exposition.set(&metric::CHUNKS_ACKNOWLEDGED, one, settled);
+        exposition.set(&metric::CHUNKS_IN_WORK, one, stats.in_flight);
+        exposition.set(&metric::CHUNKS_REDELIVERED, one, stats.redelivered);
+        exposition.set(&metric::SETTLEMENTS_STALE, one, stats.stale);
+        exposition.set(&metric::READER_ERRORS, one, stats.source_errors);
+        reader("0", &stats.source, exposition);
+        exposition.set(&metric::CHUNKS_CONFIRMED, &[], stats.forwarded);
+        exposition.set(&metric::CONFIRMED_BYTES, &[], stats.forwarded_bytes);
+        outbox(&stats.outbox, exposition, now);
+    }
+
+    fn lag(&self) -> Vec<LaneLag> {
+        self.stats().source.lag
+    }
+
+    fn chunks_left(&self) -> u64 {
+        self.stats().in_flight
+    }
+
+    fn checks(&self, limits: Limits, now: Instant) -> Vec<Check> {
+        let stats = self.stats();
+        let mut checks = writer_checks(&stats.outbox, limits, now);
+        checks.push(reader_check("0", &stats.source));
+        checks
+    }
+}
+
+const ROUTES: [SpoolRoute; 4] = [
+    SpoolRoute::Away,
+    SpoolRoute::Closed,
+    SpoolRoute::Direct,
+    SpoolRoute::Replaying,
+];
+
+impl Observable for SpoolWatch {
+    fn expose(&self, exposition: &mut Exposition, _now: Instant) {
+        let status = self.status();
+        for route in ROUTES {
+            exposition.set(&metric::SPOOL_ROUTE, &[route.name()], status.route == route);
+        }
+        exposition.set(&metric::SPOOL_REFUSED_CHUNKS, &[], status.refused_chunks);
+        exposition.set(&metric::SPOOL_LOST_CHUNKS, &[], status.lost_chunks);
+        exposition.set(&metric::SPOOL_DISK_FAILURES, &[], status.disk_failures);
+    }
+
+    /// Ready while the medium is away, since chunks are safe on disk, as long as the disk takes them.
+    fn checks(&self, _limits: Limits, _now: Instant) -> Vec<Check> {
+        let status = self.status();
+        let away = status.route == SpoolRoute::Away;
+        let mut check = Check::new("spool", !away || status.disk_error.is_none())
+            .degraded(away)
+            .with("route", status.route.name())
+            .with("waiting_chunks", status.stats.waiting_chunks)
+            .with("waiting_bytes", status.stats.waiting_bytes);
+        if let Some(error) = &status.disk_error {
+            check = check.with("disk_error", error.to_string());
+        }
+        vec![check]
+    }
 }

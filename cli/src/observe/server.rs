@@ -1,8 +1,9 @@
 //! The HTTP server of the figures: a thread of its own, bounded in connections, bytes and time.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -42,6 +44,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may take from its beginning to its end, unless it is a tap.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// How long the client of a tap may read nothing before its connection ends.
+pub(super) const TAP_PATIENCE: Duration = Duration::from_secs(30);
+
 /// How long connections may take to end when the server does.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -50,8 +55,30 @@ const FAREWELL: Duration = Duration::from_millis(500);
 pub(super) struct Service {
     pub(super) observed: Observed,
     pub(super) limits: Limits,
-    /// Whether `/tap` is served: it shows records, not figures.
-    pub(super) taps: bool,
+    /// Whether the address is a loopback address. Requests must then name it as one.
+    pub(super) is_local: bool,
+    pub(super) taps: Taps,
+    pub(super) tap_patience: Duration,
+}
+
+/// Who may use `/tap`, which shows records and not only figures.
+#[derive(Clone)]
+pub(super) enum Taps {
+    Closed,
+    Open,
+    /// Clients whose header `Authorization` is this.
+    Token(Arc<str>),
+}
+
+/// Hides the token.
+impl fmt::Debug for Taps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "Closed",
+            Self::Open => "Open",
+            Self::Token(_) => "Token(..)",
+        })
+    }
 }
 
 /// A running server; ends when it is dropped.
@@ -205,6 +232,14 @@ impl Service {
             headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
+        // A web page can make its own name resolve to a loopback address (DNS rebinding). A browser
+        // on this machine would then let it read the answers.
+        if self.is_local && !names_loopback(request) {
+            return plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this is a loopback address: use localhost or 127.0.0.1 in the URL\n",
+            );
+        }
         match request.uri().path() {
             "/metrics" => text(
                 StatusCode::OK,
@@ -213,7 +248,7 @@ impl Service {
             ),
             "/livez" => health(&Health::alive()),
             "/readyz" => health(&self.observed.readiness(self.limits)),
-            "/tap" => self.tap(request.method(), closing.clone()),
+            "/tap" => self.tap(request, closing.clone()),
             _ => plain(
                 StatusCode::NOT_FOUND,
                 "there are /metrics, /livez, /readyz and /tap\n",
@@ -222,20 +257,35 @@ impl Service {
     }
 
     /// Streams the chunks that pass.
-    fn tap(&self, method: &Method, mut closing: watch::Receiver<()>) -> Response<Body> {
-        if !self.taps {
-            return plain(
-                StatusCode::FORBIDDEN,
-                "records are shown on loopback addresses alone; --metrics-tap allows it here\n",
-            );
+    fn tap(&self, request: &Request<Incoming>, mut closing: watch::Receiver<()>) -> Response<Body> {
+        match &self.taps {
+            Taps::Open => {}
+            Taps::Closed => {
+                return plain(
+                    StatusCode::FORBIDDEN,
+                    "records are shown on loopback addresses alone; --metrics-tap FILE allows it \
+                     here, with a token\n",
+                );
+            }
+            Taps::Token(token) => {
+                let given = request.headers().get(AUTHORIZATION);
+                let given = given.map_or(&b""[..], HeaderValue::as_bytes);
+                if !is_same(given, token.as_bytes()) {
+                    return plain(
+                        StatusCode::UNAUTHORIZED,
+                        "the token is missing or wrong: tap with --token-file FILE\n",
+                    );
+                }
+            }
         }
-        if method == Method::HEAD {
+        if request.method() == Method::HEAD {
             return text(StatusCode::OK, TAP_TYPE, String::new());
         }
         let Some(mut tap) = self.observed.taps().tap(MAX_TAPS) else {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "too many taps already\n");
         };
         let (sender, frames) = mpsc::channel(1);
+        let patience = self.tap_patience;
         tokio::spawn(async move {
             loop {
                 let frame = tokio::select! {
@@ -247,7 +297,8 @@ impl Service {
                 };
                 // What is not read waits in the ring, where it is bounded, not here.
                 let Some(frame) = frame else { return };
-                if sender.send(frame).await.is_err() {
+                let sent = tokio::time::timeout(patience, sender.send(frame));
+                if !matches!(sent.await, Ok(Ok(()))) {
                     return;
                 }
             }
@@ -258,6 +309,27 @@ impl Service {
         response.extensions_mut().insert(Long);
         response
     }
+}
+
+/// Whether the header `Host` is a loopback address. No browser leaves this header out.
+fn names_loopback(request: &Request<Incoming>) -> bool {
+    let Some(host) = request.headers().get(HOST) else {
+        return true;
+    };
+    let authority = host.to_str().ok().and_then(|host| host.parse().ok());
+    authority.is_some_and(|authority: Authority| {
+        let host = authority.host();
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        host.eq_ignore_ascii_case("localhost")
+            || address.parse().is_ok_and(|it: IpAddr| it.is_loopback())
+    })
+}
+
+/// Compares secrets in a time that does not depend on where they differ.
+fn is_same(given: &[u8], token: &[u8]) -> bool {
+    let pairs = given.iter().zip(token);
+    let differences = pairs.fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && differences == 0
 }
 
 /// A body of frames that come one by one.

@@ -36,11 +36,11 @@ pub(crate) const FRAME_HEAD: usize = 9;
 /// Where chunks pass, and taps look at them. Cloning shares.
 #[derive(Debug, Clone)]
 pub(super) struct TapHub {
-    shared: Arc<Shared>,
+    shared: Arc<TapRing>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct TapRing {
     taps: AtomicUsize,
     held_bytes: AtomicUsize,
     skipped: AtomicU64,
@@ -51,16 +51,16 @@ struct Shared {
 #[derive(Debug, Clone)]
 struct Passing {
     bytes: Bytes,
-    _held: Arc<Held>,
+    _held: Arc<HeldBytes>,
 }
 
 #[derive(Debug)]
-struct Held {
-    shared: Arc<Shared>,
+struct HeldBytes {
+    shared: Arc<TapRing>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.shared
             .held_bytes
@@ -72,7 +72,7 @@ impl Default for TapHub {
     fn default() -> Self {
         let (ring, _) = broadcast::channel(RING_CHUNKS);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(TapRing {
                 taps: AtomicUsize::new(0),
                 held_bytes: AtomicUsize::new(0),
                 skipped: AtomicU64::new(0),
@@ -114,7 +114,7 @@ impl TapHub {
         }
         let size = bytes.len();
         let held = self.shared.held_bytes.fetch_add(size, Ordering::Relaxed);
-        let hold = Held {
+        let hold = HeldBytes {
             shared: Arc::clone(&self.shared),
             bytes: size,
         };
@@ -135,7 +135,7 @@ impl TapHub {
 #[derive(Debug)]
 pub(super) struct Tap {
     ring: broadcast::Receiver<Passing>,
-    shared: Arc<Shared>,
+    shared: Arc<TapRing>,
     skipped_before: u64,
 }
 

@@ -6,7 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use baler_common::record::kieker::EmptyRecord;
-use baler_common::transport::LaneLag;
+use baler_common::transport::{
+    Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, LaneLag, ProducerId,
+};
 use baler_monitoring::Controller;
 use serde_json::Value;
 
@@ -29,13 +31,15 @@ fn controller(to: &str) -> Controller {
         .unwrap()
 }
 
-fn serve(observed: &Observed, taps: bool) -> Server {
+fn serve(observed: &Observed, taps: Taps) -> Server {
     let service = Service {
         observed: observed.clone(),
         limits: health::Limits {
             unconfirmed_age: Duration::from_millis(1),
         },
+        is_local: true,
         taps,
+        tap_patience: Duration::from_millis(200),
     };
     Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), service).unwrap()
 }
@@ -67,7 +71,7 @@ fn figures_are_those_of_the_final_report() {
     let (observed, _) = observed();
     let controller = controller("null:");
     observed.sends(&controller);
-    let server = serve(&observed, true);
+    let server = serve(&observed, Taps::Open);
     for _ in 0..1_234 {
         controller.emit(&EmptyRecord {});
     }
@@ -247,7 +251,7 @@ fn metrics_document_names_every_metric_with_its_labels_and_help() {
 #[test]
 fn readiness_fails_while_the_medium_is_away_and_while_draining() {
     let (observed, shutdown) = observed();
-    let server = serve(&observed, true);
+    let server = serve(&observed, Taps::Open);
     let (status, content_type, body) = get(&server, "/readyz");
     assert_eq!(
         (status, content_type.as_str()),
@@ -290,7 +294,7 @@ fn readiness_fails_while_the_medium_is_away_and_while_draining() {
 #[test]
 fn unknown_paths_and_methods_are_refused() {
     let (observed, _) = observed();
-    let server = serve(&observed, false);
+    let server = serve(&observed, Taps::Closed);
     assert_eq!(get(&server, "/metric").0, 404);
     assert_eq!(get(&server, "/tap").0, 403);
     let config = ureq::Agent::config_builder().http_status_as_error(false);
@@ -303,7 +307,7 @@ fn unknown_paths_and_methods_are_refused() {
 #[test]
 fn a_silent_or_endless_request_neither_lasts_nor_blocks_others() {
     let (observed, _) = observed();
-    let server = serve(&observed, true);
+    let server = serve(&observed, Taps::Open);
     let silent: Vec<_> = (0..8)
         .map(|_| TcpStream::connect(server.address()).unwrap())
         .collect();
@@ -336,7 +340,7 @@ fn a_tap_of_a_server_sees_what_its_writer_takes() {
         .metadata_record(false)
         .start()
         .unwrap();
-    let server = serve(&observed, true);
+    let server = serve(&observed, Taps::Open);
     let agent = ureq::agent();
     let url = format!("http://{}/tap", server.address());
     let mut response = agent.get(&url).call().unwrap();
@@ -362,4 +366,83 @@ fn a_tap_of_a_server_sees_what_its_writer_takes() {
         std::thread::yield_now();
     }
     controller.shutdown(Duration::from_secs(10));
+}
+
+/// A client that reads nothing does not keep its place among the taps.
+#[test]
+fn a_tap_whose_client_reads_nothing_ends() {
+    let (observed, _) = observed();
+    let mut writer = observed.tapped_writer(endpoint::writer("null:").unwrap().writer);
+    writer.reopen(Instant::now()).unwrap();
+    let server = serve(&observed, Taps::Open);
+    let mut client = TcpStream::connect(server.address()).unwrap();
+    client
+        .write_all(b"GET /tap HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .unwrap();
+    wait_for_taps(&observed, 1.0, || ());
+    let mut ticket = 0;
+    wait_for_taps(&observed, 0.0, || {
+        // All of them are more than the buffers of a connection hold.
+        writer.offer(chunk(ticket, 1 << 20)).unwrap();
+        writer.confirmations(&mut Vec::new()).unwrap();
+        ticket += 1;
+    });
+    drop(client);
+}
+
+fn wait_for_taps(observed: &Observed, taps: f64, mut meanwhile: impl FnMut()) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while value(&observed.metrics(), "baler_taps") != taps {
+        assert!(Instant::now() < end, "waited in vain for {taps} taps");
+        meanwhile();
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+fn chunk(ticket: u64, bytes: usize) -> Chunk {
+    let identity = ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 1,
+            random: 1,
+        },
+        lane: 0,
+        sequence: ticket,
+    };
+    Chunk {
+        ticket,
+        meta: ChunkMeta {
+            container: ContainerKind::Native,
+            records: 1,
+            identity,
+        },
+        bytes: vec![0; bytes].into(),
+    }
+}
+
+/// Each request, and the status of its answer.
+#[test]
+fn other_names_and_missing_tokens_are_refused() {
+    let (observed, _) = observed();
+    let open = serve(&observed, Taps::Open);
+    let guarded = serve(&observed, Taps::Token("Bearer hush".into()));
+    for (server, path, name, value, status) in [
+        (&open, "/metrics", "host", "localhost:1", 200),
+        (&open, "/metrics", "host", "[::1]:1", 200),
+        (&open, "/metrics", "host", "evil.example:1", 421),
+        (&open, "/metrics", "host", "127.0.0.1.evil.example", 421),
+        (&open, "/metrics", "host", "localhost.evil.example", 421),
+        (&open, "/tap", "host", "evil.example", 421),
+        (&guarded, "/metrics", "x", "y", 200),
+        (&guarded, "/tap", "x", "y", 401),
+        (&guarded, "/tap", "authorization", "Bearer hus", 401),
+        (&guarded, "/tap", "authorization", "Bearer hush2", 401),
+        (&guarded, "/tap", "authorization", "Bearer hush", 200),
+    ] {
+        let config = ureq::Agent::config_builder().http_status_as_error(false);
+        let agent = ureq::Agent::new_with_config(config.build());
+        let url = format!("http://{}{path}", server.address());
+        let response = agent.get(&url).header(name, value).call().unwrap();
+        assert_eq!(response.status().as_u16(), status, "{path} {name}: {value}");
+    }
 }

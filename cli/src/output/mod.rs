@@ -10,6 +10,7 @@ mod whole_file;
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::Serialize;
@@ -24,17 +25,23 @@ pub(crate) use tables::{
 pub(crate) use terminal::{RecordOutput, width};
 pub(crate) use whole_file::whole_file;
 
+use crate::args::DocumentFormat;
 use crate::exit::Failure;
 
-/// Prints one JSON document, and a newline, on standard output.
+/// Prints a result on standard output: as one JSON document, or as text for people.
 ///
 /// # Errors
 ///
 /// Standard output cannot be written.
-pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
-    let mut text = pretty(document)?;
-    text.push('\n');
-    print(&text)
+pub(crate) fn result(
+    format: DocumentFormat,
+    document: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    match format {
+        DocumentFormat::Json => print(&(pretty(document)? + "\n")),
+        DocumentFormat::Table => print(&text()),
+    }
 }
 
 /// Prints text on standard output. Ends of lines and tabs are the only control characters that stay.
@@ -60,6 +67,26 @@ pub(crate) fn json_file(path: &Path, document: &impl Serialize) -> Result<(), Fa
     let mut text = pretty(document)?;
     text.push('\n');
     whole_file(path, &text)
+}
+
+/// Says on standard error at which address a medium listens, unless `quiet`, and writes the address
+/// to a file.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn listening(
+    address: Option<SocketAddr>,
+    port_file: Option<&Path>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let Some(address) = address else {
+        return Ok(());
+    };
+    if !quiet {
+        say(format_args!("listening on {address}"));
+    }
+    port_file.map_or(Ok(()), |path| whole_file(path, &format!("{address}\n")))
 }
 
 /// Says one line or more on standard error, above the line of progress.

@@ -1,10 +1,10 @@
 //! Records to a medium through the monitoring controller, for every command that sends.
 //!
-//! args -> [`Shipper`] (controller, watch over the link, signals) -> [`Report`] that adds up
+//! args -> [`Shipper`] (controller, watch over the medium, signals) -> [`Report`] that adds up
 
 #[cfg(test)]
 pub(crate) mod agreement;
-mod link;
+mod medium_watch;
 mod report;
 mod spool;
 
@@ -18,7 +18,7 @@ use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
 use baler_common::transport::RetryPolicy;
 use baler_monitoring::{Controller, FlushError, Overflow, StartError};
 use baler_spool::{SpoolRoute, SpoolWatch};
-use link::Link;
+use medium_watch::MediumWatch;
 
 pub(crate) use report::Report;
 #[cfg(test)]
@@ -33,7 +33,7 @@ use crate::observe::Observation;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
-/// How often the watch looks at the link and at signals.
+/// How often the watch looks at the medium and at signals.
 const TICK: Duration = Duration::from_millis(50);
 
 /// How long the last chunk may take when it has no record.
@@ -43,7 +43,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Shipper {
     controller: Controller,
-    link: Arc<Link>,
+    medium: Arc<MediumWatch>,
     shutdown: Shutdown,
     emitting: Arc<AtomicBool>,
     watch: Option<JoinHandle<()>>,
@@ -66,8 +66,8 @@ impl Shipper {
         metadata: bool,
         (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
     ) -> Result<Self, Failure> {
-        let link = Arc::new(Link::default());
-        let events = Arc::clone(&link);
+        let medium = Arc::new(MediumWatch::default());
+        let events = Arc::clone(&medium);
         let observed = observation.observed();
         observed.endpoint("sink", &writer.endpoint);
         let mut builder = Controller::builder(observation.tapped_writer(writer.writer))
@@ -126,7 +126,7 @@ impl Shipper {
         }
         let mut shipper = Self {
             controller,
-            link,
+            medium,
             shutdown: shutdown.clone(),
             emitting: Arc::new(AtomicBool::new(true)),
             watch: None,
@@ -147,7 +147,7 @@ impl Shipper {
 
     /// Whether to emit no more: a signal came, or the medium was given up.
     pub(crate) fn should_stop(&self) -> bool {
-        self.shutdown.is_requested() || self.link.is_given_up()
+        self.shutdown.is_requested() || self.medium.is_given_up()
     }
 
     /// Waits until everything emitted is confirmed, the medium is given up, or, after a signal,
@@ -160,8 +160,8 @@ impl Shipper {
         loop {
             match self.controller.flush(TICK * 4) {
                 Ok(()) => return Ok(()),
-                Err(FlushError::Timeout) if self.link.is_given_up() => {
-                    return Err(self.link.why_given_up().unwrap_or_default());
+                Err(FlushError::Timeout) if self.medium.is_given_up() => {
+                    return Err(self.medium.why_given_up().unwrap_or_default());
                 }
                 Err(FlushError::Timeout)
                     if self.shutdown.is_requested()
@@ -187,12 +187,12 @@ impl Shipper {
         // What could not be flushed is in the report.
         let report = self.controller.shutdown_by(by);
         let elapsed = self.started.elapsed();
-        self.link.end();
+        self.medium.end();
         if let Some(watch) = self.watch.take() {
             watch.join().ok();
         }
-        self.link.tell_lost(true);
-        let given_up = self.link.why_given_up();
+        self.medium.tell_lost(true);
+        let given_up = self.medium.why_given_up();
         let spool = self
             .spool
             .as_ref()
@@ -217,7 +217,7 @@ impl Shipper {
                 self.shutdown.is_requested() && self.shutdown.deadline() <= Instant::now();
             // Before it is open, a spool does not know what an earlier run left.
             let is_empty = status.route != SpoolRoute::Closed && status.stats.waiting_chunks == 0;
-            if !may_go_on || is_late || is_empty || self.link.is_given_up() {
+            if !may_go_on || is_late || is_empty || self.medium.is_given_up() {
                 return;
             }
             thread::park_timeout(TICK);
@@ -229,26 +229,26 @@ impl Shipper {
     fn watch(&self, mut patience: Patience, quiet: bool) -> Result<JoinHandle<()>, Failure> {
         let mut behind_spool = Patience::behind_a_spool(&self.endpoint, quiet);
         let endpoint = self.endpoint.clone();
-        let (controller, link) = (self.controller.clone(), Arc::clone(&self.link));
+        let (controller, medium) = (self.controller.clone(), Arc::clone(&self.medium));
         let (shutdown, emitting) = (self.shutdown.clone(), Arc::clone(&self.emitting));
         let spool = self.spool.clone();
         let watch = move || {
             // After a signal, emitters get a quarter of the time to notice by themselves.
             let mut let_go_at = None;
-            while !link.is_ended() {
-                link.wait(TICK);
+            while !medium.is_ended() {
+                medium.wait(TICK);
                 if let Some(spool) = &spool {
                     behind_spool.look_at_spool(spool);
                 }
-                link.tell_lost(false);
-                let refusal = link
+                medium.tell_lost(false);
+                let refusal = medium
                     .refusal()
                     .map(|it| format!("gave up on {endpoint}: {it}"));
                 let looked = patience.look(&controller.stats().outbox.waiting);
                 if let Some(reason) =
                     refusal.or_else(|| looked.err().map(|failure| failure.message))
                 {
-                    link.give_up(reason);
+                    medium.give_up(reason);
                     controller.shutdown(TICK);
                     return;
                 }
@@ -267,9 +267,7 @@ impl Shipper {
         thread::Builder::new()
             .name("baler-watch".to_owned())
             .spawn(watch)
-            .map_err(|error| {
-                Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
-            })
+            .map_err(Failure::thread)
     }
 }
 

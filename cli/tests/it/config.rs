@@ -288,7 +288,7 @@ fn a_flag_and_the_setting_of_the_file_that_it_needs_go_together() {
         "--spool-after",
         "2s",
         "--spool-sync=none",
-        "--metrics-tap",
+        "--metrics-tap=token",
         "--format",
         "json",
     ]);

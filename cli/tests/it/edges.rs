@@ -108,6 +108,14 @@ const SYNC: &[&str] = &[
     "baler-relay",
 ];
 
+/// Crates of tests and measurements, which nothing that is shipped links.
+const NOT_SHIPPED: &[&str] = &[
+    "baler-connector-testkit",
+    "baler-faults",
+    "fastrace",
+    "opentelemetry",
+];
+
 /// One dependency as a manifest declares it.
 #[derive(Debug)]
 struct Edge {
@@ -217,38 +225,43 @@ fn every_crate_has_a_row_and_every_row_a_crate() {
 #[test]
 fn whole_trees_below_the_seams_are_free_of_clients_and_runtimes() {
     for package in SYNC {
-        // `cargo tree` resolves features for this crate alone, as an application would see it.
-        let tree = Command::new(env!("CARGO"))
-            .args([
-                "tree",
-                "-p",
-                package,
-                "-e",
-                "normal,build",
-                "--all-features",
-            ])
-            .args(["--prefix", "none", "--format", "{p}"])
-            .current_dir(workspace())
-            .output()
-            .unwrap();
-        let told = String::from_utf8_lossy(&tree.stdout);
-        assert!(
-            tree.status.success(),
-            "{}",
-            String::from_utf8_lossy(&tree.stderr)
-        );
-        assert!(
-            told.contains(package),
-            "the tree of {package} does not begin with it: {told}"
-        );
-        for name in told.lines().filter_map(|line| line.split(' ').next()) {
+        for name in tree(package, &["--all-features"]) {
             let client = CLIENTS.iter().any(|(client, _)| *client == name);
             assert!(
-                !client && !RUNTIMES.contains(&name),
+                !client && !RUNTIMES.contains(&name.as_str()),
                 "{package} links {name}"
             );
         }
     }
+}
+
+#[test]
+fn the_program_that_is_shipped_links_nothing_that_breaks_or_measures_others() {
+    let linked = tree("baler-cli", &["--features", "kafka-tls"]);
+    for name in NOT_SHIPPED {
+        assert!(!linked.iter().any(|it| it == name), "it links {name}");
+    }
+    let of_tests = tree("baler-cli", &["--all-features"]);
+    assert!(of_tests.iter().any(|it| it == "baler-faults"));
+}
+
+/// The names of the crates that a crate links. `cargo tree` resolves features for this crate alone,
+/// as an application would see it.
+fn tree(package: &str, features: &[&str]) -> Vec<String> {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "-p", package, "-e", "normal,build"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .args(features)
+        .current_dir(workspace())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&tree.stdout);
+    let errors = String::from_utf8_lossy(&tree.stderr);
+    assert!(tree.status.success(), "{errors}");
+    let names = told.lines().filter_map(|line| line.split(' ').next());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    assert_eq!(names.first().map(String::as_str), Some(package), "{told}");
+    names
 }
 
 #[test]

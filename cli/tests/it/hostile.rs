@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, Schema, Value};
@@ -40,9 +40,14 @@ fn bomb() -> Bytes {
 
 /// A chunk of records that each have a text of this length.
 fn repeated(length: usize, records: u32) -> Bytes {
+    chunk_of(0, records, &"x".repeat(length))
+}
+
+/// The chunk with this sequence number: records with the same text.
+fn chunk_of(sequence: u64, records: u32, text: &str) -> Bytes {
     let schema =
         Arc::new(Schema::new("bomb", vec![Field::new("text", FieldType::String)]).unwrap());
-    let text = vec![Value::String("x".repeat(length).into())];
+    let text = vec![Value::String(text.into())];
     let record = DynamicRecord::new(schema, Some(1), text).unwrap();
     let mut batch = BatchBuilder::new();
     for _ in 0..records {
@@ -52,7 +57,11 @@ fn repeated(length: usize, records: u32) -> Bytes {
     let mut bytes = Vec::new();
     NativeSerializer::new(compression)
         .unwrap()
-        .serialize(&batch.take(), &ChunkHeader::new(identity(0)), &mut bytes)
+        .serialize(
+            &batch.take(),
+            &ChunkHeader::new(identity(sequence)),
+            &mut bytes,
+        )
         .unwrap();
     Bytes::from(bytes)
 }
@@ -88,6 +97,26 @@ fn chunk(ticket: u64, bytes: Bytes) -> Chunk {
             identity: identity(ticket),
         },
         bytes,
+    }
+}
+
+/// A chunk that disappeared from the medium is no success.
+#[test]
+fn a_missing_chunk_is_told_by_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, sequences, code) in [
+        ("whole", &[0, 1, 2, 3][..], 0),
+        ("missing", &[0, 1, 3], 65),
+        // What was before the first chunk may have been read by another process.
+        ("later", &[2, 3], 0),
+    ] {
+        let chunks = sequences.iter().map(|it| chunk_of(*it, 10, "x")).collect();
+        let from = store(&folder.path().join(name), chunks);
+        baler(&["receive", "--from", &from, "--format", "none"]).code(code);
+        let send = ["send", "--from", &from, "--to", "null:", "--format", "json"];
+        let run = baler(&send).code(code);
+        let told: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+        assert_eq!(told["source"]["missing"], u64::from(code != 0), "{name}");
     }
 }
 
@@ -248,6 +277,38 @@ fn the_token_of_the_environment_is_demanded_and_proved() {
     // Refused peers are in the quarantine, by name.
     let (status, _, told) = receiver.end();
     assert_eq!(status.code(), Some(65), "{told}");
+}
+
+/// While a chunk expands, a signal ends the program in its time. Nobody reads standard output.
+#[test]
+fn a_chunk_that_expands_holds_up_no_shutdown() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = store(&folder.path().join("chunks"), vec![bomb()]);
+    for (format, to_file) in [
+        ("json", true),
+        ("json", false),
+        ("csv", true),
+        ("table", false),
+    ] {
+        let output = folder.path().join(format);
+        let mut args = vec!["receive", "--from", &from, "--follow", "--format", format];
+        args.extend(["--shutdown-timeout", "1s"]);
+        if to_file {
+            args.extend(["--output", output.to_str().unwrap()]);
+        }
+        let mut receiver = Background::start(&args);
+        if to_file {
+            wait_for("output", || (size(&output) > MIB).then_some(()));
+        } else {
+            receiver.wait_for_output();
+        }
+        receiver.signal("TERM");
+        let asked = Instant::now();
+        wait_for("the end", || (!receiver.is_running()).then_some(()));
+        let took = asked.elapsed();
+        assert!(took < Duration::from_secs(10), "{format}: {took:?}");
+        assert_eq!(receiver.end().0.code(), Some(75), "{format}");
+    }
 }
 
 /// `--decoded-limit` is what all workers share: what takes more goes to the quarantine.

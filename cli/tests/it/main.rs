@@ -4,7 +4,7 @@
 
 mod accounts;
 mod autoscale;
-#[cfg(all(feature = "amqp", feature = "kafka"))]
+#[cfg(all(feature = "amqp", feature = "faults", feature = "kafka"))]
 mod brokers;
 mod config;
 mod dictionaries;
@@ -16,6 +16,7 @@ mod image;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod kieker;
+#[cfg(feature = "faults")]
 mod killed;
 mod observability;
 mod outputs;
@@ -36,4 +37,5 @@ mod sweep;
 mod tap;
 mod terminal;
 mod validate;
+#[cfg(feature = "faults")]
 mod verify;

@@ -67,16 +67,15 @@ fn a_second_run_appends_and_overwrite_replaces() {
             json_lines(&fs::read_to_string(&target).unwrap());
         }
     }
-    for flags in [
-        &["--format", "json"][..],
-        #[cfg(feature = "parquet")]
-        &["--format", "parquet", "--output", "/nowhere"],
-    ] {
+    let refused = |flags: &[&str]| {
         let receive = ["receive", "--from", &uri, "--overwrite"];
         baler(&[&receive[..], flags].concat())
             .code(78)
             .stderr(contains("--overwrite"));
-    }
+    };
+    refused(&["--format", "json"]);
+    #[cfg(feature = "parquet")]
+    refused(&["--format", "parquet", "--output", "/nowhere"]);
 }
 
 #[test]
@@ -348,4 +347,22 @@ fn a_stalled_standard_error_holds_up_no_shutdown() {
     let (status, _, _) = receiver.end();
     assert_eq!(status.code(), Some(0));
     assert_eq!(read_json(&summary)["records"], 1_000);
+}
+
+/// A command whose result nobody reads ends all the same, with the code of an unfinished run.
+#[test]
+fn a_result_that_nobody_reads_holds_up_no_shutdown() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunks = chunks(folder.path());
+    let shown = ["--records", "100", "--format", "json"];
+    let limit = ["--shutdown-timeout", "1s"];
+    let mut inspect = Background::start(&[&["inspect", &chunks], &shown[..], &limit].concat());
+    // It prints the whole document at once, which is more than a pipe holds.
+    inspect.wait_for_output();
+    inspect.signal("TERM");
+    let asked = Instant::now();
+    wait_for_end(&mut inspect);
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert_eq!(inspect.end().0.code(), Some(75));
 }

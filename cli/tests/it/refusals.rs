@@ -385,3 +385,13 @@ fn a_metrics_address_that_is_taken_or_wrong_is_named() {
     let told = String::from_utf8(wrong.get_output().stderr.clone()).unwrap();
     assert!(told.contains("`localhost` is no address"), "{told}");
 }
+
+/// A format that this build lacks is told with the feature that brings it.
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_without_its_feature_is_told_with_the_feature() {
+    let args = ["receive", "--from", "null:", "--format", "parquet"];
+    let run = baler(&[&args[..], &["--output", "/nowhere"]].concat()).code(78);
+    let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(told.contains("--features parquet"), "{told}");
+}

@@ -134,6 +134,12 @@ impl Background {
         }
     }
 
+    /// Waits until something is on standard output.
+    pub(crate) fn wait_for_output(&mut self) {
+        let pipe = self.child.stdout.as_mut().unwrap();
+        pipe.read_exact(&mut [0]).unwrap();
+    }
+
     /// Waits for the end, whatever it is; exit status, standard output, standard error.
     pub(crate) fn end(mut self) -> (ExitStatus, String, String) {
         // Reading to the end first: a full pipe would hold the program up.

@@ -291,3 +291,27 @@ mod kafka {
         );
     }
 }
+
+/// At an address that others can reach, records are shown for a token only.
+#[test]
+fn a_tap_at_an_open_address_needs_the_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (port, token, wrong) = (path("metrics"), path("token"), path("wrong"));
+    fs::write(&token, "hush\n").unwrap();
+    fs::write(&wrong, "hash\n").unwrap();
+    let metrics = ["--metrics", "0.0.0.0:0", "--metrics-port-file", &port];
+    let guard = ["--metrics-tap", &token];
+    let receiver = Receiver::start(&folder.path().join("out"), &[&metrics[..], &guard].concat());
+    let sender = generator(&receiver.uri, &[]);
+    let process = address(Path::new(&port)).replace("0.0.0.0", "127.0.0.1");
+    let tap = ["tap", &process, "--count", "10", "--format", "json"];
+    for refused in [&[][..], &["--token-file", &wrong]] {
+        baler(&[&tap[..], refused].concat())
+            .code(69)
+            .stderr(predicates::str::contains("401"));
+    }
+    let seen = output(&[&tap[..], &["--token-file", &token]].concat());
+    assert_eq!(json_lines(&seen).len(), 10);
+    delivered(sender);
+}

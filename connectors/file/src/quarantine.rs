@@ -24,6 +24,7 @@ pub struct QuarantineFolder {
     folder: PathBuf,
     next: u64,
     max_bytes: Option<u64>,
+    max_chunks: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -67,6 +68,15 @@ fn discard(stem: &Path) {
     }
 }
 
+/// How much the folder may still take.
+#[derive(Debug)]
+struct Room {
+    bytes: u64,
+    max_bytes: u64,
+    chunks: u64,
+    max_chunks: u64,
+}
+
 impl QuarantineFolder {
     /// Keeps chunks in this folder, which is made when the first one comes.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
@@ -74,6 +84,7 @@ impl QuarantineFolder {
             folder: folder.into(),
             next: 0,
             max_bytes: None,
+            max_chunks: None,
         }
     }
 
@@ -86,18 +97,69 @@ impl QuarantineFolder {
         self
     }
 
-    /// How many bytes the folder's files have.
-    fn used_bytes(&self) -> io::Result<u64> {
-        let mut used = 0_u64;
+    /// Refuses a chunk with which the folder would have more chunks than this, in the same way.
+    #[must_use]
+    pub const fn with_most_chunks(mut self, max_chunks: u64) -> Self {
+        self.max_chunks = Some(max_chunks);
+        self
+    }
+
+    /// Makes the folder, and counts what it holds if there is a limit.
+    ///
+    /// Other processes may use the folder, so it is counted for each group; poison is rare.
+    fn prepare(&self) -> io::Result<Option<Room>> {
+        fs::create_dir_all(&self.folder)?;
+        if self.max_bytes.is_none() && self.max_chunks.is_none() {
+            return Ok(None);
+        }
+        let mut room = Room {
+            bytes: 0,
+            max_bytes: self.max_bytes.unwrap_or(u64::MAX),
+            chunks: 0,
+            max_chunks: self.max_chunks.unwrap_or(u64::MAX),
+        };
         for entry in fs::read_dir(&self.folder)? {
-            match entry?.metadata() {
-                Ok(metadata) => used = used.saturating_add(metadata.len()),
+            let entry = entry?;
+            if entry.path().extension().is_some_and(|it| it == "chunk") {
+                room.chunks = room.chunks.saturating_add(1);
+            }
+            match entry.metadata() {
+                Ok(metadata) => room.bytes = room.bytes.saturating_add(metadata.len()),
                 // It was renamed or removed between the two calls.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(used)
+        Ok(Some(room))
+    }
+
+    /// Takes room for one more chunk of so many bytes, if there is a limit.
+    fn charge(&self, room: Option<&mut Room>, more_bytes: usize) -> io::Result<()> {
+        let Some(room) = room else {
+            return Ok(());
+        };
+        let bytes = room.bytes.saturating_add(more_bytes as u64);
+        if bytes <= room.max_bytes && room.chunks < room.max_chunks {
+            room.bytes = bytes;
+            room.chunks = room.chunks.saturating_add(1);
+            return Ok(());
+        }
+        let limits = [
+            self.max_bytes.map(|it| format!("{it} bytes")),
+            self.max_chunks.map(|it| format!("{it} chunks")),
+        ];
+        let limits: Vec<_> = limits.into_iter().flatten().collect();
+        Err(io::Error::new(
+            io::ErrorKind::QuotaExceeded,
+            format!(
+                "the quarantine {} is full: it has {} chunks with {} bytes, {more_bytes} bytes more \
+                 would pass its limit of {}; look at what is in it and make room",
+                self.folder.display(),
+                room.chunks,
+                room.bytes,
+                limits.join(" and ")
+            ),
+        ))
     }
 
     /// Takes a free name. `create_new` refuses a name that another process has taken.
@@ -118,8 +180,8 @@ impl QuarantineFolder {
         }
     }
 
-    /// Writes the files of a chunk. `used_bytes` is how many bytes the folder's files have.
-    fn write(&mut self, poison: &Poison<'_>, used_bytes: &mut u64) -> io::Result<WrittenFiles> {
+    /// Writes the files of a chunk, if the folder has room for them.
+    fn write(&mut self, poison: &Poison<'_>, room: Option<&mut Room>) -> io::Result<WrittenFiles> {
         let description = Description {
             reason: poison.reason,
             endpoint: &poison.origin.endpoint,
@@ -131,19 +193,7 @@ impl QuarantineFolder {
             records: poison.meta.map(|meta| meta.records),
         };
         let text = serde_json::to_vec_pretty(&description)?;
-        let more_bytes = text.len().saturating_add(poison.bytes.len()) as u64;
-        let after = used_bytes.saturating_add(more_bytes);
-        if let Some(max_bytes) = self.max_bytes.filter(|max_bytes| after > *max_bytes) {
-            return Err(io::Error::new(
-                io::ErrorKind::QuotaExceeded,
-                format!(
-                    "the quarantine {} is full: it has {used_bytes} bytes, {more_bytes} more would \
-                     pass its limit of {max_bytes}; look at what is in it and make room",
-                    self.folder.display()
-                ),
-            ));
-        }
-        *used_bytes = after;
+        self.charge(room, text.len().saturating_add(poison.bytes.len()))?;
         let (stem, mut chunk) = self.claim()?;
         let json = chunk.write_all(poison.bytes).and_then(|()| {
             let mut json = File::create(stem.with_extension("json.part"))?;
@@ -159,15 +209,10 @@ impl QuarantineFolder {
     }
 
     fn put_aside_together(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
-        fs::create_dir_all(&self.folder)?;
-        // Other processes may use the folder, so it is counted for each group; poison is rare.
-        let mut used_bytes = match self.max_bytes {
-            Some(_) => self.used_bytes()?,
-            None => 0,
-        };
+        let mut room = self.prepare()?;
         let written: Vec<io::Result<WrittenFiles>> = group
             .iter()
-            .map(|poison| self.write(poison, &mut used_bytes))
+            .map(|poison| self.write(poison, room.as_mut()))
             .collect();
         let files: Vec<&File> = written
             .iter()
@@ -304,10 +349,14 @@ mod tests {
         let error = quarantine.put_aside(poison(&[2; 1_000])).unwrap_err();
         assert!(error.to_string().contains("limit of 2000"), "{error}");
         quarantine.put_aside(poison(&[3; 100])).unwrap();
+        let mut few = QuarantineFolder::new(&path).with_most_chunks(3);
+        few.put_aside(poison(&[5; 10])).unwrap();
+        let error = few.put_aside(poison(&[6; 10])).unwrap_err();
+        assert!(error.to_string().contains("limit of 3 chunks"), "{error}");
         // What was there before counts as well.
         let mut other = QuarantineFolder::new(&path).limited_to(2_000);
         assert!(other.put_aside(poison(&[4; 1_000])).is_err());
-        assert_eq!(fs::read_dir(&path).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 6);
     }
 
     #[test]

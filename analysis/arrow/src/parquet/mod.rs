@@ -21,7 +21,7 @@ use crate::schema::Times;
 
 pub use self::partition::TimePartition;
 
-/// How many files may be open; when there would be more, all are closed.
+/// How many files may be open. When there would be more, also within a chunk, all are closed.
 const MAX_FILES: usize = 256;
 
 /// What [`ParquetFolder`] writes, and when a file ends.
@@ -153,6 +153,10 @@ impl ParquetFolder {
 
     fn append(&mut self, key: Key, batch: &TypeBatch) -> Result<(), AnalysisError> {
         if !self.open.contains_key(&key) {
+            if self.open.len() >= MAX_FILES {
+                // The chunk whose records these are is not held yet, so it stays unsettled.
+                self.close()?;
+            }
             let parts = key.folder(&batch.schema, &self.settings);
             let folder = parts
                 .iter()
@@ -218,7 +222,6 @@ impl ParquetFolder {
         let bytes = self.open.values().map(OpenFile::bytes);
         self.records >= self.settings.records
             || self.held.len() >= self.settings.chunks
-            || self.open.len() >= MAX_FILES
             || bytes.fold(0, usize::saturating_add) >= self.settings.bytes
             || self
                 .first

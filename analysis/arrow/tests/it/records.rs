@@ -46,7 +46,7 @@ pub(crate) fn parcel(records: &[DynamicRecord], sequence: u64) -> Parcel {
     Parcel::new(ChunkDecoder::default().decode(&chunk).unwrap())
 }
 
-fn schema(name: &str, fields: Vec<Field>) -> Arc<Schema> {
+pub(crate) fn schema(name: &str, fields: Vec<Field>) -> Arc<Schema> {
     Arc::new(Schema::new(name, fields).unwrap())
 }
 

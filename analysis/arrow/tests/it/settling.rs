@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use baler_analysis::filters::Counts;
 use baler_analysis::{Source, Stage as _, Stop};
 use baler_arrow::{ParquetFolder, ParquetSettings};
+use baler_common::record::{DynamicRecord, Field, FieldType, Value};
 use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, ReaderStats,
     Received, Settled, Token, TransportError, Verdict,
@@ -16,7 +17,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
-use crate::records::{calls, chunk, every_type, parcel};
+use crate::records::{calls, chunk, every_type, parcel, schema};
 
 const RECORDS: i64 = 50;
 const CHUNKS: u64 = 12;
@@ -187,6 +188,23 @@ fn what_is_counted_is_in_whole_files_when_one_of_several_fails() {
         assert_eq!(i64::try_from(written.records()), Ok(rows(folder.path())));
         assert!([0, 7].contains(&written.records()));
     }
+}
+
+#[test]
+fn a_chunk_of_many_types_never_has_many_files_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = ParquetFolder::new(folder.path(), ParquetSettings::default());
+    let records: Vec<DynamicRecord> = (0..600)
+        .map(|number| {
+            let schema = schema(&format!("t{number}"), vec![Field::new("n", FieldType::U32)]);
+            DynamicRecord::new(schema, None, vec![Value::Unsigned(number)]).unwrap()
+        })
+        .collect();
+    sink.accept(parcel(&records, 0)).unwrap();
+    let open = files(folder.path(), ".parquet.tmp").len();
+    assert!(open <= 256, "{open} files are open");
+    sink.finish().unwrap();
+    assert_eq!(rows(folder.path()), 600);
 }
 
 #[test]

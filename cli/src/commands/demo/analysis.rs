@@ -22,7 +22,7 @@ pub(super) struct Analysis;
 /// Handles to what the stages find.
 pub(super) struct Handles {
     times: Times,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<SharedFindings>>,
 }
 
 /// What was found.
@@ -35,7 +35,7 @@ pub(super) struct Findings {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct SharedFindings {
     tree: Option<CallTree>,
     kieker_bytes: u64,
 }
@@ -45,7 +45,7 @@ impl Analysis {
     #[expect(clippy::new_ret_no_self, reason = "it is a tee of the parts below")]
     pub(super) fn new() -> (Tee, Handles) {
         let (response_times, times) = ResponseTimes::new();
-        let found = Arc::new(Mutex::new(Found::default()));
+        let found = Arc::new(Mutex::new(SharedFindings::default()));
         let tee = Tee::new()
             .branch(response_times)
             .branch(Traces {
@@ -77,7 +77,7 @@ impl Handles {
 struct Traces {
     pending: HashMap<i64, Vec<Execution>>,
     whole: usize,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<SharedFindings>>,
 }
 
 impl Stage for Traces {
@@ -127,7 +127,7 @@ impl Traces {
 /// Writes the same chunks in Kieker's container, to compare.
 struct Rows {
     bytes: Vec<u8>,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<SharedFindings>>,
 }
 
 impl Stage for Rows {

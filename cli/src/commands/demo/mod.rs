@@ -17,7 +17,7 @@ use baler_monitoring::Controller;
 use shop::{Dice, Shop};
 use summary::Document;
 
-use crate::args::{DemoArgs, DocumentFormat};
+use crate::args::DemoArgs;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
@@ -59,10 +59,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let (report, (source, findings)) = outcome?;
     let shown = observation.finish();
     let document = Document::new(&report, &source, &findings, shop.visits());
-    match args.format {
-        DocumentFormat::Json => output::json(&document)?,
-        DocumentFormat::Table => output::print(&document.text())?,
-    }
+    output::result(args.format, &document, || document.text())?;
     shown?;
     let code = report.conclude()?;
     if source.records != report.delivered {
@@ -119,16 +116,14 @@ fn load(
                 )
             });
         }
-        Ok(())
+        Ok::<_, std::io::Error>(())
     });
     progress.clear();
     let report = shipper.finish();
     if let Some(before) = before {
         Controller::install(&before);
     }
-    served.map_err(|error: std::io::Error| {
-        Failure::new(Code::Internal, format!("cannot start a thread: {error}"))
-    })?;
+    served.map_err(Failure::thread)?;
     Ok(report)
 }
 
@@ -156,5 +151,5 @@ fn consume<'scope>(
     thread::Builder::new()
         .name("baler-consumer".to_owned())
         .spawn_scoped(scope, run)
-        .map_err(|error| Failure::new(Code::Internal, format!("cannot start a thread: {error}")))
+        .map_err(Failure::thread)
 }

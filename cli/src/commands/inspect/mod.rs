@@ -10,24 +10,21 @@ mod text;
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received, Verdict, Waiting};
+use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
 use chunk::{ChunkFigures, Shown};
 use serde::Serialize;
 
-use crate::args::{DocumentFormat, InspectArgs};
+use crate::args::InspectArgs;
 use crate::decoding;
-use crate::endpoint::{self, OpenReader, TapRange};
+use crate::endpoint::{self, OpenReader, Readership, TapRange};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
-
-/// How long it waits at a time before it looks at signals.
-const TICK: Duration = Duration::from_millis(50);
 
 /// What files with one or more chunks are called: by hand, in the quarantine, by Kieker.
 const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
@@ -62,14 +59,7 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         more: false,
     };
     for open in readers {
-        if let Some(address) = open.listens_on {
-            if !quiet {
-                output::say(format_args!("listening on {address}"));
-            }
-            if let Some(path) = &args.port_file {
-                output::whole_file(path, &format!("{address}\n"))?;
-            }
-        }
+        output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
         let OpenReader {
             mut reader,
             only_looks,
@@ -90,10 +80,7 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
             break;
         }
     }
-    match args.format {
-        DocumentFormat::Json => output::json(&document)?,
-        DocumentFormat::Table => output::print(&text::text(&document))?,
-    }
+    output::result(args.format, &document, || text::text(&document))?;
     Ok(if document.broken.is_empty() {
         Code::Done
     } else {
@@ -132,6 +119,7 @@ fn open_file(path: &Path) -> Result<OpenReader, Failure> {
         reader: Box::new(FileReader::open(FileReaderConfig::new(path))?),
         listens_on: None,
         endpoint: path.display().to_string(),
+        readership: Readership::OneProcess,
         only_looks: true,
     })
 }
@@ -169,30 +157,19 @@ fn look(
     };
     let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let ends = reader.capability().ends;
+    let is_full = |document: &Document| {
+        document.chunks.len().saturating_add(document.broken.len()) >= args.count
+    };
     // One more than is shown, to tell whether there are more.
     reader.set_demand(args.count.saturating_add(1));
-    let mut last_chunk = Instant::now();
-    let mut waiting = Waiting::default();
-    while !shutdown.is_requested() && last_chunk.elapsed() < args.idle_timeout {
-        let full = document.chunks.len().saturating_add(document.broken.len()) >= args.count;
-        if full && !ends {
-            // A live endpoint has more to come whenever somebody sends.
+    patience.receive_all(reader, args.idle_timeout, shutdown, |reader, received| {
+        let is_chunk = matches!(received, Received::Chunk(_) | Received::Damaged(_));
+        if is_full(document) && is_chunk {
             document.more = true;
-            break;
-        }
-        let received = reader.receive(Instant::now() + TICK);
-        waiting.received(&received, || reader.waits_for(), Instant::now);
-        patience.look(&waiting)?;
-        if waiting.since().is_some() {
-            last_chunk = Instant::now();
+            return Ok(ControlFlow::Break(()));
         }
         match received {
-            Ok(Received::Chunk(_) | Received::Damaged(_)) if full => {
-                document.more = true;
-                break;
-            }
-            Ok(Received::Chunk(delivery)) => {
-                last_chunk = Instant::now();
+            Received::Chunk(delivery) => {
                 match decoder.decode_with_layout(&delivery.bytes) {
                     Ok((chunk, layout)) => {
                         let figures = ChunkFigures::new(&delivery, &chunk, &layout, shown)?;
@@ -209,20 +186,19 @@ fn look(
                     reader.settle(delivery.token, Verdict::Ack)?;
                 }
             }
-            Ok(Received::Damaged(damaged)) => {
-                last_chunk = Instant::now();
-                document.broken.push(Broken {
-                    lane: damaged.origin.lane.to_string(),
-                    position: damaged.origin.position,
-                    bytes: damaged.bytes.len(),
-                    reason: damaged.reason.into(),
-                });
-            }
-            Ok(Received::End) => break,
-            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {}
-            Err(error) if error.is_retryable() => tracing::info!(%error, "the medium failed"),
-            Err(error) => return Err(error.into()),
+            Received::Damaged(damaged) => document.broken.push(Broken {
+                lane: damaged.origin.lane.to_string(),
+                position: damaged.origin.position,
+                bytes: damaged.bytes.len(),
+                reason: damaged.reason.into(),
+            }),
+            _ => {}
         }
-    }
-    Ok(())
+        if is_full(document) && !ends {
+            // A live endpoint has more to come whenever somebody sends.
+            document.more = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
+    })
 }

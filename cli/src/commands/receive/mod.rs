@@ -27,38 +27,35 @@ use crate::shutdown::Shutdown;
 
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let observe = args.observe.clone();
     // Without a quarantine the chunk would be lost.
     let max_attempts = NonZeroU32::new(args.max_attempts);
     let max_attempts = max_attempts.filter(|_| args.quarantine.quarantine.is_some());
     let settings = Settings::new(args)?;
-    let observation = Observation::start(&observe, "receive", shutdown, quiet)?;
+    let observation = Observation::start(&settings.args.observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed().add(Box::new(stages.progress()));
-    let aside = quarantine::shared(&settings.quarantine, shutdown.timeout())?;
-    let attempts = quarantine::attempts(&settings.quarantine)?;
-    let decoder = decoding::decoder(&settings.decoding, settings.workers)?;
+    let aside = quarantine::shared(&settings.args.quarantine, shutdown.timeout())?;
+    let attempts = quarantine::attempts(&settings.args.quarantine)?;
+    let decoder = decoding::decoder(&settings.args.decoding, settings.args.workers)?;
     let OpenReaders {
         readers,
         listens_on,
         endpoint,
-    } = endpoint::open_readers(&settings.from, settings.follow, settings.workers)?;
+        readership,
+    } = endpoint::open_readers(
+        &settings.args.from,
+        settings.args.follow,
+        settings.args.workers,
+    )?;
     let ends = readers.iter().all(|reader| reader.capability().ends);
-    if let Some(address) = listens_on {
-        if !quiet {
-            output::say(format_args!("listening on {address}"));
-        }
-        if let Some(path) = &settings.port_file {
-            output::whole_file(path, &format!("{address}\n"))?;
-        }
-    }
+    output::listening(listens_on, settings.args.port_file.as_deref(), quiet)?;
     observation.observed().endpoint("source", &endpoint);
     let mut stop = Stop::default();
-    stop.idle_timeout = settings.idle_timeout;
-    let give_up = settings.give_up.limit(settings.idle_timeout);
+    stop.idle_timeout = settings.args.idle_timeout;
+    let give_up = settings.args.give_up.limit(settings.args.idle_timeout);
     let mut patience = Patience::new(&endpoint, give_up, quiet);
     let given_up = OnceLock::new();
-    let workers = Workers::new(settings.workers).with_stop(stop);
+    let workers = Workers::new(settings.args.workers).with_stop(stop);
     let (figures, mut readers) = (stages.figures(), readers.into_iter());
     let progress = Progress::spinner(quiet);
     let taken = figures.taken.clone();
@@ -121,14 +118,16 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let failure = given_up.into_inner();
     let failure = failure.or_else(|| ended.error.map(Failure::from));
     let result = failure.map_or(shown, Err);
-    finish(&settings, &summary, &ended.report.total, result, quiet)
+    let total = &ended.report.total;
+    let missing = readership.missing(total);
+    finish(&settings, &summary, (total, missing), result, quiet)
 }
 
 /// Tells the summary, whatever happened, and decides on the exit code.
 fn finish(
     settings: &Settings,
     summary: &Summary,
-    report: &SourceReport,
+    (report, missing): (&SourceReport, u64),
     mut result: Result<(), Failure>,
     quiet: bool,
 ) -> Result<Code, Failure> {
@@ -140,7 +139,7 @@ fn finish(
             "; {given_back} chunks were given back and come again"
         ));
     }
-    if let Some(path) = &settings.summary {
+    if let Some(path) = &settings.args.summary {
         output::json_file(path, summary)?;
     }
     // Nobody reads any more: a quiet end.
@@ -149,7 +148,7 @@ fn finish(
         output::say(summary.text().trim_end());
     }
     result?;
-    if report.quarantined > 0 {
+    if report.quarantined > 0 || missing > 0 {
         return Ok(Code::Data);
     }
     Ok(Code::Done)

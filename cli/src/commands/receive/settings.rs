@@ -1,37 +1,24 @@
 //! What the flags of `receive` mean together.
 
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use baler_analysis::filters::TypePattern;
-use baler_analysis::sinks::Existing;
+use baler_analysis::sinks::{Existing, Formulas};
 
-use crate::args::{DecodingArgs, GiveUpArgs, QuarantineArgs, ReceiveArgs, RecordFormat};
+use crate::args::{ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
 
 /// What to receive, how, and where to.
 #[derive(Debug)]
 pub(super) struct Settings {
-    pub(super) from: String,
-    pub(super) follow: bool,
-    pub(super) workers: NonZeroUsize,
-    pub(super) count: Option<u64>,
-    pub(super) idle_timeout: Option<Duration>,
-    pub(super) give_up: GiveUpArgs,
+    pub(super) args: ReceiveArgs,
     pub(super) types: Vec<TypePattern>,
     /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
     pub(super) span: Option<Range<i64>>,
-    pub(super) format: RecordFormat,
-    pub(super) identity: bool,
     pub(super) target: Target,
     pub(super) existing: Existing,
-    pub(super) decoding: DecodingArgs,
-    pub(super) summary: Option<PathBuf>,
-    pub(super) quarantine: QuarantineArgs,
-    pub(super) operations: bool,
-    pub(super) port_file: Option<PathBuf>,
+    pub(super) formulas: Formulas,
 }
 
 /// Where records go.
@@ -60,7 +47,7 @@ impl Settings {
     ///
     /// Two flags do not go together, or one needs another.
     pub(super) fn new(args: ReceiveArgs) -> Result<Self, Failure> {
-        let target = match (args.format, args.output) {
+        let target = match (args.format, args.output.clone()) {
             (RecordFormat::Csv, Some(folder)) => Target::Folder(folder),
             (RecordFormat::Csv, None) => {
                 return Err(Failure::configuration(
@@ -77,6 +64,13 @@ impl Settings {
                     "--format parquet writes files into folders: name the outermost by --output DIR",
                 ));
             }
+            #[cfg(not(feature = "parquet"))]
+            (RecordFormat::Parquet, _) => {
+                return Err(Failure::configuration(
+                    "--format parquet needs the feature parquet, which this build lacks; build the \
+                     program with it: cargo build --release --package baler-cli --features parquet",
+                ));
+            }
             (RecordFormat::None, Some(path)) => {
                 return Err(Failure::configuration(format!(
                     "--format none writes no records, so --output {} would stay empty; use json, \
@@ -91,6 +85,11 @@ impl Settings {
             return Err(Failure::configuration(
                 "--identity adds to JSON records and rows of Parquet: use it with --format json or \
                  parquet",
+            ));
+        }
+        if args.csv_escape_formulas && args.format != RecordFormat::Csv {
+            return Err(Failure::configuration(
+                "--csv-escape-formulas goes with --format csv",
             ));
         }
         if args.overwrite && !matches!(target, Target::File(_) | Target::Folder(_)) {
@@ -117,28 +116,20 @@ impl Settings {
                 span.start, span.end
             )));
         }
+        let types = args.types.iter();
         Ok(Self {
-            from: args.from,
-            follow: args.follow,
-            workers: args.workers,
-            count: args.count,
-            idle_timeout: args.idle_timeout,
-            give_up: args.give_up,
-            types: args.types.into_iter().map(TypePattern::new).collect(),
+            types: types.map(|it| TypePattern::new(it.as_str())).collect(),
             span,
-            format: args.format,
-            identity: args.identity,
             target,
-            existing: if args.overwrite {
-                Existing::Replace
-            } else {
-                Existing::Append
+            existing: match args.overwrite {
+                true => Existing::Replace,
+                false => Existing::Append,
             },
-            decoding: args.decoding,
-            summary: args.summary,
-            quarantine: args.quarantine,
-            operations: args.operations,
-            port_file: args.port_file,
+            formulas: match args.csv_escape_formulas {
+                true => Formulas::Escape,
+                false => Formulas::Keep,
+            },
+            args,
         })
     }
 }

@@ -73,10 +73,11 @@ impl<'a> Stages<'a> {
                 output::say(line);
             }
         };
-        let sink = match (&settings.target, settings.format) {
+        let sink = match (&settings.target, settings.args.format) {
             (Target::Folder(folder), _) => {
                 let files = CsvFolder::new(folder)
                     .with_existing(settings.existing)
+                    .with_formulas(settings.formulas)
                     .with_notice(say)
                     .counting(written.clone());
                 Sink::Csv(Some(SharedStage::new(files)))
@@ -86,7 +87,7 @@ impl<'a> Stages<'a> {
                 let files = baler_arrow::ParquetFolder::new(folder, parquet.clone());
                 Sink::Parquet(Some(SharedStage::new(files.counting(written.clone()))))
             }
-            (_, RecordFormat::None | RecordFormat::Csv) => Sink::Nothing,
+            (_, RecordFormat::None | RecordFormat::Csv | RecordFormat::Parquet) => Sink::Nothing,
             (Target::File(path), _) => {
                 Sink::Lines(Lines::to_file(path, settings.existing, &progress, say)?)
             }
@@ -101,10 +102,10 @@ impl<'a> Stages<'a> {
             shutdown: shutdown.clone(),
             sink,
             written,
-            times: settings.operations.then(Times::default),
-            taken: Taken::of(settings.count.unwrap_or(u64::MAX)),
+            times: settings.args.operations.then(Times::default),
+            taken: Taken::of(settings.args.count.unwrap_or(u64::MAX)),
             progress,
-            left: settings.workers.get(),
+            left: settings.args.workers.get(),
         })
     }
 
@@ -170,7 +171,7 @@ impl Sink {
             Self::Csv(shared) => share(shared, last),
             #[cfg(feature = "parquet")]
             Self::Parquet(shared) => share(shared, last),
-            Self::Lines(lines) if settings.format == RecordFormat::Table => {
+            Self::Lines(lines) if settings.args.format == RecordFormat::Table => {
                 // A file has room for all of a record.
                 let to_file = matches!(settings.target, Target::File(_));
                 let width = output::width().filter(|_| !to_file);
@@ -183,7 +184,7 @@ impl Sink {
             Self::Lines(lines) => {
                 let sink = JsonLines::new(lines.output.clone(), lines.what.as_str())
                     .counting(written.clone());
-                if settings.identity {
+                if settings.args.identity {
                     return Some(Box::new(sink.with_identity()));
                 }
                 Box::new(sink)

@@ -7,6 +7,7 @@ use baler_analysis::filters::{Counts, Taken, Times};
 use baler_analysis::workers::GroupReport;
 use serde::Serialize;
 
+pub(super) use crate::commands::relay::EndedBy;
 use crate::output;
 use crate::output::figures::{OperationFigures, by_reason, operations_table};
 
@@ -17,22 +18,6 @@ pub(super) struct Figures {
     pub(super) written: Counts,
     pub(super) times: Option<Times>,
     pub(super) taken: Taken,
-}
-
-/// Why it stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum EndedBy {
-    /// `--count` was reached.
-    Count,
-    /// The source has nothing more.
-    End,
-    /// See the message.
-    Error,
-    /// Nothing came for `--idle-timeout`.
-    IdleTimeout,
-    /// SIGINT or SIGTERM.
-    Signal,
 }
 
 /// What `receive` did. The names are part of the program's interface.

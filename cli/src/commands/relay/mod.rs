@@ -10,11 +10,10 @@ use baler_common::transport::Connection;
 use baler_relay::{Relay, RelayError, RelaySettings, RelayStats, Stop};
 pub(super) use summary::{EndedBy, Summary};
 
-use crate::args::{DocumentFormat, RelayArgs};
+use crate::args::RelayArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::observe::Observation;
-use crate::observe::relaying::Shown;
+use crate::observe::{Observation, RelayFigures};
 use crate::output::{self, Progress};
 use crate::patience::RelayPatience;
 use crate::quarantine;
@@ -25,14 +24,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
     let source = endpoint::open_reader(&args.from, args.follow)?;
-    if let Some(address) = source.listens_on {
-        if !quiet {
-            output::say(format_args!("listening on {address}"));
-        }
-        if let Some(path) = &args.port_file {
-            output::whole_file(path, &format!("{address}\n"))?;
-        }
-    }
+    output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
     let mut settings = RelaySettings::default();
     settings.max_chunks = args.max_chunks.get();
     settings.max_bytes = args.max_bytes.get();
@@ -41,8 +33,8 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     observation.observed().endpoint("sink", &target.endpoint);
     let reader = observation.tapped_reader(source.reader);
     let mut relay = Relay::new(reader, target.writer, &settings);
-    let shown = Shown::default();
-    observation.observed().add(Box::new(shown.clone()));
+    let figures = RelayFigures::default();
+    observation.observed().add(Box::new(figures.clone()));
     if let Some(spool) = &target.spool {
         observation.observed().add(Box::new(spool.clone()));
     }
@@ -57,9 +49,9 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let endpoints = (source.endpoint, target.endpoint);
     let spool = target.spool.clone();
     let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool);
-    let mut look = Look::new(shown);
+    let mut observer = RelayObserver::new(figures);
     let ended = relay.run(stop, |relay| {
-        if let Some(stats) = look.at(relay) {
+        if let Some(stats) = observer.at(relay) {
             patience.look(&stats);
         }
         progress.show(relay.received(), || {
@@ -75,7 +67,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let ended = patience.judge(ended, failure);
     progress.clear();
     let report = relay.close(shutdown.deadline());
-    look.last(report.stats.clone());
+    observer.last(report.stats.clone());
     let served = observation.finish();
     let ended_by = EndedBy::of(&ended);
     let elapsed = started.elapsed();
@@ -87,10 +79,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         elapsed,
     )
     .with_spool(spool.as_ref());
-    match args.format {
-        DocumentFormat::Json => output::json(&summary)?,
-        DocumentFormat::Table => output::print(&summary.text())?,
-    }
+    output::result(args.format, &summary, || summary.text())?;
     for error in [report.source_error, report.sink_error]
         .into_iter()
         .flatten()
@@ -120,19 +109,19 @@ pub(super) fn failure(error: RelayError) -> Failure {
 }
 
 /// Tells the log when the target is reached and lost, and shows the figures to other threads.
-struct Look {
-    shown: Shown,
+struct RelayObserver {
+    figures: RelayFigures,
     connection: Connection,
     next: Option<Instant>,
 }
 
-impl Look {
+impl RelayObserver {
     /// How often it looks.
     const EVERY: Duration = Duration::from_millis(100);
 
-    fn new(shown: Shown) -> Self {
+    fn new(figures: RelayFigures) -> Self {
         Self {
-            shown,
+            figures,
             connection: Connection::default(),
             next: None,
         }
@@ -156,11 +145,11 @@ impl Look {
                 }
             }
         }
-        self.shown.show(stats.clone());
+        self.figures.show(stats.clone());
         Some(stats)
     }
 
     fn last(&self, stats: RelayStats) {
-        self.shown.show(stats);
+        self.figures.show(stats);
     }
 }

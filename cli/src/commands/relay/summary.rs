@@ -15,7 +15,7 @@ use crate::shipping::SpoolFigures;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::commands) enum EndedBy {
-    /// `--count-chunks` was reached.
+    /// `--count` or `--count-chunks` was reached.
     Count,
     /// The source has nothing more.
     End,

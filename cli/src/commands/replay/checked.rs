@@ -17,7 +17,7 @@ use crate::args::Undecodable;
 
 /// What was looked at. The names are part of the program's interface.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Looked {
+pub(super) struct CheckedFigures {
     /// Chunks that decode.
     pub(super) decodable: u64,
     /// Records in them.
@@ -40,7 +40,7 @@ pub(super) struct Checked {
     inner: Box<dyn ChunkReader>,
     decoder: ChunkDecoder,
     undecodable: Undecodable,
-    looked: Arc<Mutex<Looked>>,
+    looked: Arc<Mutex<CheckedFigures>>,
     demand: usize,
     /// How many deliveries are held back: never settled, so that the source keeps them.
     held_back: usize,
@@ -63,7 +63,7 @@ impl Checked {
     }
 
     /// What was looked at so far, and will be.
-    pub(super) fn looked(&self) -> Arc<Mutex<Looked>> {
+    pub(super) fn looked(&self) -> Arc<Mutex<CheckedFigures>> {
         Arc::clone(&self.looked)
     }
 
@@ -114,7 +114,7 @@ impl Checked {
 }
 
 /// The figures, whoever panicked.
-pub(super) fn lock(looked: &Mutex<Looked>) -> MutexGuard<'_, Looked> {
+pub(super) fn lock(looked: &Mutex<CheckedFigures>) -> MutexGuard<'_, CheckedFigures> {
     looked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

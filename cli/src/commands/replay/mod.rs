@@ -6,19 +6,20 @@ mod checked;
 mod folder;
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received, Waiting};
+use baler_common::transport::{ChunkReader, Received};
 use baler_relay::{Relay, RelaySettings, Stop};
-use checked::{Checked, Looked, lock};
+use checked::{Checked, CheckedFigures, lock};
 use folder::FolderReader;
 use serde::Serialize;
 
 use super::relay::{EndedBy, Summary, failure};
-use crate::args::{DocumentFormat, ReplayArgs};
+use crate::args::ReplayArgs;
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
@@ -26,14 +27,11 @@ use crate::output;
 use crate::patience::{Patience, RelayPatience};
 use crate::shutdown::Shutdown;
 
-/// How long `--check` waits at a time before it looks at signals.
-const TICK: Duration = Duration::from_millis(50);
-
 /// What `replay` did. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 struct Document {
     #[serde(flatten)]
-    looked: Looked,
+    looked: CheckedFigures,
     #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<Summary>,
 }
@@ -54,7 +52,8 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
         check(reader, args.idle_timeout, patience, shutdown)?;
         let looked = lock(&looked).clone();
         let code = code(&looked);
-        tell(args.format, &Document { looked, sent: None })?;
+        let document = Document { looked, sent: None };
+        output::result(args.format, &document, || text(&document))?;
         return Ok(code);
     };
     let started = Instant::now();
@@ -84,7 +83,8 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let looked = lock(&looked).clone();
     let codes = (sent.code(), code(&looked));
     let sent = Some(sent);
-    tell(args.format, &Document { looked, sent })?;
+    let document = Document { looked, sent };
+    output::result(args.format, &document, || text(&document))?;
     ended?;
     if let Some(error) = report.error {
         return Err(failure(error));
@@ -123,32 +123,20 @@ fn check(
     shutdown: &Shutdown,
 ) -> Result<(), Failure> {
     let ends = reader.capability().ends;
-    let mut last_heard = Instant::now();
-    let mut waiting = Waiting::default();
-    while !shutdown.is_requested() && last_heard.elapsed() < idle_timeout {
-        let received = reader.receive(Instant::now() + TICK);
-        waiting.received(&received, || reader.waits_for(), Instant::now);
-        patience.look(&waiting)?;
-        if waiting.since().is_some() {
-            last_heard = Instant::now();
-        }
-        match received {
-            Ok(Received::End) => break,
-            // Nothing now is nothing ever, except what waits behind what is not settled.
-            Ok(Received::Idle) if ends => break,
-            Ok(Received::Chunk(_) | Received::Damaged(_)) => last_heard = Instant::now(),
-            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => {}
-            Err(error) if error.is_retryable() => tracing::info!(%error, "the medium failed"),
-            Err(error) => return Err(error.into()),
-        }
-    }
+    patience.receive_all(&mut reader, idle_timeout, shutdown, |_, received| {
+        // Nothing now is nothing ever, except what waits behind what is not settled.
+        Ok(match received {
+            Received::Idle if ends => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+    })?;
     match Box::new(reader).close(shutdown.deadline()).error {
         Some(error) => Err(error.into()),
         None => Ok(()),
     }
 }
 
-fn code(looked: &Looked) -> Code {
+fn code(looked: &CheckedFigures) -> Code {
     if looked.undecodable > 0 {
         Code::Data
     } else {
@@ -156,10 +144,7 @@ fn code(looked: &Looked) -> Code {
     }
 }
 
-fn tell(format: DocumentFormat, document: &Document) -> Result<(), Failure> {
-    if format == DocumentFormat::Json {
-        return output::json(document);
-    }
+fn text(document: &Document) -> String {
     let number = output::number;
     let looked = &document.looked;
     let mut text = output::two_columns(&[
@@ -187,5 +172,5 @@ fn tell(format: DocumentFormat, document: &Document) -> Result<(), Failure> {
     if let Some(sent) = &document.sent {
         text.push_str(&sent.text());
     }
-    output::print(&text)
+    text
 }

@@ -14,7 +14,7 @@ use baler_common::container::ChunkDecoder;
 use forward::Forward;
 use summary::{Document, SourceFigures};
 
-use crate::args::{DocumentFormat, SendArgs};
+use crate::args::SendArgs;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
@@ -61,16 +61,13 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         source: &figures,
         report: &report,
     };
-    match args.format {
-        DocumentFormat::Json => output::json(&document)?,
-        DocumentFormat::Table => output::print(&document.text())?,
-    }
+    output::result(args.format, &document, || document.text())?;
     shown?;
     // A medium that was given up explains why the source stopped, not the other way round.
     let code = report.conclude()?;
     sent?;
     Ok(match code {
-        Code::Done if figures.refused() > 0 => Code::Data,
+        Code::Done if figures.is_incomplete() => Code::Data,
         Code::Done if figures.stopped_early => Code::Incomplete,
         code => code,
     })
@@ -183,7 +180,7 @@ fn send_medium(
         Ok(report) => (report, Ok(())),
         Err(error) => (before_close, Err(error)),
     };
-    let figures = SourceFigures::of_medium(open.endpoint, &report);
+    let figures = SourceFigures::of_medium(open.endpoint, &report, open.readership);
     let result = ran.and(closed).map_err(Failure::from);
     (figures, given_up.map_or(result, Err))
 }

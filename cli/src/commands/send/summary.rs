@@ -6,6 +6,7 @@ use baler_analysis::SourceReport;
 use baler_analysis::kieker_log::BadLines;
 use serde::Serialize;
 
+use crate::endpoint::Readership;
 use crate::output;
 use crate::shipping::Report;
 
@@ -36,6 +37,9 @@ pub(super) struct SourceFigures {
     redelivered: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicates_within_reader: Option<u64>,
+    /// Chunks that never came and do not come again; see [`Readership::missing`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<u64>,
     /// Whether a signal or the other medium ended it before a log's end.
     pub(super) stopped_early: bool,
 }
@@ -58,7 +62,7 @@ impl SourceFigures {
     }
 
     /// Those of a medium.
-    pub(super) fn of_medium(from: String, report: &SourceReport) -> Self {
+    pub(super) fn of_medium(from: String, report: &SourceReport, readership: Readership) -> Self {
         Self {
             from,
             records: report.records,
@@ -68,14 +72,16 @@ impl SourceFigures {
             quarantined: Some(report.quarantined),
             redelivered: Some(report.redelivered),
             duplicates_within_reader: Some(report.duplicates),
+            missing: Some(readership.missing(report)),
             ..Self::default()
         }
     }
 
-    /// How many lines were skipped and chunks put aside.
-    pub(super) fn refused(&self) -> u64 {
-        let lines = self.bad_lines.iter().flat_map(BTreeMap::values).sum();
-        self.quarantined.unwrap_or(0).saturating_add(lines)
+    /// Whether lines were skipped, or chunks put aside or missing.
+    pub(super) fn is_incomplete(&self) -> bool {
+        let mut lines = self.bad_lines.iter().flat_map(BTreeMap::values);
+        let chunks = [self.quarantined, self.missing];
+        lines.any(|it| *it > 0) || chunks.into_iter().flatten().any(|it| it > 0)
     }
 }
 
@@ -106,6 +112,7 @@ impl Document<'_> {
             ("quarantined", self.source.quarantined),
             ("redelivered", self.source.redelivered),
             ("duplicates", self.source.duplicates_within_reader),
+            ("missing chunks", self.source.missing),
         ] {
             if let Some(count) = count.filter(|count| *count > 0) {
                 rows.push((name, number(count)));
@@ -134,6 +141,7 @@ mod tests {
             quarantined: Some(2_006),
             redelivered: Some(2_007),
             duplicates_within_reader: Some(2_008),
+            missing: Some(2_009),
             stopped_early: false,
         };
         let report = example_report();

@@ -40,12 +40,14 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     let OpenReader {
         reader, endpoint, ..
     } = if is_process(&args.from) {
-        let (reader, endpoint) = ProcessTap::open(&args.from, args.from_start)?;
+        let (reader, endpoint) =
+            ProcessTap::open(&args.from, args.from_start, args.token_file.as_deref())?;
         skipped = Some(reader.skipped());
         OpenReader {
             reader: Box::new(reader),
             listens_on: None,
             endpoint,
+            readership: endpoint::Readership::OneProcess,
             only_looks: true,
         }
     } else {

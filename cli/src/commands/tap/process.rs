@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -18,6 +19,7 @@ use bytes::Bytes;
 
 use crate::commands::top::{base_url, http_error};
 use crate::exit::{Code, Failure};
+use crate::observe::authorization;
 use crate::observe::tap::{CHUNK_FRAME, FRAME_HEAD, SKIPPED_FRAME};
 
 /// How many chunks wait here: the process keeps the others, and skips them when it must.
@@ -56,7 +58,11 @@ impl ProcessTap {
     /// # Errors
     ///
     /// The address is wrong, nobody answers, or the process refuses taps.
-    pub(super) fn open(address: &str, from_start: bool) -> Result<(Self, String), Failure> {
+    pub(super) fn open(
+        address: &str,
+        from_start: bool,
+        token_file: Option<&Path>,
+    ) -> Result<(Self, String), Failure> {
         if from_start {
             return Err(Failure::configuration(
                 "--from-start is for media: a running command keeps nothing of what has passed",
@@ -72,8 +78,11 @@ impl ProcessTap {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Code::Unavailable, format!("cannot tap {url}: {error}"))
         };
-        let response = ureq::Agent::new_with_config(config).get(&url).call();
-        let mut response = response.map_err(|error| failed(&http_error(error)))?;
+        let mut request = ureq::Agent::new_with_config(config).get(&url);
+        if let Some(path) = token_file {
+            request = request.header("authorization", authorization(path)?);
+        }
+        let mut response = request.call().map_err(|error| failed(&http_error(error)))?;
         if response.status() != ureq::http::StatusCode::OK {
             let told = response.body_mut().read_to_string().unwrap_or_default();
             return Err(failed(&format!("{}: {}", response.status(), told.trim())));

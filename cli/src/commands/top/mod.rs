@@ -17,7 +17,7 @@ use scrape::Scraper;
 pub(super) use scrape::{base_url, http_error};
 use view::View;
 
-use crate::args::{DocumentFormat, TopArgs};
+use crate::args::TopArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -47,9 +47,6 @@ fn once(args: &TopArgs, scraper: &Scraper, shutdown: &Shutdown) -> Result<Code, 
     }
     let second = scraper.scrape().map_err(away)?;
     let view = View::new(scraper.address(), Some(&first), &second);
-    match args.format {
-        DocumentFormat::Json => output::json(&view)?,
-        DocumentFormat::Table => output::print(&text::text(&view))?,
-    }
+    output::result(args.format, &view, || text::text(&view))?;
     Ok(Code::Done)
 }

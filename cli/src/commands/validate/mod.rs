@@ -8,7 +8,7 @@ mod settings;
 
 use finding::{Findings, Status};
 
-use crate::args::{DocumentFormat, ValidateArgs};
+use crate::args::ValidateArgs;
 use crate::config::ConfigFile;
 use crate::endpoint::{self, Writer};
 use crate::exit::{Code, Failure};
@@ -49,10 +49,7 @@ pub(super) fn run(
     for end in &ends {
         check_end(end, args, shutdown, &mut findings);
     }
-    match args.format {
-        DocumentFormat::Json => output::json(&findings.document())?,
-        DocumentFormat::Table => output::print(&findings.text())?,
-    }
+    output::result(args.format, &findings.document(), || findings.text())?;
     Ok(findings.code())
 }
 

@@ -28,7 +28,7 @@ mod stand;
 pub(super) use consumer::run as consume;
 pub(super) use producer::run as produce;
 
-use crate::args::{DocumentFormat, VerifyArgs};
+use crate::args::VerifyArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -36,10 +36,7 @@ use crate::shutdown::Shutdown;
 /// Runs, judges, and tells.
 pub(super) fn run(args: &VerifyArgs, verbose: u8, shutdown: &Shutdown) -> Result<Code, Failure> {
     let document = run::Run::new(args, verbose, shutdown)?.run()?;
-    match args.format {
-        DocumentFormat::Json => output::json(&document)?,
-        DocumentFormat::Table => output::print(&document.text())?,
-    }
+    output::result(args.format, &document, || document.text())?;
     Ok(if document.held {
         Code::Done
     } else {

@@ -1,18 +1,21 @@
 //! Endpoints under test, each with the faults that it can have.
 
 mod file;
-#[cfg(feature = "kafka")]
+#[cfg(all(feature = "faults", feature = "kafka"))]
 mod kafka;
 mod own;
-#[cfg(feature = "amqp")]
+#[cfg(all(feature = "faults", feature = "amqp"))]
 mod rabbitmq;
+#[cfg(feature = "faults")]
 mod tcp;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+#[cfg(feature = "faults")]
 use std::time::Duration;
 
+#[cfg(feature = "faults")]
 use baler_faults::{Leash, TcpProxy};
 
 use super::random::Random;
@@ -96,8 +99,10 @@ pub(super) enum Harm {
 }
 
 /// How late each piece is on a slow network.
+#[cfg(feature = "faults")]
 const LATE: Duration = Duration::from_millis(5);
 
+#[cfg(feature = "faults")]
 impl Harm {
     fn to(self, proxy: &TcpProxy) {
         match self {
@@ -130,10 +135,12 @@ pub(super) const ANYWHERE: &[FaultChoice] = &[
 /// Faults of disks, where producers have a spool.
 pub(super) const WITH_SPOOL: &[FaultChoice] = &[FaultChoice::DiskFull, FaultChoice::TornWrite];
 
-/// A folder in the temporary folder, removed at the end, even if this process is killed.
+/// A folder in the temporary folder, removed at the end. With the feature `faults` it is removed even
+/// if this process is killed.
 #[derive(Debug)]
 pub(super) struct Scratch {
     path: PathBuf,
+    #[cfg(feature = "faults")]
     _leash: Leash,
 }
 
@@ -149,10 +156,10 @@ impl Scratch {
         let name = format!("baler-verify-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).map_err(broken)?;
-        let leash = Leash::new(Some(&folder)).map_err(broken)?;
         Ok(Self {
+            #[cfg(feature = "faults")]
+            _leash: Leash::new(Some(&folder)).map_err(broken)?,
             path: folder,
-            _leash: leash,
         })
     }
 
@@ -176,12 +183,21 @@ impl Drop for Scratch {
 pub(super) fn stand(args: &VerifyArgs) -> Result<Box<dyn Stand>, Failure> {
     let (scheme, rest) = args.to.split_once(':').unwrap_or((&args.to, ""));
     Ok(match (scheme, rest) {
+        #[cfg(feature = "faults")]
         ("tcp", "") => Box::new(tcp::Tcp::new(args.producers, wants_broker(args))?),
         ("file", "") => Box::new(file::Files::new()?),
-        #[cfg(feature = "kafka")]
+        #[cfg(all(feature = "faults", feature = "kafka"))]
         ("kafka+mock", _) => Box::new(kafka::Kafka::new(rest)?),
-        #[cfg(feature = "amqp")]
+        #[cfg(all(feature = "faults", feature = "amqp"))]
         ("amqp+private", _) => Box::new(rabbitmq::Rabbit::new(rest)?),
+        #[cfg(not(feature = "faults"))]
+        ("tcp", "") | ("amqp+private" | "kafka+mock", _) => {
+            return Err(Failure::configuration(format!(
+                "{scheme}: needs the feature faults, which this build lacks; verify an endpoint of \
+                 yours, or build the program with it: cargo build --release --package baler-cli \
+                 --features faults"
+            )));
+        }
         ("null", _) => {
             return Err(Failure::configuration(
                 "null: keeps nothing, so there is nothing to verify",
@@ -192,6 +208,7 @@ pub(super) fn stand(args: &VerifyArgs) -> Result<Box<dyn Stand>, Failure> {
 }
 
 /// Whether the endpoint needs a broker that can end.
+#[cfg(feature = "faults")]
 fn wants_broker(args: &VerifyArgs) -> bool {
     use FaultChoice::{All, BrokerDownAtStart, BrokerKill, BrokerRestart};
 
@@ -206,7 +223,7 @@ pub(super) fn broken(error: impl fmt::Display) -> Failure {
 
 /// What follows the scheme of a stand's own URI: the name of a queue or topic, `verify` where there
 /// is none, and settings, those of `defaults` where they are not given.
-#[cfg(any(feature = "amqp", feature = "kafka"))]
+#[cfg(all(feature = "faults", any(feature = "amqp", feature = "kafka")))]
 fn name_and_settings(rest: &str, defaults: &[(&str, &str)]) -> (String, String) {
     let (name, given) = rest.split_once('?').unwrap_or((rest, ""));
     let name = if name.is_empty() { "verify" } else { name };
@@ -221,7 +238,7 @@ fn name_and_settings(rest: &str, defaults: &[(&str, &str)]) -> (String, String) 
     (name.to_owned(), settings.join("&"))
 }
 
-#[cfg(all(test, any(feature = "amqp", feature = "kafka")))]
+#[cfg(all(test, feature = "faults", any(feature = "amqp", feature = "kafka")))]
 mod tests {
     use super::*;
 

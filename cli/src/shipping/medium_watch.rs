@@ -12,15 +12,15 @@ use crate::patience::TELLING_INTERVAL;
 
 /// What is known of a medium beside figures.
 #[derive(Debug, Default)]
-pub(super) struct Link {
+pub(super) struct MediumWatch {
     /// Read once a record, so apart from the rest.
     given_up: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WatchState {
     /// Why the medium was given up, or will be at the next look.
     reason: Option<String>,
     /// Chunks that were lost and not told of, by reason.
@@ -38,7 +38,7 @@ struct Lost {
     error: Option<String>,
 }
 
-impl Link {
+impl MediumWatch {
     /// Takes note of what the collector tells, and passes it on to the log.
     pub(super) fn told(&self, event: &Event) {
         match event {
@@ -116,7 +116,7 @@ impl Link {
         self.refusal().filter(|_| self.is_given_up())
     }
 
-    /// Says that nobody needs the link any more.
+    /// Says that nobody needs the watch any more.
     pub(super) fn end(&self) {
         self.lock().ended = true;
         self.changed.notify_all();
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,22 +154,22 @@ mod tests {
 
     #[test]
     fn losses_of_one_reason_are_told_together() {
-        let link = Link::default();
-        (0..441).for_each(|_| link.told(&lost(10)));
-        let state = link.lock();
+        let watch = MediumWatch::default();
+        (0..441).for_each(|_| watch.told(&lost(10)));
+        let state = watch.lock();
         let told = &state.lost[&LossReason::Undelivered];
         assert_eq!(
             (state.lost.len(), told.chunks, told.records),
             (1, 441, 4_410)
         );
         drop(state);
-        link.tell_lost(false);
-        assert!(link.lock().lost.is_empty());
+        watch.tell_lost(false);
+        assert!(watch.lock().lost.is_empty());
         // The next ones wait for their time, or the end.
-        link.told(&lost(10));
-        link.tell_lost(false);
-        assert_eq!(link.lock().lost.len(), 1);
-        link.tell_lost(true);
-        assert!(link.lock().lost.is_empty());
+        watch.told(&lost(10));
+        watch.tell_lost(false);
+        assert_eq!(watch.lock().lost.len(), 1);
+        watch.tell_lost(true);
+        assert!(watch.lock().lost.is_empty());
     }
 }

@@ -1,11 +1,9 @@
-//! Flags that say nothing without another one, wherever that is set.
-//!
-//! clap's own `requires` sees what is typed and the environment, but not the configuration file,
-//! whose settings are defaults to it.
+//! What is checked of a command line beside each flag by itself.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
+use crate::endpoint;
 use crate::exit::{Code, Failure};
 
 /// A flag, and the one that it needs.
@@ -27,7 +25,7 @@ const NEEDS_OF: &[(&str, &str, &str)] = &[("top", "format", "once")];
 /// # Errors
 ///
 /// Both are named.
-pub(super) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+pub(super) fn needs(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, matches)) = matches.subcommand() else {
         return Ok(());
     };
@@ -72,17 +70,80 @@ fn is_set(matches: &ArgMatches, id: &str) -> bool {
     }
 }
 
+/// Refuses settings that were given twice.
+pub(super) fn given_twice(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+    for arg in command.get_arguments() {
+        let id = arg.get_id().as_str();
+        let typed = matches.try_contains_id(id).unwrap_or(false)
+            && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let twin = arg
+            .get_env()
+            .filter(|name| std::env::var_os(name).is_some());
+        if let (true, Some(twin)) = (typed, twin) {
+            return Err(Failure::configuration(format!(
+                "--{} is given twice: as a flag and as {} in the environment; remove one",
+                arg.get_long().unwrap_or(id),
+                twin.to_string_lossy(),
+            )));
+        }
+    }
+    match matches.subcommand() {
+        Some((name, matches)) => match command.find_subcommand(name) {
+            Some(command) => given_twice(command, matches),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+/// Tells an error of clap, and ends the program with its code; a text with a secret is returned
+/// without it.
+///
+/// clap quotes what stands in the wrong place, which may be a URI with a password.
+pub(super) fn wrong_command_line(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let typed: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let masked = without_secrets(&text, &typed);
+    if !error.use_stderr() || masked == text {
+        error.exit();
+    }
+    let message = masked.trim_end();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    Failure::new(Code::Usage, message)
+}
+
+/// The text, with stars in place of each argument, or value behind `=`, that looks like a URI.
+fn without_secrets(text: &str, arguments: &[String]) -> String {
+    let mut masked = text.to_owned();
+    let values = arguments.iter().flat_map(|argument| {
+        let value = argument.split_once('=').map(|(_, value)| value);
+        std::iter::once(argument.as_str()).chain(value)
+    });
+    for value in values.filter(|it| endpoint::is_uri(it) || it.contains('@')) {
+        let beginning = value.split_once(':').map(|(scheme, _)| scheme);
+        let stars = match beginning.filter(|it| !it.contains('@')) {
+            Some(scheme) => format!("{scheme}:***"),
+            None => "***".to_owned(),
+        };
+        masked = masked.replace(value, &stars);
+    }
+    masked
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::args::{Cli, ObserveArgs, QuarantineArgs, SpoolArgs, TopArgs};
     use clap::Args as _;
 
     use super::*;
-    use crate::args::{Cli, ObserveArgs, QuarantineArgs, SpoolArgs, TopArgs};
 
     fn told(arguments: &[&str]) -> Option<String> {
         let command = Cli::command();
         let matches = command.clone().try_get_matches_from(arguments).unwrap();
-        check(&command, &matches).err().map(|it| it.message)
+        needs(&command, &matches).err().map(|it| it.message)
     }
 
     #[test]
@@ -95,8 +156,8 @@ mod tests {
             "{message}"
         );
         assert_eq!(with(&["--spool-after", "1s", "--spool", "x"]), None);
-        assert!(with(&["--metrics-tap"]).is_some());
-        assert_eq!(with(&["--metrics-tap", "--metrics", "1"]), None);
+        assert!(with(&["--metrics-tap", "f"]).is_some());
+        assert_eq!(with(&["--metrics-tap", "f", "--metrics", "1"]), None);
         assert!(told(&["baler", "top", "--format", "json"]).is_some());
         assert_eq!(told(&["baler", "top", "--format", "json", "--once"]), None);
         assert_eq!(with(&["--format", "json"]), None);
@@ -120,6 +181,22 @@ mod tests {
         let top = TopArgs::augment_args(Command::new("top"));
         for (_, flag, needed) in NEEDS_OF {
             assert!(known(&top, flag) && known(&top, needed), "{flag}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_look_like_uris_are_not_quoted() {
+        for (argument, quoted, expected) in [
+            ("amqp://u:hush@h/q", "amqp://u:hush@h/q", "amqp:***"),
+            ("amqp:/u:hush@h/q", "amqp:/u:hush@h/q", "amqp:***"),
+            ("ampq:u:hush@h", "ampq:u:hush@h", "ampq:***"),
+            ("u@hush", "u@hush", "***"),
+            ("--workers=amqp://u:hush@h", "amqp://u:hush@h", "amqp:***"),
+            ("--wrokers", "--wrokers", "--wrokers"),
+        ] {
+            let text = format!("unexpected argument '{quoted}' found");
+            let shown = without_secrets(&text, &[argument.to_owned()]);
+            assert_eq!(shown, format!("unexpected argument '{expected}' found"));
         }
     }
 }

@@ -1,0 +1,309 @@
+//! Flags of single commands.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    DecodingArgs, DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs,
+    media, values,
+};
+
+/// Flags of `baler demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How long customers visit the shop, in seconds
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u64).range(1..=3600)
+    )]
+    pub(crate) seconds: u64,
+    /// How many threads serve customers
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub(crate) threads: NonZeroUsize,
+    /// How the result is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+}
+
+/// Flags of `baler generate`.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the records go: {}", media::targets())
+    )]
+    pub(crate) to: String,
+    /// How many records
+    #[arg(long, value_name = "N", default_value = "100000", value_parser = values::count)]
+    pub(crate) records: u64,
+    /// Records per second over all threads, at times fixed in advance [default: as fast as possible]
+    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    pub(crate) rate: Option<f64>,
+    /// How many threads emit
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) threads: NonZeroUsize,
+    /// The same seed makes the same records, thread by thread
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What the records describe
+    #[arg(long, value_enum, default_value = "operations")]
+    pub(crate) workload: Workload,
+    /// How the summary is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
+}
+
+/// A synthetic workload by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Workload {
+    /// Call trees over 100 operations, popular ones more often, in 50 sessions
+    Operations,
+}
+
+/// Flags of `baler inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A chunk, a segment, a folder of them, or a URI
+    #[arg(value_name = "PATH|URI")]
+    pub(crate) what: String,
+    /// Show this many records of each chunk, the first ones
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) records: usize,
+    /// Look at no more than this many chunks
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) count: usize,
+    /// Show at most this many strings of each chunk
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) strings: usize,
+    /// Stop when nothing has arrived from a live endpoint for this long, counted from its end
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
+    pub(crate) idle_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
+    /// How the result is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    /// Write the address that a tcp: or kafka+mock: endpoint listens on to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) port_file: Option<PathBuf>,
+}
+
+/// Flags of `baler replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// What to send on: the folder of a quarantine, or the URI of a medium with chunks or with a
+    /// quarantine
+    #[arg(value_name = "DIR|URI")]
+    pub(crate) what: String,
+    #[arg(
+        long,
+        value_name = "URI",
+        required_unless_present = "check",
+        help = format!("Where the chunks go: {}", media::targets())
+    )]
+    pub(crate) to: Option<String>,
+    /// Send nothing: only report which chunks decode now
+    #[arg(long, conflicts_with_all = ["to", "remove"])]
+    pub(crate) check: bool,
+    /// Remove from the folder what the target has confirmed
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// What happens to chunks that do not decode
+    #[arg(long, value_enum, default_value = "skip")]
+    pub(crate) undecodable: Undecodable,
+    /// Stop when nothing has arrived from a medium for this long, counted from its end
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
+    pub(crate) idle_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
+    /// How the summary is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
+}
+
+/// What happens to chunks that do not decode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Undecodable {
+    /// Send them as they are, if their identity is known
+    Send,
+    /// Leave them where they are, and count them
+    Skip,
+}
+
+/// Flags of `baler send`.
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_FROM", hide_env_values = true,
+        help = format!(
+            "Where the records come from: kieker-log:DIR is a text log of Kieker; {}",
+            media::sources()
+        ),
+        long_help = format!(
+            "Where the records come from: kieker-log:DIR is a text log of Kieker; {}\n\n\
+             Lines of a log that are not records are counted and skipped. With \
+             kieker-log:DIR?on_bad_line=stop, the first such line ends the command.",
+            media::sources()
+        )
+    )]
+    pub(crate) from: String,
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_TO",
+        hide_env_values = true,
+        help = format!("Where the records go: {}", media::targets())
+    )]
+    pub(crate) to: String,
+    /// Stop when nothing has arrived from a medium for this long, counted from its end; --give-up
+    /// then holds for that medium too
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
+    #[command(flatten)]
+    pub(crate) quarantine: QuarantineArgs,
+    /// How the summary is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
+}
+
+/// Flags of `baler tap`.
+#[derive(Debug, Args)]
+pub(crate) struct TapArgs {
+    #[arg(
+        value_name = "URI",
+        env = "BALER_TAP",
+        hide_env_values = true,
+        help = format!("What to look at: {}", media::tapped())
+    )]
+    pub(crate) from: String,
+    /// Only records of these types: full names, last parts, or either with `*`
+    #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
+    pub(crate) types: Vec<String>,
+    /// Only records for which this is true: an expression in CEL over the record's fields
+    ///
+    /// `traceId > 10 && operationSignature.contains("book")`; besides the fields there are type,
+    /// timestamp (nanoseconds), producer, epoch, lane and sequence, and `fields["a name"]`. A
+    /// record that lacks a field does not match.
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub(crate) condition: Option<String>,
+    /// Begin with the oldest chunk that the medium has, not with the next one that arrives
+    #[arg(long)]
+    pub(crate) from_start: bool,
+    /// Stop after this many records
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    pub(crate) count: Option<u64>,
+    /// Show at most this many records per second; the others are counted
+    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    pub(crate) rate: Option<f64>,
+    /// Stop when nothing has arrived for this long, counted from the end of the medium
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) idle_timeout: Option<Duration>,
+    /// A file with the token that a running command asks for (--metrics-tap)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
+    /// How records are shown: one line each, or one JSON object each
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    /// Add its identity to each JSON record: producer, epoch, lane, sequence, index
+    #[arg(long)]
+    pub(crate) identity: bool,
+}
+
+/// Flags of `baler top`.
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Where the process shows its metrics: the address of its --metrics, as a URL or host:port
+    #[arg(
+        value_name = "URL",
+        default_value = "http://127.0.0.1:9464",
+        env = "BALER_TOP_ADDRESS",
+        hide_env_values = true
+    )]
+    pub(crate) address: String,
+    /// How often to look; + and - change it
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
+    pub(crate) interval: Duration,
+    /// Look twice, an interval apart, print what was seen, and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// How --once prints it
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: DocumentFormat,
+}
+
+/// Flags of `baler validate`.
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    #[arg(
+        long,
+        value_name = "URI",
+        help = format!(
+            "Check this source: {}. Without --from and --to, those of all sections of the --config \
+             file are checked",
+            media::sources()
+        )
+    )]
+    pub(crate) from: Option<String>,
+    #[arg(long, value_name = "URI", help = format!("Check this target: {}", media::targets()))]
+    pub(crate) to: Option<String>,
+    /// Connect to the endpoints as well: reach, credentials, topic or queue, the broker's limits
+    ///
+    /// No chunk is sent or taken. A queue or exchange is declared as its URI says, a folder is made,
+    /// a Kafka broker may make a topic of its own accord; a reader of a topic joins its group for a
+    /// moment.
+    #[arg(long)]
+    pub(crate) connect: bool,
+    /// How long connecting to one endpoint may take
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "5s",
+        value_parser = values::duration
+    )]
+    pub(crate) timeout: Duration,
+    /// How the result is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) shipping: ShippingArgs,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
+}
