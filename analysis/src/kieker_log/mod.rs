@@ -20,7 +20,7 @@
 //!   line break looks like this. The line break is kept. Empty lines after a record count as part
 //!   of it only if its last field is a string.
 //! - A string with a semicolon looks like two fields. The record is skipped and reported:
-//!   it has a field too many ([`Problem::TooManyFields`]), or a field that is no number.
+//!   it has a field too many (`too_many_fields`), or a field that is no number.
 //! - A line break with `$` after it looks like two records. Both are reported, unless the
 //!   first is a whole record.
 //!

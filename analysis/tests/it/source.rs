@@ -259,16 +259,28 @@ fn poison_is_kept_byte_for_byte_and_the_stream_goes_on() {
     assert_eq!(kept, expected);
 }
 
+struct Panicking;
+
+impl Quarantine for Panicking {
+    fn put_aside(&mut self, _poison: Poison<'_>) -> std::io::Result<()> {
+        panic!("no quarantine")
+    }
+}
+
 #[test]
 fn poison_that_cannot_be_kept_is_given_back() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let (reader, verdicts) = Scripted::new([Play::Chunk(Bytes::from_static(b"poison"))]);
-    let mut source = Source::new(reader).with_quarantine(QuarantineFolder::new(file.path()));
-    let (mut stage, _) = keep_all();
-    let ran = source.run(&mut stage, Stop::default(), |_| true);
-    let error = ran.unwrap_err();
-    assert!(matches!(error, AnalysisError::Quarantine { .. }), "{error}");
-    assert_eq!(verdicts.lock().unwrap()[0].1, Verdict::Retry);
+    let folder = QuarantineFolder::new(file.path());
+    let quarantines: [Box<dyn Quarantine>; 2] = [Box::new(folder), Box::new(Panicking)];
+    for quarantine in quarantines {
+        let (reader, verdicts) = Scripted::new([Play::Chunk(Bytes::from_static(b"poison"))]);
+        let mut source = Source::new(reader).with_quarantine(quarantine);
+        let (mut stage, _) = keep_all();
+        let ran = source.run(&mut stage, Stop::default(), |_| true);
+        let error = ran.unwrap_err();
+        assert!(matches!(error, AnalysisError::Quarantine { .. }), "{error}");
+        assert_eq!(verdicts.lock().unwrap()[0].1, Verdict::Retry);
+    }
 }
 
 #[test]
