@@ -1,5 +1,6 @@
-//! Rows whose fields have one width each, as soon as their strings are ids: copied as they are, and
-//! turned into columns many at a time.
+//! Rows of flat types: each field has one width once strings are ids.
+//!
+//! Rows are copied as they are, and turned into columns many at a time.
 
 use super::Table;
 use super::builder::PushError;
@@ -12,7 +13,7 @@ use crate::record::row::{INTERNED, RowReader};
 use crate::record::schema::{FieldType, Schema};
 use crate::record::words::Width;
 
-/// How many bytes of rows wait to become columns at most: they stay in the processor's first cache.
+/// The most bytes of rows that wait to become columns; they fit into the first-level cache.
 const STAGED_BYTES: usize = 8 << 10;
 
 /// How many rows wait at first.
@@ -133,11 +134,10 @@ impl FlatRows {
         Ok(())
     }
 
-    /// Adds a row whose strings are ids already, of so many that there are.
+    /// Adds a row whose strings are ids already; `strings` is the number of strings in the batch.
     ///
-    /// It is written where it stays: a row that was put together elsewhere of short values and copied
-    /// in long ones would wait until all of them are in the cache, which was a quarter of the
-    /// collector's loop over calls.
+    /// `write` writes the row where it stays. A copy would read several short writes at once, and
+    /// the processor would wait until they have left its store buffer.
     ///
     /// # Errors
     ///

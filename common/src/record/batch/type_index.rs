@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::record::schema::Schema;
 
-/// How many types are found by their address.
+/// How many types are remembered.
 const RECENT: usize = 16;
 
 /// Finds the table of a type by the address of its schema, while a batch is filled.

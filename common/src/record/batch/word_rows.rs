@@ -35,10 +35,10 @@ impl WordsOfType {
 }
 
 impl WordRun<'_> {
-    /// Adds these rows; yields how many were added, and why the one behind them was not.
+    /// Adds these rows. Returns how many were added, and why the next one was not.
     ///
-    /// `unix_ns` makes of a row's time what its timestamp is. The batch is then as it was before the
-    /// row that was not added, but that it may know strings of those behind.
+    /// `unix_ns` turns the time of a row into its timestamp. On error the batch keeps the rows added
+    /// so far. It may have interned strings of rows that were not added.
     pub fn extend<W: Words + ?Sized>(
         &mut self,
         words: &W,
