@@ -1,7 +1,7 @@
 //! The process-wide controller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use baler_common::record::Record;
@@ -25,12 +25,34 @@ static TELLING: Mutex<()> = Mutex::new(());
 pub(super) fn install(controller: Controller) -> Option<Controller> {
     // A signal handler that emits would wait for the locks, here and below.
     let _inside = Inside::enter();
-    let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+    let InstalledHold {
+        _telling,
+        mut installed,
+    } = hold_installed();
     let before = installed.replace(controller.clone());
     drop(installed);
     tell(&controller);
     before
+}
+
+/// Keeps all other threads from installing a controller and from asking for it.
+pub(crate) struct InstalledHold {
+    _telling: MutexGuard<'static, ()>,
+    installed: RwLockWriteGuard<'static, Option<Controller>>,
+}
+
+/// To be called inside.
+pub(crate) fn hold_installed() -> InstalledHold {
+    InstalledHold {
+        _telling: TELLING.lock().unwrap_or_else(PoisonError::into_inner),
+        installed: INSTALLED.write().unwrap_or_else(PoisonError::into_inner),
+    }
+}
+
+/// Nothing is recorded from now on, in the child of a fork. Takes no lock.
+#[cfg(all(unix, feature = "enable"))]
+pub(crate) fn stop_recording() {
+    ACTIVE.store(0, Ordering::Relaxed);
 }
 
 /// Brings up to date what probes look at, if this is the installed controller.
@@ -45,6 +67,13 @@ pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
 /// Says what is recorded: to [`emit`], to calls that end, and to every call site.
 fn tell(controller: &Controller) {
     let shared = controller.shared();
+    if shared.is_forked() {
+        // Its patterns must not be asked for.
+        ACTIVE.store(0, Ordering::Relaxed);
+        #[cfg(feature = "enable")]
+        crate::probe::hold_registry().switch_off();
+        return;
+    }
     let is_enabled = shared.is_enabled();
     let key = if is_enabled { shared.queues.key() } else { 0 };
     ACTIVE.store(key, Ordering::Relaxed);

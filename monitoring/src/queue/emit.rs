@@ -218,7 +218,9 @@ impl Drop for ThreadQueues {
         let _inside = Inside::enter();
         thread_block::let_go();
         for queue in self.queues.drain(..) {
-            if let Some(set) = queue.set.upgrade() {
+            if let Some(set) = queue.set.upgrade()
+                && !set.is_forked()
+            {
                 set.leave(queue.queue);
             }
         }

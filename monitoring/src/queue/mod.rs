@@ -49,4 +49,6 @@ pub(crate) use set::QueueSet;
 pub use suppress::{Suppressed, suppress};
 #[cfg(feature = "enable")]
 pub(crate) use thread_block::append_call;
+#[cfg(all(unix, feature = "enable"))]
+pub(crate) use thread_block::{disown, forget_block};
 pub(crate) use thread_queue::ThreadQueue;

@@ -13,6 +13,7 @@ use super::overflow::Overflow;
 use super::reentrance::{self, Inside};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use super::thread_queue::ThreadQueue;
+use crate::fork::Process;
 
 /// So many queues of ended threads are kept for new ones although nothing is in them.
 const KEPT_QUEUES: usize = 16;
@@ -34,7 +35,8 @@ pub(crate) struct QueueSet {
     /// Bytes that were handed to the collector since it began its last round.
     unread: AtomicUsize,
     stopping: AtomicBool,
-    pid: u32,
+    /// The process whose collector takes what is queued.
+    process: Process,
     /// How many records were counted as reentrant by others of the same count before.
     reentrant_before: u64,
     collector: Arc<dyn Notify>,
@@ -87,7 +89,7 @@ impl QueueSet {
             threads: AtomicUsize::new(0),
             unread: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
-            pid: std::process::id(),
+            process: Process::this(),
             reentrant_before: reentrance::counted(key),
             collector,
         }
@@ -135,9 +137,10 @@ impl QueueSet {
         self.ages.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether this is another process than the one that made the set.
+    /// Whether this is the child of the process that made the set. It must not take a lock of the set.
+    #[inline]
     pub(crate) fn is_forked(&self) -> bool {
-        std::process::id() != self.pid
+        self.process.is_other()
     }
 
     /// Whether nobody may wait for room any more.

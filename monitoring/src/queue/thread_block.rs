@@ -172,7 +172,7 @@ pub(super) fn let_go() {
 }
 
 /// From now on the thread asks before it appends. A signal handler may call it at any time.
-pub(super) fn disown() {
+pub(crate) fn disown() {
     OPEN_BLOCK.with(|open| {
         open.outside_tag.set(NO_TAG);
         // A thread that is inside takes over `outside_tag` when it leaves.
@@ -180,6 +180,15 @@ pub(super) fn disown() {
             open.tag.set(NO_TAG);
         }
     });
+}
+
+/// As [`let_go`], and frees nothing: for the child of a fork, whose block is its parent's.
+#[cfg(all(unix, feature = "enable"))]
+pub(crate) fn forget_block() {
+    empty();
+    OWNER
+        .try_with(|owner| std::mem::forget(owner.0.take()))
+        .unwrap_or_default();
 }
 
 fn empty() {

@@ -70,12 +70,6 @@ impl ThreadQueue {
             let bytes = block.bytes();
             state.close_open(Block::seal);
             set.count_unread(bytes);
-            // Asking is a system call.
-            if state.next_fork_check() && set.is_forked() {
-                // The child of a fork has no collector.
-                state.closed = true;
-                return Pushed::REFUSED;
-            }
         }
         let words = row.words().saturating_add(HEAD_WORDS);
         if words > set.budget().most_words() {
@@ -185,7 +179,7 @@ impl ThreadQueue {
                     }
                 }
                 Overflow::Block | Overflow::BlockTimeout(_) => {
-                    if set.is_stopping() || set.is_forked() {
+                    if set.is_stopping() {
                         state.refuse(LossReason::Shutdown);
                         return None;
                     }
