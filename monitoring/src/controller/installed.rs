@@ -95,18 +95,20 @@ pub(crate) fn active_key() -> u64 {
     ACTIVE.load(Ordering::Relaxed)
 }
 
-/// The process-wide controller if it is enabled and its queues have this key. Takes a lock.
-pub(crate) fn active_shared(key: u64) -> Option<Arc<ControllerState>> {
+/// The process-wide controller if it is enabled. Takes a lock.
+///
+/// It may be another one than the caller has found active: that was replaced since, and what is emitted
+/// belongs to its successor.
+pub(crate) fn active_shared() -> Option<Arc<ControllerState>> {
     let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     let shared = installed.as_ref()?.shared();
-    let is_it = shared.queues.key() == key && shared.is_enabled();
-    is_it.then(|| Arc::clone(shared))
+    shared.is_enabled().then(|| Arc::clone(shared))
 }
 
-/// The queues of the process-wide controller if it is enabled and they have this key. Takes a lock.
-pub(crate) fn active_queues(key: u64) -> Option<Arc<QueueSet>> {
-    active_shared(key).map(|shared| Arc::clone(&shared.queues))
+/// The queues of the process-wide controller if it is enabled. Takes a lock.
+pub(crate) fn active_queues() -> Option<Arc<QueueSet>> {
+    active_shared().map(|shared| Arc::clone(&shared.queues))
 }
 
 /// Now, by the clock of the controller whose queues have this key, in nanoseconds since the Unix
@@ -115,7 +117,7 @@ pub(crate) fn active_unix_ns(key: u64) -> i64 {
     if has_wall_time(key) {
         system_unix_ns()
     } else {
-        active_shared(key).map_or(0, |shared| shared.clock.unix_ns())
+        active_shared().map_or(0, |shared| shared.clock.unix_ns())
     }
 }
 
@@ -130,7 +132,7 @@ pub fn emit<R: Record>(record: &R) -> bool {
         return false;
     }
     let timestamp = record.timestamp().unwrap_or_else(|| active_unix_ns(key));
-    queue::push_record(key, || active_queues(key), record, timestamp)
+    queue::push_record(key, active_queues, record, timestamp)
 }
 
 /// Shuts the process-wide controller down, if there is one; see [`Controller::shutdown`].

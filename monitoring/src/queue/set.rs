@@ -12,7 +12,7 @@ use super::budget::Budget;
 use super::overflow::Overflow;
 use super::reentrance::{self, Inside};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
-use super::thread_queue::ThreadQueue;
+use super::thread_queue::{Outcome, ThreadQueue};
 use crate::fork::Process;
 
 /// So many queues of ended threads are kept for new ones although nothing is in them.
@@ -168,7 +168,7 @@ impl QueueSet {
     }
 
     /// Appends a record beside the threads' queues. Takes a lock that all threads share.
-    pub(crate) fn push_aside(&self, row: &QueueRow<'_>) -> bool {
+    pub(crate) fn push_aside(&self, row: &QueueRow<'_>) -> Outcome {
         let _inside = Inside::enter();
         self.aside.push_shared(self, row)
     }
@@ -180,8 +180,8 @@ impl QueueSet {
         self.aside.push_own(self, row);
     }
 
-    /// Counts a record that was not taken; `false` for the caller to return.
-    pub(crate) fn refuse(&self, reason: LossReason) -> bool {
+    /// Counts a record that was not taken.
+    pub(super) fn refuse(&self, reason: LossReason) -> Outcome {
         self.aside.refuse(reason)
     }
 
