@@ -2,7 +2,6 @@
 
 mod adaptive;
 mod builder;
-mod guard;
 mod identity;
 mod installed;
 #[cfg(feature = "samplers")]
@@ -20,7 +19,6 @@ use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
 pub use builder::ControllerBuilder;
-pub use guard::ShutdownGuard;
 #[cfg(feature = "enable")]
 pub(crate) use identity::random;
 pub(crate) use installed::refresh_active;
@@ -332,12 +330,39 @@ impl Controller {
 
     /// A guard that shuts down when it is dropped.
     pub fn guard(&self, timeout: Duration) -> ShutdownGuard {
-        ShutdownGuard::new(self.clone(), timeout)
+        ShutdownGuard {
+            controller: self.clone(),
+            timeout,
+        }
     }
 
     /// Ends monitoring by a point in time rather than after a duration; see
     /// [`shutdown`](Self::shutdown).
     pub fn shutdown_by(&self, by: Instant) -> ShutdownReport {
         self.shutdown(by.saturating_duration_since(monotonic()))
+    }
+}
+
+/// Shuts its controller down when it is dropped; keep it until the end of `main`.
+///
+/// Shutting down twice does nothing more: a guard may stand beside an explicit
+/// [`Controller::shutdown`].
+#[derive(Debug)]
+#[must_use = "dropping it shuts the controller down"]
+pub struct ShutdownGuard {
+    controller: Controller,
+    timeout: Duration,
+}
+
+impl ShutdownGuard {
+    /// Shuts down now and says how it went.
+    pub fn shutdown(self) -> ShutdownReport {
+        self.controller.shutdown(self.timeout)
+    }
+}
+
+impl Drop for ShutdownGuard {
+    fn drop(&mut self) {
+        self.controller.shutdown(self.timeout);
     }
 }

@@ -8,8 +8,7 @@ use baler_common::transport::Notify;
 
 use super::barrier;
 use super::block::QueueRow;
-use super::budget::Budget;
-use super::overflow::Overflow;
+use super::budget::{Budget, Overflow};
 use super::reentrance::{self, Inside};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use super::thread_queue::{Outcome, ThreadQueue};

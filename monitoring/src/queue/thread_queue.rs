@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use baler_common::container::LossReason;
 
 use super::block::{Block, BlockPart, HEAD_WORDS, QueueRow};
-use super::budget::{LEAST_WORDS, WORD_BYTES};
-use super::overflow::Overflow;
+use super::budget::{LEAST_WORDS, Overflow, WORD_BYTES};
 use super::set::{QueueCounts, QueueSet};
 use super::sync::{Mutex, MutexGuard};
 use crate::clock::monotonic;
