@@ -5,6 +5,7 @@ mod clock;
 mod collector;
 mod controller;
 mod enter;
+mod fork;
 #[cfg(not(feature = "enable"))]
 mod off;
 #[cfg(feature = "enable")]

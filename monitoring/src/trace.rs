@@ -29,6 +29,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub use context::{Attached, TraceContext, in_trace};
 pub(crate) use context::{enter_async, enter_events_async};
 pub(crate) use events::{Entered, Origin, enter_events, leave_events};
+#[cfg(unix)]
+pub(crate) use id::forget_ids;
 use id::next_trace_id;
 
 use crate::probe::tell_parent;
@@ -256,6 +258,15 @@ fn leave_trace() {
             here.next.set(UNUSUAL);
         }
     });
+}
+
+/// If no trace is active on this thread, the next one gets another id than was meant for it.
+#[cfg(unix)]
+fn forget_next_id() {
+    let active = Active::here();
+    if active.depth == 0 {
+        active.set();
+    }
 }
 
 /// Ends a trace whose eoi was counted elsewhere.

@@ -52,6 +52,12 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
     });
     let reads = fields.iter().map(read);
     let field_count = fields.len();
+    // A record without fields writes and reads nothing.
+    let (row, source, mutable) = if field_count == 0 {
+        (quote!(_row), quote!(_source), None)
+    } else {
+        (quote!(row), quote!(source), Some(quote!(mut)))
+    };
     let types: Vec<_> = fields.iter().map(|field| field.field_type).collect();
 
     Ok(quote! {
@@ -72,8 +78,7 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
 
                 #timestamp
 
-                #[allow(unused_variables, reason = "a record without fields writes nothing")]
-                fn write_fields(&self, row: &mut __record::RowWriter<'_>) {
+                fn write_fields(&self, #row: &mut __record::RowWriter<'_>) {
                     #(#writes)*
                 }
 
@@ -81,7 +86,6 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
                     #(<#types as __record::FieldValue>::WIDTH),*
                 ];
 
-                #[allow(unused_mut, reason = "a record without fields sets nothing")]
                 #[inline(always)]
                 fn write_words<S: __record::WordSink>(
                     &self,
@@ -91,22 +95,21 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
                     if !__record::derived::is_flat(WIDTHS) {
                         return ::std::option::Option::None;
                     }
-                    let mut texts = __record::derived::WordTexts::<
+                    let #mutable texts = __record::derived::WordTexts::<
                         { __record::derived::texts(WIDTHS, #field_count) },
                     >::new();
                     #(#texts)*
                     let words = || {
                         const WORDS: usize = __record::derived::fixed_words(WIDTHS);
-                        let mut words = __record::derived::WordFields([0; WORDS]);
+                        let #mutable words = __record::derived::WordFields([0; WORDS]);
                         #(#words)*
                         words.0
                     };
                     ::std::option::Option::Some(sink.put(texts.0, words))
                 }
 
-                #[allow(unused_variables, reason = "a record without fields reads nothing")]
                 fn read_fields(
-                    source: &mut __record::FieldSource<'_>,
+                    #source: &mut __record::FieldSource<'_>,
                 ) -> ::std::result::Result<Self, __record::ReadError> {
                     ::std::result::Result::Ok(Self { #(#reads),* })
                 }

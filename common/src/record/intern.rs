@@ -5,7 +5,7 @@
 //! Strings of dynamic values are not interned here: they would never be freed.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 /// A handle to an interned string; equal strings have equal handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,13 +14,20 @@ pub struct Interned(u32);
 /// The number of bits of a handle: rows keep the top bit of four bytes for themselves.
 const MAX_ENTRIES: usize = 1 << 31;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Table {
     strings: Vec<&'static str>,
     numbers: HashMap<&'static str, u32>,
 }
 
 static TABLE: RwLock<Option<Table>> = RwLock::new(None);
+
+/// Keeps all other threads from interning while it lives; see [`Interned::hold`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct InternerHold(#[expect(dead_code, reason = "held until it is dropped")] Guard);
+
+type Guard = RwLockWriteGuard<'static, Option<Table>>;
 
 impl Interned {
     /// Interns a string.
@@ -55,6 +62,13 @@ impl Interned {
         Self::new(String::from(string).leak())
     }
 
+    /// Keeps all other threads from interning: for a thread that forks, lest its child finds the lock
+    /// taken for ever.
+    #[doc(hidden)]
+    pub fn hold() -> InternerHold {
+        InternerHold(TABLE.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// The string behind the handle.
     pub fn as_str(self) -> &'static str {
         self.text().unwrap_or("")
@@ -68,12 +82,14 @@ impl Interned {
     }
 
     /// The handle's number, dense from 0 in order of interning.
-    pub(crate) const fn number(self) -> u32 {
+    #[doc(hidden)]
+    pub const fn number(self) -> u32 {
         self.0
     }
 
     /// The handle with this number; it need not exist.
-    pub(crate) const fn from_number(number: u32) -> Self {
+    #[doc(hidden)]
+    pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
 }

@@ -34,7 +34,7 @@ pub use batch::{
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};
 pub use field_value::FieldValue;
-pub use intern::Interned;
+pub use intern::{Interned, InternerHold};
 pub use read::{FieldSource, Projection, ReadError, can_read, read};
 pub use reference::{EnumRef, ListRef, RecordFields, RecordRef, ValueRef};
 pub use row::RowWriter;

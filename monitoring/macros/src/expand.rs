@@ -111,7 +111,6 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
                 #statics
                 #guards
             };
-            #[allow(clippy::let_and_return, clippy::let_unit_value, reason = "the probe may look at it")]
             let __baler_output = #krate::__private::run_events(#probe, move || #hint {
                 #arguments
                 #body
@@ -231,7 +230,6 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
             #output
             #body
         });
-        #[allow(clippy::let_and_return, reason = "the future must go before its call")]
         let __baler_output = ::core::future::poll_fn(|__baler_context| {
             __baler_call.poll(__baler_body.as_mut(), __baler_context)
         })
@@ -296,12 +294,7 @@ fn output_hint(output: &ReturnType) -> TokenStream {
     let mut output = written.clone();
     InferImplTrait.visit_type_mut(&mut output);
     quote_spanned! {Span::mixed_site()=>
-        #[allow(
-            clippy::all,
-            unreachable_code,
-            unused_variables,
-            reason = "never run: it only says what the body returns"
-        )]
+        #[allow(unreachable_code, reason = "never run: it only says what the body returns")]
         if false {
             let __baler_output: #output = loop {};
             return __baler_output;

@@ -37,6 +37,12 @@ pub(crate) fn nanoseconds(ticks: u64) -> u64 {
         0 => measure(),
         multiplier => multiplier,
     };
+    scaled(ticks, multiplier)
+}
+
+/// So many ticks in nanoseconds. The product of two words never overflows.
+#[inline(always)]
+fn scaled(ticks: u64, multiplier: u64) -> u64 {
     let shifted = u128::from(ticks).wrapping_mul(u128::from(multiplier)) >> SHIFT;
     u64::try_from(shifted).unwrap_or(u64::MAX)
 }
@@ -158,18 +164,20 @@ impl TickMapping {
     }
 
     /// The time at which the counter showed this.
+    #[inline]
     pub(crate) fn unix_ns(&self, ticks: u64) -> i64 {
-        let since = self.nanoseconds(ticks.saturating_sub(self.anchor_ticks));
-        let until = self.nanoseconds(self.anchor_ticks.saturating_sub(ticks));
-        self.anchor_unix_ns
-            .saturating_add_unsigned(since)
-            .saturating_sub_unsigned(until)
+        let distance = self.nanoseconds(ticks.abs_diff(self.anchor_ticks));
+        if ticks >= self.anchor_ticks {
+            self.anchor_unix_ns.saturating_add_unsigned(distance)
+        } else {
+            self.anchor_unix_ns.saturating_sub_unsigned(distance)
+        }
     }
 
     /// How long so many ticks are.
+    #[inline]
     pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
-        let shifted = u128::from(ticks).saturating_mul(u128::from(self.multiplier)) >> SHIFT;
-        u64::try_from(shifted).unwrap_or(u64::MAX)
+        scaled(ticks, self.multiplier)
     }
 }
 

@@ -29,6 +29,12 @@ pub(super) struct CallConverter {
     signatures: Vec<Option<Interned>>,
 }
 
+/// The ids of the strings that the operation executions of a batch have in common.
+pub(super) struct CommonStrings {
+    session: u32,
+    hostname: u32,
+}
+
 /// The record type of such a call, and how many bytes a record of it has with its timestamp.
 pub(super) fn record_type(call: [u64; CALL_WORDS]) -> (&'static Arc<Schema>, usize) {
     if is_duration(call) {
@@ -62,7 +68,19 @@ impl CallConverter {
         }
     }
 
-    /// Adds a call to a run of records of its [`record_type`].
+    /// The strings that all calls of a run have in common.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Run::string`].
+    pub(super) fn common_strings(&self, run: &mut Run<'_>) -> Result<CommonStrings, PushError> {
+        Ok(CommonStrings {
+            session: run.string(self.session)?,
+            hostname: run.string(self.hostname)?,
+        })
+    }
+
+    /// Adds a call to a run of records of its [`record_type`]. Without `common` it is a duration.
     ///
     /// # Errors
     ///
@@ -71,30 +89,29 @@ impl CallConverter {
     pub(super) fn push(
         &mut self,
         call: [u64; CALL_WORDS],
+        common: Option<&CommonStrings>,
         run: &mut Run<'_>,
     ) -> Result<(), PushError> {
         let [header, trace_id, tin, tout, position] = call;
         let (tin, tout) = self.times(tin, tout);
         let signature = run.string(self.signature(header >> KIND_BITS))?;
-        if is_duration(call) {
+        let Some(common) = common else {
             return run.push(tout, |row: &mut [u8; DURATION_BYTES]| {
                 let mut rest = row.as_mut_slice();
                 put(&mut rest, signature.to_le_bytes());
                 put(&mut rest, tin.to_le_bytes());
                 put(&mut rest, tout.to_le_bytes());
             });
-        }
-        let session = run.string(self.session)?;
-        let hostname = run.string(self.hostname)?;
+        };
         let [eoi, ess] = eoi_and_ess(position);
         run.push(tout, |row: &mut [u8; EXECUTION_BYTES]| {
             let mut rest = row.as_mut_slice();
             put(&mut rest, signature.to_le_bytes());
-            put(&mut rest, session.to_le_bytes());
+            put(&mut rest, common.session.to_le_bytes());
             put(&mut rest, trace_id.to_le_bytes());
             put(&mut rest, tin.to_le_bytes());
             put(&mut rest, tout.to_le_bytes());
-            put(&mut rest, hostname.to_le_bytes());
+            put(&mut rest, common.hostname.to_le_bytes());
             put(&mut rest, eoi.to_le_bytes());
             put(&mut rest, ess.to_le_bytes());
         })

@@ -65,14 +65,25 @@ impl ControllerState {
         }
     }
 
-    /// Whether records are taken; one relaxed load.
+    /// Whether records are taken; never in the child of a fork.
+    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
-        self.enabled.load(Ordering::Relaxed)
+        self.enabled.load(Ordering::Relaxed) && !self.is_forked()
+    }
+
+    /// Whether this is the child of the process that started the collector: it must not take a lock
+    /// of the controller, which a thread of its parent may have had, and has no collector.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.queues.is_forked()
     }
 
     /// Starts or stops taking records; whether that changed anything. Nothing is taken after the
     /// end.
     pub(crate) fn set_enabled(&self, enabled: bool) -> bool {
+        if self.is_forked() {
+            return false;
+        }
         let orders = self.orders();
         let enabled = enabled && orders.stop.is_none() && !orders.ended;
         self.enabled.swap(enabled, Ordering::Relaxed) != enabled
@@ -104,6 +115,9 @@ impl ControllerState {
 
     /// Asks for a flush; the order is dropped when the collector is gone.
     pub(crate) fn order_flush(&self, order: FlushOrder) {
+        if self.is_forked() {
+            return;
+        }
         let mut orders = self.orders();
         if !orders.ended {
             // A writer may keep the collector from looking for as long as it likes.
@@ -117,6 +131,9 @@ impl ControllerState {
     /// Takes no more records and asks the collector to end until `by`; of several orders the
     /// earliest time counts.
     pub(crate) fn order_stop(&self, by: Instant) {
+        if self.is_forked() {
+            return;
+        }
         self.enabled.store(false, Ordering::Relaxed);
         // First, so that the collector's last round finds everything.
         self.queues.close();

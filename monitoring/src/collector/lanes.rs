@@ -17,8 +17,6 @@ const TRACE_FIELDS: &[&str] = &["traceId", "trace_id"];
 #[derive(Default)]
 pub(super) struct LaneBatch {
     pub(super) builder: BatchBuilder,
-    /// Records in the builder.
-    pub(super) batched: usize,
     /// When the oldest record in the builder was emitted at the earliest.
     pub(super) oldest: Option<Instant>,
 }

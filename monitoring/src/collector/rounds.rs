@@ -47,7 +47,7 @@ impl Collector {
         }
         self.in_round = false;
         self.drained_at = self.round_began;
-        let kept = self.lanes.iter().map(|lane| lane.batched).sum();
+        let kept = self.batched();
         self.filling.end_round(self.round_began, kept);
         if found {
             self.idle_ticks = 0;
@@ -91,12 +91,9 @@ impl Collector {
             return number;
         };
         lane.oldest.get_or_insert(self.drained_at);
-        match lane.builder.push_row(schema, timestamp, fields) {
-            Ok(()) => lane.batched = lane.batched.saturating_add(1),
-            Err(error) => {
-                let (name, bytes) = (schema.name().into(), fields.len());
-                self.refuse(name, bytes, error);
-            }
+        if let Err(error) = lane.builder.push_row(schema, timestamp, fields) {
+            let (name, bytes) = (schema.name().into(), fields.len());
+            self.refuse(name, bytes, error);
         }
         number
     }
@@ -113,19 +110,28 @@ impl Collector {
         };
         lane.oldest.get_or_insert(self.drained_at);
         let row_bytes = lane.builder.estimated_bytes();
-        let room = self.rule.room(lane.batched, row_bytes, record_bytes);
+        let room = self.rule.room(lane.builder.len(), row_bytes, record_bytes);
         let (router, converter) = (&self.router, &mut self.calls);
         let mut run = lane.builder.run(schema);
         let mut refused = None;
+        let mut common = None;
+        if !is_duration && let Some(run) = &mut run {
+            match converter.common_strings(run) {
+                Ok(strings) => common = Some(strings),
+                Err(error) => refused = Some(error),
+            }
+        }
         self.queues.calls(room, |call| {
-            if calls::is_duration(call) != is_duration || router.lane_of_call(call) != number {
+            if refused.is_some()
+                || calls::is_duration(call) != is_duration
+                || router.lane_of_call(call) != number
+            {
                 return false;
             }
             let run = run.as_mut().ok_or(PushError::Malformed);
-            match run.and_then(|run| converter.push(call, run)) {
-                Ok(()) => lane.batched = lane.batched.saturating_add(1),
-                Err(error) => refused = Some(error),
-            }
+            refused = run
+                .and_then(|run| converter.push(call, common.as_ref(), run))
+                .err();
             refused.is_none()
         });
         if let Some(error) = refused {
@@ -143,7 +149,8 @@ impl Collector {
             return;
         };
         lane.oldest.get_or_insert(self.drained_at);
-        let max = self.rule.left(lane.batched, lane.builder.estimated_bytes());
+        let (batched, row_bytes) = (lane.builder.len(), lane.builder.estimated_bytes());
+        let max = self.rule.left(batched, row_bytes);
         let mut refused = None;
         self.queues.flat_rows(max, |schema, words, rows| {
             let Some(mut run) = lane.builder.words(schema) else {
@@ -151,7 +158,6 @@ impl Collector {
                 return 1;
             };
             let (added, result) = run.extend(&words, rows, u64::cast_signed);
-            lane.batched = lane.batched.saturating_add(added);
             refused = result.err().map(|error| (schema.name().into(), error));
             added.saturating_add(usize::from(refused.is_some()))
         });
@@ -163,7 +169,10 @@ impl Collector {
     /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.
     fn close_if_full(&mut self, lane: usize) -> bool {
         let batch = self.lanes.get(lane);
-        let full = batch.and_then(|it| self.rule.full(it.batched, it.builder.estimated_bytes()));
+        let full = batch.and_then(|it| {
+            self.rule
+                .full(it.builder.len(), it.builder.estimated_bytes())
+        });
         match full {
             Some(reason) if self.dispatch.has_room() => {
                 self.close(lane, reason, false);
@@ -201,7 +210,7 @@ impl Collector {
         };
         // A row that was refused leaves its age without a record.
         let oldest = lane.oldest.take();
-        let records = std::mem::take(&mut lane.batched);
+        let records = lane.builder.len();
         if records == 0 {
             return;
         }
@@ -240,6 +249,11 @@ impl Collector {
                     .take_apart(number, batch, problem, reason, last);
             }
         }
+    }
+
+    /// How many records are in batches.
+    pub(super) fn batched(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.builder.len()).sum()
     }
 
     pub(super) fn close_all(&mut self, reason: ClosedBy) {

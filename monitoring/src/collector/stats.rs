@@ -107,6 +107,17 @@ pub struct ShutdownReport {
 }
 
 impl ShutdownReport {
+    /// That of a parent's controller in the child of a fork: its records are accounted for in the
+    /// parent.
+    pub(crate) fn of_parent() -> Self {
+        let error = "the controller and its records are those of the process that this one was \
+                     forked from";
+        Self {
+            error: Some(error.into()),
+            ..Self::default()
+        }
+    }
+
     /// Records emitted.
     pub fn emitted(&self) -> u64 {
         self.stats.emitted

@@ -303,7 +303,7 @@ impl Collector {
     fn next_look(&self, now: Instant) -> Option<Duration> {
         // Of several lanes each gets its part of what comes.
         let lacks = self.lanes.iter().map(|lane| {
-            let (records, _) = self.rule.left(lane.batched, 0);
+            let (records, _) = self.rule.left(lane.builder.len(), 0);
             records.saturating_mul(self.lanes.len())
         });
         let left = self
@@ -358,7 +358,7 @@ impl Collector {
         }
         if self.lanes.len() == 1 {
             self.close(0, ClosedBy::Flush, true);
-        } else if self.lanes.iter().any(|lane| lane.batched > 0) {
+        } else if self.batched() > 0 {
             // What is lost of one lane must stand in the last chunk of every other.
             self.close_all(ClosedBy::Flush);
             return;
@@ -368,8 +368,7 @@ impl Collector {
 
     /// Goes on after a panic in the collector itself.
     fn recover(&mut self) {
-        let batched = self.lanes.iter().map(|lane| lane.batched).sum();
-        let records = count(batched);
+        let records = count(self.batched());
         self.lanes.fill_with(LaneBatch::default);
         self.dispatch.panicked("the collector", records);
     }

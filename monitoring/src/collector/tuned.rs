@@ -86,6 +86,7 @@ impl Tuned {
 impl Collector {
     /// Chooses anew after a look into the queues.
     pub(super) fn tune(&mut self) {
+        let batched = self.batched();
         let Some(tuned) = &mut self.tuned else {
             return;
         };
@@ -97,7 +98,6 @@ impl Collector {
             let late = now.saturating_duration_since(due);
             tuned.tuner.settled(late, now);
         }
-        let batched = self.lanes.iter().map(|lane| lane.batched).sum();
         let taken = tuned.closed.saturating_add(count(batched));
         let is_news = tuned.tuner.looked(taken, now);
         let choice = tuned.choice();

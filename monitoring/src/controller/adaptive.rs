@@ -17,6 +17,7 @@ use super::{Controller, ControllerBuilder};
 /// A call that began while its probe was active is recorded when it ends; one that begins while the
 /// patterns change may still go by the ones before, once.
 /// [`emit`](Self::emit) is not affected, as a record has no signature.
+/// In the child of a [fork](Self#fork) the patterns of a parent's controller are none, and stay so.
 impl Controller {
     /// Makes the probes that this pattern matches record (Kieker's `activateProbe`).
     ///
@@ -49,6 +50,9 @@ impl Controller {
     }
 
     fn add(&self, pattern: &str, action: Action) -> Result<(), LineProblem> {
+        if self.shared().is_forked() {
+            return Ok(());
+        }
         let pattern = Pattern::parse(pattern, self.switch().dialect())?;
         self.switch().push(Rule { pattern, action })?;
         self.patterns_changed();
@@ -57,20 +61,29 @@ impl Controller {
 
     /// Replaces all patterns (Kieker's `setProbePatternList`).
     pub fn set_patterns(&self, patterns: PatternList) {
+        if self.shared().is_forked() {
+            return;
+        }
         self.switch().replace(patterns);
         self.patterns_changed();
     }
 
     /// The patterns that are in force; the last one that matches counts.
     pub fn patterns(&self) -> PatternList {
+        if self.shared().is_forked() {
+            return PatternList::new();
+        }
         PatternList::clone(&self.switch().list())
     }
 
     /// Whether a probe with this signature would record now (Kieker's `isProbeActivated`). Tries
     /// each pattern: for code that makes records of its own, not for every record.
     pub fn is_probe_active(&self, signature: &str) -> bool {
+        if !self.is_enabled() {
+            return false;
+        }
         let verdicts = self.switch().verdicts();
-        self.is_enabled() && verdicts.is_active(verdicts.action(signature))
+        verdicts.is_active(verdicts.action(signature))
     }
 
     fn patterns_changed(&self) {

@@ -2,15 +2,16 @@
 
 use std::collections::hash_map::RandomState;
 use std::fs;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use baler_common::transport::{Epoch, ProducerId};
 
 use crate::clock::Clock;
 
-/// Random bits: the standard library seeds its hash maps from the operating system.
-pub(super) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// Random bits: the standard library seeds its hash maps from the operating system. The child of a fork
+/// inherits the seed; the number of its process tells the two apart.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
 /// The machine's name, or `localhost` where it cannot be found out.
@@ -28,12 +29,7 @@ pub(super) fn hostname() -> Box<str> {
 
 /// A producer that no other process has: from host, process and randomness.
 pub(super) fn random_producer(hostname: &str) -> ProducerId {
-    let half = || {
-        let mut hasher = RandomState::new().build_hasher();
-        hostname.hash(&mut hasher);
-        std::process::id().hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
+    let half = || u128::from(RandomState::new().hash_one((hostname, std::process::id())));
     ProducerId::new((half() << 64) | half())
 }
 

@@ -1,7 +1,7 @@
 //! The process-wide controller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use baler_common::record::Record;
@@ -25,12 +25,34 @@ static TELLING: Mutex<()> = Mutex::new(());
 pub(super) fn install(controller: Controller) -> Option<Controller> {
     // A signal handler that emits would wait for the locks, here and below.
     let _inside = Inside::enter();
-    let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+    let InstalledHold {
+        _telling,
+        mut installed,
+    } = hold_installed();
     let before = installed.replace(controller.clone());
     drop(installed);
     tell(&controller);
     before
+}
+
+/// Keeps all other threads from installing a controller and from asking for it.
+pub(crate) struct InstalledHold {
+    _telling: MutexGuard<'static, ()>,
+    installed: RwLockWriteGuard<'static, Option<Controller>>,
+}
+
+/// To be called inside.
+pub(crate) fn hold_installed() -> InstalledHold {
+    InstalledHold {
+        _telling: TELLING.lock().unwrap_or_else(PoisonError::into_inner),
+        installed: INSTALLED.write().unwrap_or_else(PoisonError::into_inner),
+    }
+}
+
+/// Nothing is recorded from now on, in the child of a fork. Takes no lock.
+#[cfg(all(unix, feature = "enable"))]
+pub(crate) fn stop_recording() {
+    ACTIVE.store(0, Ordering::Relaxed);
 }
 
 /// Brings up to date what probes look at, if this is the installed controller.
@@ -45,6 +67,13 @@ pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
 /// Says what is recorded: to [`emit`], to calls that end, and to every call site.
 fn tell(controller: &Controller) {
     let shared = controller.shared();
+    if shared.is_forked() {
+        // Its patterns must not be asked for.
+        ACTIVE.store(0, Ordering::Relaxed);
+        #[cfg(feature = "enable")]
+        crate::probe::hold_registry().switch_off();
+        return;
+    }
     let is_enabled = shared.is_enabled();
     let key = if is_enabled { shared.queues.key() } else { 0 };
     ACTIVE.store(key, Ordering::Relaxed);
@@ -66,18 +95,20 @@ pub(crate) fn active_key() -> u64 {
     ACTIVE.load(Ordering::Relaxed)
 }
 
-/// The process-wide controller if it is enabled and its queues have this key. Takes a lock.
-pub(crate) fn active_shared(key: u64) -> Option<Arc<ControllerState>> {
+/// The process-wide controller if it is enabled. Takes a lock.
+///
+/// It may be another one than the caller has found active: that was replaced since, and what is emitted
+/// belongs to its successor.
+pub(crate) fn active_shared() -> Option<Arc<ControllerState>> {
     let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     let shared = installed.as_ref()?.shared();
-    let is_it = shared.queues.key() == key && shared.is_enabled();
-    is_it.then(|| Arc::clone(shared))
+    shared.is_enabled().then(|| Arc::clone(shared))
 }
 
-/// The queues of the process-wide controller if it is enabled and they have this key. Takes a lock.
-pub(crate) fn active_queues(key: u64) -> Option<Arc<QueueSet>> {
-    active_shared(key).map(|shared| Arc::clone(&shared.queues))
+/// The queues of the process-wide controller if it is enabled. Takes a lock.
+pub(crate) fn active_queues() -> Option<Arc<QueueSet>> {
+    active_shared().map(|shared| Arc::clone(&shared.queues))
 }
 
 /// Now, by the clock of the controller whose queues have this key, in nanoseconds since the Unix
@@ -86,7 +117,7 @@ pub(crate) fn active_unix_ns(key: u64) -> i64 {
     if has_wall_time(key) {
         system_unix_ns()
     } else {
-        active_shared(key).map_or(0, |shared| shared.clock.unix_ns())
+        active_shared().map_or(0, |shared| shared.clock.unix_ns())
     }
 }
 
@@ -101,7 +132,7 @@ pub fn emit<R: Record>(record: &R) -> bool {
         return false;
     }
     let timestamp = record.timestamp().unwrap_or_else(|| active_unix_ns(key));
-    queue::push_record(key, || active_queues(key), record, timestamp)
+    queue::push_record(key, active_queues, record, timestamp)
 }
 
 /// Shuts the process-wide controller down, if there is one; see [`Controller::shutdown`].

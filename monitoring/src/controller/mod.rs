@@ -2,7 +2,6 @@
 
 mod adaptive;
 mod builder;
-mod guard;
 mod identity;
 mod installed;
 #[cfg(feature = "samplers")]
@@ -20,8 +19,11 @@ use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
 pub use builder::ControllerBuilder;
-pub use guard::ShutdownGuard;
+#[cfg(feature = "enable")]
+pub(crate) use identity::random;
 pub(crate) use installed::refresh_active;
+#[cfg(all(unix, feature = "enable"))]
+pub(crate) use installed::{InstalledHold, hold_installed, stop_recording};
 #[cfg(feature = "enable")]
 pub(crate) use installed::{active_key, active_queues, active_shared, active_unix_ns};
 pub use installed::{emit, installed, shutdown_installed};
@@ -50,10 +52,15 @@ const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 ///
 /// # Fork
 ///
-/// Threads do not survive a fork, the collector's neither: a child must start a controller of its
-/// own. What it emits to its parent's is never delivered; a thread notices when its block is full,
-/// and then takes nothing any more. Shutting its parent's down in the child returns at once and
-/// leaves the parent's alone.
+/// Threads do not survive a fork, the collector's neither. In the child the parent's controller is
+/// disabled: it takes no record, changes nothing, and its figures are zero. [`flush`](Self::flush)
+/// and [`shutdown`](Self::shutdown) return at once and say so; what was queued is delivered by the
+/// parent. No call waits for a lock that a thread of the parent had.
+/// Probes in the child do nothing until it installs a controller of its own, with a writer of its own.
+/// This holds for `fork` as the C library offers it, not for processes made by a bare system call.
+/// Two rests are out of reach: a child cannot start threads if another thread was being started by the
+/// standard library at the moment of the fork, and cannot use a type of record whose schema another
+/// thread was making then.
 ///
 /// # Signals
 ///
@@ -88,6 +95,9 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if self.shared.is_forked() {
+            return;
+        }
         #[cfg(feature = "samplers")]
         self.samplers.stop();
         if let Some(by) = monotonic().checked_add(GRACE_AFTER_DROP) {
@@ -106,8 +116,9 @@ pub enum FlushError {
         /// How many.
         records: u64,
     },
-    /// The collector has ended, or ended meanwhile.
-    #[error("the collector has ended")]
+    /// The collector has ended, or ended meanwhile, or is in the process that this one was forked
+    /// from.
+    #[error("the collector has ended, or runs in a parent process")]
     Stopped,
     /// Not everything was confirmed in time; it is still being delivered.
     #[error("not everything was confirmed in time")]
@@ -206,6 +217,7 @@ impl Controller {
         let shared = self.shared();
         if let Some(metadata) = &self.handle.metadata
             && !shared.is_enabled()
+            && !shared.is_forked()
         {
             let now = shared.clock.unix_ns();
             let mut fields = Vec::new();
@@ -257,6 +269,9 @@ impl Controller {
     /// Of several calls at once the earliest deadline counts; all get the same report.
     pub fn shutdown(&self, timeout: Duration) -> ShutdownReport {
         let shared = self.shared();
+        if shared.is_forked() {
+            return ShutdownReport::of_parent();
+        }
         let now = monotonic();
         let by = now.checked_add(timeout).unwrap_or(now);
         // While the queues still take what they found last.
@@ -266,9 +281,7 @@ impl Controller {
         let margin = (timeout / 10).min(Duration::from_millis(50));
         shared.order_stop(by.checked_sub(margin).unwrap_or(now));
         refresh_active(shared);
-        // The child of a fork has no collector to wait for.
-        let wait_until = if shared.queues.is_forked() { now } else { by };
-        shared.ledger.wait(wait_until).unwrap_or_else(|| {
+        shared.ledger.wait(by).unwrap_or_else(|| {
             let error = "the writer did not return before the deadline";
             shared
                 .ledger
@@ -278,12 +291,20 @@ impl Controller {
 
     /// The figures of now.
     pub fn stats(&self) -> Stats {
-        self.shared().ledger.stats(&self.shared().queues)
+        let shared = self.shared();
+        if shared.is_forked() {
+            return Stats::default();
+        }
+        shared.ledger.stats(&shared.queues)
     }
 
     /// The final report, once there is one.
     pub fn report(&self) -> Option<ShutdownReport> {
-        self.shared().ledger.report()
+        let shared = self.shared();
+        if shared.is_forked() {
+            return None;
+        }
+        shared.ledger.report()
     }
 
     /// Where the time of records without a timestamp comes from.
@@ -309,12 +330,39 @@ impl Controller {
 
     /// A guard that shuts down when it is dropped.
     pub fn guard(&self, timeout: Duration) -> ShutdownGuard {
-        ShutdownGuard::new(self.clone(), timeout)
+        ShutdownGuard {
+            controller: self.clone(),
+            timeout,
+        }
     }
 
     /// Ends monitoring by a point in time rather than after a duration; see
     /// [`shutdown`](Self::shutdown).
     pub fn shutdown_by(&self, by: Instant) -> ShutdownReport {
         self.shutdown(by.saturating_duration_since(monotonic()))
+    }
+}
+
+/// Shuts its controller down when it is dropped; keep it until the end of `main`.
+///
+/// Shutting down twice does nothing more: a guard may stand beside an explicit
+/// [`Controller::shutdown`].
+#[derive(Debug)]
+#[must_use = "dropping it shuts the controller down"]
+pub struct ShutdownGuard {
+    controller: Controller,
+    timeout: Duration,
+}
+
+impl ShutdownGuard {
+    /// Shuts down now and says how it went.
+    pub fn shutdown(self) -> ShutdownReport {
+        self.controller.shutdown(self.timeout)
+    }
+}
+
+impl Drop for ShutdownGuard {
+    fn drop(&mut self) {
+        self.controller.shutdown(self.timeout);
     }
 }

@@ -64,10 +64,7 @@ impl Controller {
     /// Ends the samplers' thread; waits for a part of the time that a shutdown has.
     pub(super) fn end_samplers(&self, now: Instant, timeout: Duration) {
         self.handle.samplers.stop();
-        // The child of a fork has no such thread.
-        if !self.shared().queues.is_forked()
-            && let Some(by) = now.checked_add((timeout / 4).min(LONGEST_WAIT))
-        {
+        if let Some(by) = now.checked_add((timeout / 4).min(LONGEST_WAIT)) {
             self.handle.samplers.wait(by);
         }
     }

@@ -121,7 +121,7 @@ impl RunningCall {
     #[inline(never)]
     fn end(&self) {
         let key = controller::active_key();
-        let Some(shared) = controller::active_shared(key) else {
+        let Some(shared) = controller::active_shared() else {
             return;
         };
         // A clock that was set back meanwhile must not give a negative duration.

@@ -16,12 +16,16 @@ mod turns;
 
 pub use aggregate::{AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{CallTotals, take_all};
+#[cfg(unix)]
+pub(crate) use aggregate::{CellsHold, hold_cells};
 pub use busy::BusyCall;
 pub use call::{Call, Guard, run};
 pub use duration::DurationGuard;
 pub use events::{EventCall, EventGuard, run_events};
 pub(crate) use record::{no_session, signature, tell_parent};
-pub(crate) use registry::set_recording;
+#[cfg(unix)]
+pub(crate) use registry::RegistryHold;
+pub(crate) use registry::{hold_registry, set_recording};
 pub(crate) use site::KIND_BITS;
 pub use site::Site;
 pub use turns::Turns;

@@ -165,7 +165,7 @@ pub(super) fn end_async(begun: &AsyncBegun) {
 /// Hands a call to the queue, by whatever way there is. What is not taken is counted.
 pub(super) fn push(key: u64, call: [u64; queue::CALL_WORDS]) {
     if !queue::append_call(short_of(key), || call) {
-        queue::push_call(key, || controller::active_queues(key), call);
+        queue::push_call(key, controller::active_queues, call);
     }
 }
 
@@ -176,8 +176,7 @@ pub(super) fn push_record(
     timestamp: i64,
     write: impl FnOnce(&mut RowWriter<'_>),
 ) {
-    let find = || controller::active_queues(key);
-    queue::push(key, find, schema, timestamp, write);
+    queue::push(key, controller::active_queues, schema, timestamp, write);
 }
 
 /// Now, as the row of a call has it: marked unless it is in ticks.
@@ -209,7 +208,7 @@ pub(crate) fn tell_trace(trace_id: i64, origin: Origin) {
     if key == 0 {
         return;
     }
-    let hostname = controller::active_shared(key).map(|shared| shared.hostname);
+    let hostname = controller::active_shared().map(|shared| shared.hostname);
     let now = active_unix_ns(key);
     push_record(key, TraceMetadata::schema(), now, |row| {
         row.i64(trace_id);

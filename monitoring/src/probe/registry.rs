@@ -162,6 +162,22 @@ impl Drop for AtWork {
     }
 }
 
+/// Keeps all other threads from entering sites and from switching them.
+pub(crate) struct RegistryHold(MutexGuard<'static, Registry>);
+
+/// To be called inside.
+pub(crate) fn hold_registry() -> RegistryHold {
+    RegistryHold(REGISTRY.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl RegistryHold {
+    /// Nothing is recorded at any site from now on.
+    pub(crate) fn switch_off(&mut self) {
+        self.0.tag = OFF;
+        self.0.tell_all();
+    }
+}
+
 /// `None` if this thread has it already.
 fn lock() -> Option<Locked> {
     if AT_WORK.replace(true) {
@@ -169,7 +185,7 @@ fn lock() -> Option<Locked> {
     }
     let (busy, inside) = (AtWork, Inside::enter());
     Some(Locked {
-        registry: REGISTRY.lock().unwrap_or_else(PoisonError::into_inner),
+        registry: hold_registry().0,
         _busy: busy,
         _inside: inside,
     })

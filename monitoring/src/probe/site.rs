@@ -40,9 +40,9 @@ pub struct Site {
     number: OnceLock<SiteNumber>,
     operation: Operation,
     /// Made at the first call that is recorded; afterwards a call writes four bytes.
-    signature: OnceLock<Interned>,
+    signature: LazyString,
     /// Made at the first event.
-    class: OnceLock<Interned>,
+    class: LazyString,
 }
 
 /// Which of the program's sites this is, from 1, in the order of their first calls.
@@ -112,8 +112,8 @@ impl Site {
             header: AtomicU32::new(0),
             number: OnceLock::new(),
             operation,
-            signature: OnceLock::new(),
-            class: OnceLock::new(),
+            signature: LazyString::new(),
+            class: LazyString::new(),
         }
     }
 
@@ -208,14 +208,39 @@ impl Site {
     }
 
     pub(super) fn signature(&self) -> Interned {
-        *self.signature.get_or_init(|| self.operation.signature())
+        self.signature.get(|| self.operation.signature())
     }
 
     /// The class that declares the operation, as its signature has it.
     pub(super) fn class(&self) -> Interned {
-        *self
-            .class
-            .get_or_init(|| Interned::new(declaring_class(self.signature().as_str())))
+        self.class
+            .get(|| Interned::new(declaring_class(self.signature().as_str())))
+    }
+}
+
+/// A string that is interned when it is needed for the first time, perhaps by several threads at once.
+///
+/// A `OnceLock` would make a thread wait for another one, which the child of a fork does not have.
+#[derive(Debug)]
+struct LazyString(
+    /// One more than the handle's number; 0 as long as there is none.
+    AtomicU32,
+);
+
+impl LazyString {
+    const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    fn get(&self, make: impl FnOnce() -> Interned) -> Interned {
+        if let Some(number) = self.0.load(Ordering::Acquire).checked_sub(1) {
+            return Interned::from_number(number);
+        }
+        let string = make();
+        // Equal strings have equal handles.
+        self.0
+            .store(string.number().wrapping_add(1), Ordering::Release);
+        string
     }
 }
 

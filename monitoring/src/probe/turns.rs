@@ -1,8 +1,8 @@
 //! One call of so many.
 
 use std::cell::Cell;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+
+use crate::controller::random;
 
 /// A thread's count of the calls at one site: one call of so many has its turn.
 ///
@@ -38,7 +38,7 @@ impl Turns {
             self.left.set(of);
             return true;
         }
-        let random = RandomState::new().build_hasher().finish() % u64::from(of.max(1));
+        let random = random() % u64::from(of.max(1));
         // At least 1, and below what is drawn from.
         let first = u32::try_from(random).unwrap_or(0).saturating_add(1);
         self.left.set(first);

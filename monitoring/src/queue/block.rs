@@ -27,7 +27,7 @@ use super::barrier;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 #[cfg(feature = "enable")]
 pub(super) use append::append_call;
-pub(super) use append::{Appended, append_record, commit_exactly, words_in_use};
+pub(super) use append::{append_record, commit_exactly, words_in_use};
 pub(crate) use read::{BlockPart, BlockReader};
 
 /// The words of a call: header, trace, tin, tout, eoi and ess.
@@ -227,9 +227,9 @@ impl Block {
                 schema,
                 timestamp,
                 fields,
-            } => self.number_of(schema).is_some_and(|number| {
-                append_record(&self.words, number, *timestamp, fields) == Appended::Yes
-            }),
+            } => self
+                .number_of(schema)
+                .is_some_and(|number| append_record(&self.words, number, *timestamp, fields)),
         }
     }
 

@@ -13,10 +13,10 @@ use baler_common::record::{Record, RowWriter, Schema};
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
-use super::block::{Appended, QueueRow};
+use super::block::QueueRow;
 use super::reentrance::{Inside, admit};
 use super::set::QueueSet;
-use super::thread_queue::ThreadQueue;
+use super::thread_queue::{Outcome, ThreadQueue};
 use super::{flat_rows, thread_block};
 
 /// A row buffer that grew above this is not kept.
@@ -44,11 +44,12 @@ struct SetQueue {
 /// Appends a record to the calling thread's queue in the set with this key, or does what the set's
 /// overflow policy says; whether it was appended.
 ///
-/// `find` returns the set, and is called only where the thread's block does not suffice.
+/// `find` returns the set to which records are emitted now, and is called only where the thread's block
+/// does not suffice. If that is closed, and `find` then returns another one, that takes the record.
 /// `write` is the application's code. It may emit itself. If it panics, the panic passes through and
 /// the record was not emitted.
 #[inline]
-pub(crate) fn push<F: FnOnce() -> Option<Arc<QueueSet>>>(
+pub(crate) fn push<F: Fn() -> Option<Arc<QueueSet>>>(
     key: u64,
     find: F,
     schema: &Arc<Schema>,
@@ -61,14 +62,10 @@ pub(crate) fn push<F: FnOnce() -> Option<Arc<QueueSet>>>(
     let mut row = RowWriter::new(&mut fields);
     write(&mut row);
     let pushed = if row.is_too_large() {
-        let inside = admit(key);
-        inside.is_some() && find().is_some_and(|set| set.refuse(LossReason::TooLarge))
+        push_to_open_set(key, find, |set| set.refuse(LossReason::TooLarge))
     } else {
-        match thread_block::append_record(key, schema, timestamp, &fields) {
-            Appended::Yes => true,
-            Appended::Late => false,
-            Appended::No => push_slowly(key, find, schema, timestamp, &fields),
-        }
+        thread_block::append_record(key, schema, timestamp, &fields)
+            || push_slowly(key, find, schema, timestamp, &fields)
     };
     if fields.capacity() <= KEEP_BYTES
         && let Some(_inside) = Inside::enter()
@@ -92,16 +89,15 @@ fn take_row_buffer(key: u64) -> Option<Vec<u8>> {
 
 /// As [`push`], of a typed record. One whose type is flat goes straight into the thread's block.
 #[inline]
-pub(crate) fn push_record<R: Record, F: FnOnce() -> Option<Arc<QueueSet>>>(
+pub(crate) fn push_record<R: Record, F: Fn() -> Option<Arc<QueueSet>>>(
     key: u64,
     find: F,
     record: &R,
     timestamp: i64,
 ) -> bool {
     match flat_rows::append(key, record, timestamp) {
-        Some(Appended::Yes) => true,
-        Some(Appended::Late) => false,
-        Some(Appended::No) => push_record_slowly(key, find, record, timestamp),
+        Some(true) => true,
+        Some(false) => push_record_slowly(key, find, record, timestamp),
         None => push(key, find, R::schema(), timestamp, |row| {
             record.write_fields(row);
         }),
@@ -113,16 +109,12 @@ pub(crate) fn push_record<R: Record, F: FnOnce() -> Option<Arc<QueueSet>>>(
 #[inline(never)]
 fn push_record_slowly<R: Record>(
     key: u64,
-    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    find: impl Fn() -> Option<Arc<QueueSet>>,
     record: &R,
     timestamp: i64,
 ) -> bool {
-    if flat_rows::learn_type::<R>(key) {
-        match flat_rows::append(key, record, timestamp) {
-            Some(Appended::Yes) => return true,
-            Some(Appended::Late) => return false,
-            _ => (),
-        }
+    if flat_rows::learn_type::<R>(key) && flat_rows::append(key, record, timestamp) == Some(true) {
+        return true;
     }
     push(key, find, R::schema(), timestamp, |row| {
         record.write_fields(row);
@@ -134,17 +126,15 @@ fn push_record_slowly<R: Record>(
 #[inline(never)]
 fn push_slowly(
     key: u64,
-    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    find: impl Fn() -> Option<Arc<QueueSet>>,
     schema: &Arc<Schema>,
     timestamp: i64,
     fields: &[u8],
 ) -> bool {
-    if thread_block::learn_type(key, schema, 0) {
-        match thread_block::append_record(key, schema, timestamp, fields) {
-            Appended::Yes => return true,
-            Appended::Late => return false,
-            Appended::No => (),
-        }
+    if thread_block::learn_type(key, schema, 0)
+        && thread_block::append_record(key, schema, timestamp, fields)
+    {
+        return true;
     }
     let row = QueueRow::Record {
         schema,
@@ -160,7 +150,7 @@ fn push_slowly(
 #[inline(never)]
 pub(crate) fn push_call(
     key: u64,
-    find: impl FnOnce() -> Option<Arc<QueueSet>>,
+    find: impl Fn() -> Option<Arc<QueueSet>>,
     call: [u64; CALL_WORDS],
 ) -> bool {
     push_row(key, find, &QueueRow::Call(call))
@@ -168,29 +158,48 @@ pub(crate) fn push_call(
 
 /// Appends a row to the calling thread's queue in the set with this key, or does what the set's
 /// overflow policy says; whether it was appended.
-fn push_row(key: u64, find: impl FnOnce() -> Option<Arc<QueueSet>>, row: &QueueRow<'_>) -> bool {
+fn push_row(key: u64, find: impl Fn() -> Option<Arc<QueueSet>>, row: &QueueRow<'_>) -> bool {
+    push_to_open_set(key, find, |set| {
+        let pushed = QUEUES.try_with(|queues| {
+            let mut queues = queues.try_borrow_mut().ok()?;
+            let queue = queues.find(set);
+            // The queue may hand the block to the collector.
+            thread_block::let_go();
+            let pushed = queue.push(set, row);
+            if let Some(block) = pushed.open {
+                thread_block::hold(set.key(), block);
+            }
+            Some(pushed.outcome)
+        });
+        match pushed {
+            Ok(Some(outcome)) => outcome,
+            // The thread's storage is gone already.
+            _ => set.push_aside(row),
+        }
+    })
+}
+
+/// Has the set that `find` returns take or count a record; whether it was taken.
+///
+/// The set may be closed since it was found, when another controller has taken over. Then that one's
+/// takes the record, so that it is in the account of one of the two.
+fn push_to_open_set(
+    key: u64,
+    find: impl Fn() -> Option<Arc<QueueSet>>,
+    push: impl Fn(&Arc<QueueSet>) -> Outcome,
+) -> bool {
     let Some(_inside) = admit(key) else {
         return false;
     };
-    let Some(set) = find() else {
-        return false;
-    };
-    let pushed = QUEUES.try_with(|queues| {
-        let mut queues = queues.try_borrow_mut().ok()?;
-        let queue = queues.find(&set);
-        // The queue may hand the block to the collector.
-        thread_block::let_go();
-        let pushed = queue.push(&set, row);
-        if let Some(block) = pushed.open {
-            thread_block::hold(set.key(), block);
+    let mut closed = None;
+    while let Some(set) = find().filter(|set| closed != Some(set.key())) {
+        match push(&set) {
+            Outcome::Appended => return true,
+            Outcome::Closed => closed = Some(set.key()),
+            Outcome::Lost => return false,
         }
-        Some(pushed.appended)
-    });
-    match pushed {
-        Ok(Some(appended)) => appended,
-        // The thread's storage is gone already.
-        _ => set.push_aside(row),
     }
+    false
 }
 
 impl ThreadQueues {
@@ -218,7 +227,9 @@ impl Drop for ThreadQueues {
         let _inside = Inside::enter();
         thread_block::let_go();
         for queue in self.queues.drain(..) {
-            if let Some(set) = queue.set.upgrade() {
+            if let Some(set) = queue.set.upgrade()
+                && !set.is_forked()
+            {
                 set.leave(queue.queue);
             }
         }

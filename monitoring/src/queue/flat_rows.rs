@@ -12,8 +12,7 @@ use baler_common::record::{
 };
 
 use super::block::{
-    Appended, Block, BlockReader, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly,
-    words_in_use,
+    Block, BlockReader, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly, words_in_use,
 };
 use super::sync::{AtomicU64, Ordering};
 use super::{texts, thread_block};
@@ -26,7 +25,7 @@ const MAX_ROWS: usize = 128;
 ///
 /// Not inlined, so that everything below is: the compiler then knows where the record is.
 #[inline(never)]
-pub(super) fn append<R: Record>(key: u64, record: &R, timestamp: i64) -> Option<Appended> {
+pub(super) fn append<R: Record>(key: u64, record: &R, timestamp: i64) -> Option<bool> {
     record.write_words(ThreadBlockSink {
         key,
         schema: R::schema(),
@@ -49,14 +48,14 @@ struct ThreadBlockSink<'a> {
 }
 
 impl WordSink for ThreadBlockSink<'_> {
-    type Output = Appended;
+    type Output = bool;
 
     #[inline(always)]
     fn put<const WORDS: usize, const TEXTS: usize>(
         self,
         texts: [WordText<'_>; TEXTS],
         words: impl FnOnce() -> [u64; WORDS],
-    ) -> Appended {
+    ) -> bool {
         let Self {
             key,
             schema,
@@ -68,8 +67,8 @@ impl WordSink for ThreadBlockSink<'_> {
     }
 }
 
-/// Appends a row whose type has this number, and says exactly whether it came before the block was
-/// sealed. Only the block's owner may call it.
+/// Appends a row whose type has this number, if there is room and the block was not sealed before,
+/// even by another thread. Only the block's owner may call it.
 #[inline(always)]
 pub(super) fn append_row<const WORDS: usize, const TEXTS: usize>(
     block: &[AtomicU64],
@@ -77,11 +76,9 @@ pub(super) fn append_row<const WORDS: usize, const TEXTS: usize>(
     timestamp: i64,
     texts: [WordText<'_>; TEXTS],
     fields: impl FnOnce() -> [u64; WORDS],
-) -> Appended {
-    match write_row(block, number, timestamp, texts, fields) {
-        Some(commit) => commit_exactly(block, commit),
-        None => Appended::No,
-    }
+) -> bool {
+    write_row(block, number, timestamp, texts, fields)
+        .is_some_and(|commit| commit_exactly(block, commit))
 }
 
 /// Writes a row after the last one, without committing it; the word to commit with.

@@ -22,7 +22,6 @@ mod flat_rows;
 #[cfg(test)]
 #[cfg(baler_loom)]
 mod models;
-mod overflow;
 mod reentrance;
 mod set;
 mod suppress;
@@ -37,11 +36,11 @@ mod thread_queue;
 pub(crate) use block::{BlockReader, QueueRow};
 #[cfg(feature = "enable")]
 pub(crate) use block::{CALL_WORDS, KIND, KIND_CALL, KIND_DURATION};
+pub use budget::Overflow;
 #[cfg(feature = "enable")]
 pub(crate) use emit::push_call;
 pub(crate) use emit::{push, push_record};
 pub(crate) use flat_rows::BlockWords;
-pub use overflow::Overflow;
 pub(crate) use reentrance::Inside;
 #[cfg(feature = "enable")]
 pub(crate) use reentrance::{admit, count as count_reentrant};
@@ -49,4 +48,6 @@ pub(crate) use set::QueueSet;
 pub use suppress::{Suppressed, suppress};
 #[cfg(feature = "enable")]
 pub(crate) use thread_block::append_call;
+#[cfg(all(unix, feature = "enable"))]
+pub(crate) use thread_block::{disown, forget_block};
 pub(crate) use thread_queue::ThreadQueue;

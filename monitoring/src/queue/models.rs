@@ -11,9 +11,9 @@ use baler_common::record::{Field, FieldType, Schema};
 use baler_common::transport::Notify;
 use loom::thread;
 
-use super::block::{Appended, Block, append_record};
+use super::block::{Block, append_record};
 use super::set::QueueSet;
-use super::thread_queue::ThreadQueue;
+use super::thread_queue::{Outcome, ThreadQueue};
 use super::{BlockReader, Overflow, QueueRow, flat_rows};
 
 /// So large that two rows fill a block of 16 words.
@@ -78,10 +78,8 @@ impl Owner {
                 let row = [u64::from_le_bytes([number; 8]); FIELD_WORDS];
                 flat_rows::append_row(words, type_number, 7, [], || row)
             };
-            match appended {
-                Appended::Yes => return true,
-                Appended::Late => return false,
-                Appended::No => (),
+            if appended {
+                return true;
             }
         }
         self.open = None;
@@ -94,7 +92,7 @@ impl Owner {
             },
         );
         self.open = pushed.open;
-        pushed.appended
+        pushed.outcome == Outcome::Appended
     }
 
     /// As a probe does, which does not learn whether its record was taken.

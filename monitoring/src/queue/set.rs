@@ -8,11 +8,11 @@ use baler_common::transport::Notify;
 
 use super::barrier;
 use super::block::QueueRow;
-use super::budget::Budget;
-use super::overflow::Overflow;
+use super::budget::{Budget, Overflow};
 use super::reentrance::{self, Inside};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
-use super::thread_queue::ThreadQueue;
+use super::thread_queue::{Outcome, ThreadQueue};
+use crate::fork::Process;
 
 /// So many queues of ended threads are kept for new ones although nothing is in them.
 const KEPT_QUEUES: usize = 16;
@@ -34,7 +34,8 @@ pub(crate) struct QueueSet {
     /// Bytes that were handed to the collector since it began its last round.
     unread: AtomicUsize,
     stopping: AtomicBool,
-    pid: u32,
+    /// The process whose collector takes what is queued.
+    process: Process,
     /// How many records were counted as reentrant by others of the same count before.
     reentrant_before: u64,
     collector: Arc<dyn Notify>,
@@ -87,7 +88,7 @@ impl QueueSet {
             threads: AtomicUsize::new(0),
             unread: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
-            pid: std::process::id(),
+            process: Process::this(),
             reentrant_before: reentrance::counted(key),
             collector,
         }
@@ -135,9 +136,10 @@ impl QueueSet {
         self.ages.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether this is another process than the one that made the set.
+    /// Whether this is the child of the process that made the set. It must not take a lock of the set.
+    #[inline]
     pub(crate) fn is_forked(&self) -> bool {
-        std::process::id() != self.pid
+        self.process.is_other()
     }
 
     /// Whether nobody may wait for room any more.
@@ -165,7 +167,7 @@ impl QueueSet {
     }
 
     /// Appends a record beside the threads' queues. Takes a lock that all threads share.
-    pub(crate) fn push_aside(&self, row: &QueueRow<'_>) -> bool {
+    pub(crate) fn push_aside(&self, row: &QueueRow<'_>) -> Outcome {
         let _inside = Inside::enter();
         self.aside.push_shared(self, row)
     }
@@ -177,8 +179,8 @@ impl QueueSet {
         self.aside.push_own(self, row);
     }
 
-    /// Counts a record that was not taken; `false` for the caller to return.
-    pub(crate) fn refuse(&self, reason: LossReason) -> bool {
+    /// Counts a record that was not taken.
+    pub(super) fn refuse(&self, reason: LossReason) -> Outcome {
         self.aside.refuse(reason)
     }
 

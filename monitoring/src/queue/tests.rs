@@ -10,6 +10,7 @@ use baler_common::record::{Field, FieldType, RowWriter, Schema};
 use baler_common::transport::Notify;
 
 use super::set::{QueueCounts, QueueSet};
+use super::thread_queue::Outcome;
 use super::{BlockReader, Overflow, QueueRow};
 use crate::clock::Clock;
 
@@ -54,7 +55,7 @@ fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
     push(set, number_schema(), 7, |row| row.u64(number))
 }
 
-fn push_aside(set: &QueueSet, number: u64) -> bool {
+fn push_aside(set: &QueueSet, number: u64) -> Outcome {
     set.push_aside(&QueueRow::Record {
         schema: number_schema(),
         timestamp: 7,

@@ -40,7 +40,7 @@ use baler_common::record::Schema;
 
 #[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
-use super::block::{self, Appended, Block};
+use super::block::{self, Block};
 use super::sync::AtomicU64;
 use crate::clock::short_of;
 
@@ -172,7 +172,7 @@ pub(super) fn let_go() {
 }
 
 /// From now on the thread asks before it appends. A signal handler may call it at any time.
-pub(super) fn disown() {
+pub(crate) fn disown() {
     OPEN_BLOCK.with(|open| {
         open.outside_tag.set(NO_TAG);
         // A thread that is inside takes over `outside_tag` when it leaves.
@@ -180,6 +180,15 @@ pub(super) fn disown() {
             open.tag.set(NO_TAG);
         }
     });
+}
+
+/// As [`let_go`], and frees nothing: for the child of a fork, whose block is its parent's.
+#[cfg(all(unix, feature = "enable"))]
+pub(crate) fn forget_block() {
+    empty();
+    OWNER
+        .try_with(|owner| std::mem::forget(owner.0.take()))
+        .unwrap_or_default();
 }
 
 fn empty() {
@@ -211,12 +220,7 @@ pub(crate) fn append_call(tag: u32, call: impl FnOnce() -> [u64; CALL_WORDS]) ->
 /// Appends a record to the thread's block, if that is one of the set with this key, has room and
 /// knows the type.
 #[inline]
-pub(super) fn append_record(
-    key: u64,
-    schema: &Arc<Schema>,
-    timestamp: i64,
-    fields: &[u8],
-) -> Appended {
+pub(super) fn append_record(key: u64, schema: &Arc<Schema>, timestamp: i64, fields: &[u8]) -> bool {
     append_with(key, schema, 0, |words, number| {
         block::append_record(words, number, timestamp, fields)
     })
@@ -229,8 +233,8 @@ pub(super) fn append_with(
     key: u64,
     schema: &Arc<Schema>,
     mark: usize,
-    append: impl FnOnce(&[AtomicU64], u8) -> Appended,
-) -> Appended {
+    append: impl FnOnce(&[AtomicU64], u8) -> bool,
+) -> bool {
     let tag = short_of(key);
     // The block is looked up in a closure of its own, which is small enough to be inlined.
     let entered = OPEN_BLOCK.with(|open| {
@@ -245,9 +249,9 @@ pub(super) fn append_with(
         Some((open.words.get(), number))
     });
     let Some((words, number)) = entered else {
-        return Appended::No;
+        return false;
     };
-    let appended = number.map_or(Appended::No, |number| {
+    let appended = number.is_some_and(|number| {
         // SAFETY: as above, for the thread is inside until it leaves below.
         append(unsafe { &*words }, number)
     });

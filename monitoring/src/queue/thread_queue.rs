@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use baler_common::container::LossReason;
 
 use super::block::{Block, BlockPart, HEAD_WORDS, QueueRow};
-use super::budget::{LEAST_WORDS, WORD_BYTES};
-use super::overflow::Overflow;
+use super::budget::{LEAST_WORDS, Overflow, WORD_BYTES};
 use super::set::{QueueCounts, QueueSet};
 use super::sync::{Mutex, MutexGuard};
 use crate::clock::monotonic;
@@ -31,18 +30,33 @@ pub(crate) struct ThreadQueue {
     state: Mutex<QueueState>,
 }
 
-/// What came of a row for which the owner has taken the lock.
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Appended,
+    /// The queue was closed before: the record is in no account.
+    Closed,
+    /// It is lost, and counted.
+    Lost,
+}
+
+/// What became of a row for which the owner has taken the lock.
 pub(super) struct Pushed {
-    pub(super) appended: bool,
+    pub(super) outcome: Outcome,
     /// The block to which the owner may append from now on.
     pub(super) open: Option<Arc<Block>>,
 }
 
 impl Pushed {
-    const REFUSED: Self = Self {
-        appended: false,
-        open: None,
-    };
+    const CLOSED: Self = Self::without_block(Outcome::Closed);
+    const LOST: Self = Self::without_block(Outcome::Lost);
+
+    const fn without_block(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            open: None,
+        }
+    }
 }
 
 impl ThreadQueue {
@@ -56,26 +70,20 @@ impl ThreadQueue {
     pub(super) fn push(&self, set: &QueueSet, row: &QueueRow<'_>) -> Pushed {
         let mut state = self.lock();
         if state.closed {
-            return Pushed::REFUSED;
+            return Pushed::CLOSED;
         }
         if let Some(block) = state.open_block() {
             if block.append(row) {
                 let open = Some(Arc::clone(block));
                 drop(state);
                 return Pushed {
-                    appended: true,
+                    outcome: Outcome::Appended,
                     open,
                 };
             }
             let bytes = block.bytes();
             state.close_open(Block::seal);
             set.count_unread(bytes);
-            // Asking is a system call.
-            if state.next_fork_check() && set.is_forked() {
-                // The child of a fork has no collector.
-                state.closed = true;
-                return Pushed::REFUSED;
-            }
         }
         let words = row.words().saturating_add(HEAD_WORDS);
         if words > set.budget().most_words() {
@@ -86,24 +94,28 @@ impl ThreadQueue {
         let words = state.next_words.min(most).max(least);
         let bytes = words.saturating_mul(WORD_BYTES);
         let Some(mut state) = self.make_room(state, set, bytes) else {
-            return Pushed::REFUSED;
+            return Pushed::LOST;
         };
         let block = set.budget().block(words);
         // It always fits: the block was asked to be large enough.
-        let appended = block.append(row);
+        block.append(row);
         state.next_words = words.saturating_mul(2);
         state.push(set, Arc::clone(&block), bytes);
         drop(state);
         Pushed {
-            appended,
+            outcome: Outcome::Appended,
             open: Some(block),
         }
     }
 
     /// Appends a record by itself: for several threads that share this queue.
-    pub(super) fn push_shared(&self, set: &QueueSet, row: &QueueRow<'_>) -> bool {
+    pub(super) fn push_shared(&self, set: &QueueSet, row: &QueueRow<'_>) -> Outcome {
         let state = self.lock();
-        !state.closed && self.push_alone(state, set, row).appended
+        if state.closed {
+            Outcome::Closed
+        } else {
+            self.push_alone(state, set, row).outcome
+        }
     }
 
     /// Appends a record of the collector's own, whether there is room or not and whether records are
@@ -125,16 +137,13 @@ impl ThreadQueue {
         let words = row.words().saturating_add(HEAD_WORDS);
         let bytes = words.saturating_mul(WORD_BYTES);
         let Some(mut state) = self.make_room(state, set, bytes) else {
-            return Pushed::REFUSED;
+            return Pushed::LOST;
         };
         state.push(set, Arc::new(Block::with(row)), bytes);
         state.close_open(Block::seal);
         drop(state);
         set.count_unread(bytes);
-        Pushed {
-            appended: true,
-            open: None,
-        }
+        Pushed::without_block(Outcome::Appended)
     }
 
     /// Charges so many bytes to the budget as the set's policy says; if it says that the record is
@@ -185,7 +194,7 @@ impl ThreadQueue {
                     }
                 }
                 Overflow::Block | Overflow::BlockTimeout(_) => {
-                    if set.is_stopping() || set.is_forked() {
+                    if set.is_stopping() {
                         state.refuse(LossReason::Shutdown);
                         return None;
                     }
@@ -214,13 +223,14 @@ impl ThreadQueue {
         None
     }
 
-    /// Counts a record that was not taken; `false` for the caller to return.
-    pub(super) fn refuse(&self, reason: LossReason) -> bool {
+    /// Counts a record that was not taken.
+    pub(super) fn refuse(&self, reason: LossReason) -> Outcome {
         let mut state = self.lock();
-        if !state.closed {
-            state.refuse(reason);
+        if state.closed {
+            return Outcome::Closed;
         }
-        false
+        state.refuse(reason);
+        Outcome::Lost
     }
 
     /// A thread begins or ends to append.

@@ -1,13 +1,15 @@
 //! The ids of traces.
 
 use std::cell::Cell;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::controller::random;
 
 /// So many ids a thread takes at once: what all threads share is written once for all of them.
 const TAKEN_AT_ONCE: i64 = 64;
+
+/// The id that a thread takes next; 0 before the first one of a process.
+static NEXT: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
     /// The next id of this thread, and how many it has left.
@@ -40,12 +42,19 @@ pub(super) fn next_at_hand() -> Option<i64> {
 
 #[cold]
 fn take() -> i64 {
-    static RANDOM: OnceLock<i64> = OnceLock::new();
-    static COUNTER: AtomicI64 = AtomicI64::new(0);
-    let random = *RANDOM.get_or_init(|| {
-        // The standard library seeds its hash tables with the system's random numbers.
-        let number = RandomState::new().build_hasher().finish() >> 33;
-        i64::try_from(number).unwrap_or(0) << 32
-    });
-    random.wrapping_add(COUNTER.fetch_add(TAKEN_AT_ONCE, Ordering::Relaxed))
+    if NEXT.load(Ordering::Relaxed) == 0 {
+        let upper = i64::try_from(random() >> 33).unwrap_or(0).max(1);
+        // Another thread may have been faster.
+        NEXT.compare_exchange(0, upper << 32, Ordering::Relaxed, Ordering::Relaxed)
+            .unwrap_or_default();
+    }
+    NEXT.fetch_add(TAKEN_AT_ONCE, Ordering::Relaxed)
+}
+
+/// In the child of a fork: the parent's ids are not used, neither by this thread nor by others.
+#[cfg(unix)]
+pub(crate) fn forget_ids() {
+    OWN.set((0, 0));
+    NEXT.store(0, Ordering::Relaxed);
+    super::forget_next_id();
 }

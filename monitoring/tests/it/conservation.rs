@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -255,4 +255,46 @@ fn chunks_that_the_medium_never_took_are_given_up() {
         assert_eq!(report.delivered(), 0, "{mode:?}: {report}");
         assert_chunks_add_up(&report);
     }
+}
+
+/// What is emitted while one controller takes over from another is in the account of one of the two.
+#[cfg(feature = "macros")]
+#[test]
+fn handing_over_from_controller_to_controller_leaves_nothing_uncounted() {
+    let _alone = super::probe::recording::one_at_a_time();
+    let start = || {
+        let writer = Medium::new(Mode::Prompt).writer(64);
+        let controller = plain(writer).queue_bytes(16 << 10).start().unwrap();
+        controller.install();
+        controller
+    };
+    let mut controller = start();
+    let is_over = &AtomicBool::new(false);
+    let (called, counted) = thread::scope(|scope| {
+        let emit_all = move |thread| {
+            let mut called = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                baler_monitoring::emit(&beat(thread, called));
+                called += 1;
+            }
+            called
+        };
+        let threads: Vec<_> = (0..3)
+            .map(|thread| scope.spawn(move || emit_all(thread)))
+            .collect();
+        let mut counted = 0;
+        for _ in 0..201 {
+            let next = start();
+            let report = controller.shutdown(PATIENCE);
+            assert!(report.on_time && report.adds_up(), "{report}");
+            counted += report.emitted();
+            controller = next;
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let called = threads.into_iter().map(|thread| thread.join().unwrap());
+        (called.sum::<u64>(), counted)
+    });
+    let report = controller.shutdown(PATIENCE);
+    assert!(report.adds_up(), "{report}");
+    assert_eq!(called, counted + report.emitted());
 }

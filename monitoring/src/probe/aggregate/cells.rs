@@ -106,6 +106,32 @@ fn lock() -> MutexGuard<'static, Option<Cells>> {
     CELLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Keeps all other threads from getting a cell.
+#[cfg(unix)]
+pub(crate) struct CellsHold(MutexGuard<'static, Option<Cells>>);
+
+/// To be called inside.
+#[cfg(unix)]
+pub(crate) fn hold_cells() -> CellsHold {
+    CellsHold(lock())
+}
+
+#[cfg(unix)]
+impl CellsHold {
+    /// In the child of a fork: forgets all cells, which are the parent's, and frees nothing.
+    pub(crate) fn forget(&mut self) {
+        std::mem::forget(self.0.take());
+        let forget = |mine: &ThreadCells| {
+            let mine = mine.0.take();
+            for (_, _, slot) in &mine {
+                slot.with(|slot| slot.0.set(nobodys()));
+            }
+            std::mem::forget(mine);
+        };
+        THREAD_CELLS.try_with(forget).unwrap_or_default();
+    }
+}
+
 /// Gives this thread a cell of a site, all of whose calls have a histogram or none. To be called
 /// inside.
 ///

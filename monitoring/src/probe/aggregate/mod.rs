@@ -22,4 +22,6 @@ mod models;
 pub(crate) use cell::CallTotals;
 pub use cells::CellSlot;
 pub(crate) use cells::take_all;
+#[cfg(unix)]
+pub(crate) use cells::{CellsHold, hold_cells};
 pub use guard::AggregatedGuard;

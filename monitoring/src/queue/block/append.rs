@@ -8,16 +8,6 @@ use super::{
     Extent, HEAD_WORDS, KIND_RECORD, OPEN, ROW, SEALED, SEALING, WORDS_IN_USE, record_words,
 };
 
-/// What became of a record that its thread appended without a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Appended {
-    Yes,
-    /// The block was sealed before: the record was not emitted.
-    Late,
-    /// There is no room, or it is not known whether there is.
-    No,
-}
-
 /// Appends a call, if there is room: the hot path of probes. `call` is asked once there is room.
 ///
 /// Only the block's owner may call it. It does not learn whether another thread has sealed the block
@@ -48,18 +38,16 @@ pub(in super::super) fn append_call(
     true
 }
 
-/// Appends a record whose type has this number, and says exactly whether it came before the block
-/// was sealed. Only the block's owner may call it.
+/// Appends a record whose type has this number, if there is room and the block was not sealed before,
+/// even by another thread. Only the block's owner may call it.
 pub(in super::super) fn append_record(
     words: &[AtomicU64],
     number: u8,
     timestamp: i64,
     fields: &[u8],
-) -> Appended {
-    match write_record(words, number, timestamp, fields) {
-        Some(commit) => commit_exactly(words, commit),
-        None => Appended::No,
-    }
+) -> bool {
+    write_record(words, number, timestamp, fields)
+        .is_some_and(|commit| commit_exactly(words, commit))
 }
 
 /// Writes a record after the last row, without committing it; the word to commit with.
@@ -95,36 +83,28 @@ pub(in super::super) fn words_in_use(committed: u64) -> usize {
     usize::try_from(committed & WORDS_IN_USE).unwrap_or(usize::MAX)
 }
 
-/// Commits what was written, unless the block was sealed meanwhile.
+/// Commits what was written, unless the block was sealed meanwhile; whether it was committed.
 #[inline(always)]
-pub(in super::super) fn commit_exactly(words: &[AtomicU64], commit: u64) -> Appended {
+pub(in super::super) fn commit_exactly(words: &[AtomicU64], commit: u64) -> bool {
     let Some(head @ [committed, sealed]) = words.first_chunk::<HEAD_WORDS>() else {
-        return Appended::No;
+        return false;
     };
     committed.store(commit, Ordering::Release);
     // The thread that seals does the same in the opposite order, so that one of the two sees the
     // other. Probes report to nobody whether their record was taken and do without this.
     barrier::light();
-    if sealed.load(Ordering::Relaxed) == OPEN {
-        Appended::Yes
-    } else {
-        settle(head, commit)
-    }
+    sealed.load(Ordering::Relaxed) == OPEN || settle(head, commit)
 }
 
 /// Whether the committed row is before the end of a block that another thread seals. The first of
 /// the two threads to write the end decides it.
 #[cold]
-fn settle([committed, sealed]: &[AtomicU64; HEAD_WORDS], commit: u64) -> Appended {
+fn settle([committed, sealed]: &[AtomicU64; HEAD_WORDS], commit: u64) -> bool {
     // The commit has overwritten what keeps the owner from appending.
     committed.fetch_or(SEALED, Ordering::Relaxed);
     let end = match sealed.compare_exchange(SEALING, commit, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => commit,
         Err(end) => end,
     };
-    if Extent::of(commit).words <= Extent::of(end).words {
-        Appended::Yes
-    } else {
-        Appended::Late
-    }
+    Extent::of(commit).words <= Extent::of(end).words
 }

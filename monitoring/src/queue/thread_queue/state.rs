@@ -22,8 +22,6 @@ pub(super) struct QueueState {
     pub(super) is_owned: bool,
     /// How large the next block is.
     pub(super) next_words: usize,
-    /// Blocks that were filled.
-    pub(super) filled: u64,
     /// Records in blocks that are not open any more, of all time.
     pub(super) appended: u64,
     /// Records that were read or evicted.
@@ -61,7 +59,6 @@ impl Default for QueueState {
             is_claimed: false,
             is_owned: true,
             next_words: LEAST_WORDS,
-            filled: 0,
             appended: 0,
             taken: 0,
             refused: 0,
@@ -101,12 +98,6 @@ impl QueueState {
         if let Some(queued) = self.blocks.back_mut() {
             queued.end = end;
         }
-    }
-
-    /// Counts a block that was filled; whether it is time to look whether the process was forked.
-    pub(super) fn next_fork_check(&mut self) -> bool {
-        self.filled = self.filled.wrapping_add(1);
-        self.filled.is_multiple_of(8)
     }
 
     pub(super) fn appended(&self) -> u64 {

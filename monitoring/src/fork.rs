@@ -1,0 +1,172 @@
+//! What becomes of monitoring in the child of a fork.
+//!
+//! A child has one thread, the one that forked, and a copy of its parent's memory. A lock that another
+//! thread held at that moment stays locked in the copy for ever. Therefore:
+//!
+//! - Locks that all controllers of a process share are held during the fork by the thread that forks,
+//!   which gives them back in the parent and in the child (`pthread_atfork`).
+//! - Locks of the parent's controllers are never taken in the child: every way to one asks
+//!   [`Process::is_other`] first.
+//! - What is made once a process is made before a fork can find it half made ([`prepare_statics`]), but
+//!   for the schemas of the application's own types.
+//! - In the child all call sites are off until it installs a controller of its own.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many forks lie between the first process with a controller and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// A process, to tell a parent from its child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Process(u32);
+
+impl Process {
+    /// This process. From now on a fork of it is noticed.
+    pub(crate) fn this() -> Self {
+        watch();
+        Self(FORKS.load(Ordering::Relaxed))
+    }
+
+    /// Whether the calling thread runs in another process, a child of this one; one relaxed load.
+    #[inline]
+    pub(crate) fn is_other(self) -> bool {
+        self.0 != FORKS.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(unix, feature = "enable"))]
+mod handlers {
+    #![expect(
+        unsafe_code,
+        reason = "the standard library does not know `pthread_atfork`"
+    )]
+
+    use std::cell::Cell;
+    use std::ffi::c_int;
+    use std::sync::Once;
+    use std::sync::atomic::Ordering;
+
+    use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
+    use baler_common::record::kieker::misc::EmptyRecord;
+    use baler_common::record::timing::{
+        AggregatedDurationRecord, AsyncOperationExecutionRecord, DurationRecord,
+    };
+    use baler_common::record::{BatchBuilder, Interned, InternerHold, Record as _};
+    use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+
+    use super::FORKS;
+    use crate::clock;
+    use crate::controller::{self, InstalledHold};
+    use crate::probe::{self, CellsHold, RegistryHold};
+    use crate::queue::{self, Inside};
+    use crate::trace;
+
+    // SAFETY: as POSIX declares it.
+    unsafe extern "C" {
+        fn pthread_atfork(
+            prepare: Option<extern "C" fn()>,
+            parent: Option<extern "C" fn()>,
+            child: Option<extern "C" fn()>,
+        ) -> c_int;
+    }
+
+    /// The locks that all controllers share, in the order in which other threads take them.
+    struct SharedLocks {
+        _installed: InstalledHold,
+        registry: RegistryHold,
+        cells: CellsHold,
+        _interner: InternerHold,
+        _inside: Inside,
+    }
+
+    thread_local! {
+        /// What this thread holds while it forks.
+        static HELD: Cell<Option<SharedLocks>> = const { Cell::new(None) };
+    }
+
+    /// Registers the handlers, once.
+    pub(super) fn watch() {
+        static ONCE: Once = Once::new();
+        // Miri does not know the function.
+        if cfg!(miri) {
+            return;
+        }
+        ONCE.call_once(|| {
+            prepare_statics();
+            // SAFETY: the handlers neither panic nor unwind, and stay as long as the program.
+            let result = unsafe { pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+            // Only without memory it fails; forks then go unnoticed.
+            debug_assert_eq!(result, 0);
+        });
+    }
+
+    /// Makes what is made once a process, as far as monitoring needs it.
+    fn prepare_statics() {
+        clock::system_unix_ns();
+        probe::no_session();
+        DurationRecord::schema();
+        AggregatedDurationRecord::schema();
+        AsyncOperationExecutionRecord::schema();
+        // The first chunk makes the table of Kieker's types.
+        let mut batch = BatchBuilder::new();
+        let header = ChunkHeader::new(ChunkIdentity {
+            producer: ProducerId::new(0),
+            epoch: Epoch {
+                start_unix_ns: 0,
+                random: 0,
+            },
+            lane: 0,
+            sequence: 0,
+        });
+        batch.push(&EmptyRecord {}).unwrap_or_default();
+        drop(NativeSerializer::default().serialize(batch.batch(), &header, &mut Vec::new()));
+    }
+
+    extern "C" fn prepare() {
+        // A thread that is inside already (a signal handler forks, or an allocator) may hold one of
+        // the locks itself.
+        let Some(inside) = Inside::enter() else {
+            return;
+        };
+        let locks = SharedLocks {
+            _installed: controller::hold_installed(),
+            registry: probe::hold_registry(),
+            cells: probe::hold_cells(),
+            _interner: Interned::hold(),
+            _inside: inside,
+        };
+        // A thread whose storage is gone gives them back at once.
+        HELD.try_with(|held| held.set(Some(locks)))
+            .unwrap_or_default();
+    }
+
+    /// What this thread holds, if it holds anything.
+    fn held() -> Option<SharedLocks> {
+        HELD.try_with(Cell::take).ok().flatten()
+    }
+
+    extern "C" fn in_parent() {
+        drop(held());
+    }
+
+    /// Allocates nothing and frees nothing: not every allocator can do that here.
+    extern "C" fn in_child() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+        controller::stop_recording();
+        let Some(mut locks) = held() else {
+            queue::disown();
+            return;
+        };
+        locks.registry.switch_off();
+        locks.cells.forget();
+        queue::forget_block();
+        trace::forget_ids();
+    }
+}
+
+#[cfg(all(unix, feature = "enable"))]
+use handlers::watch;
+
+/// There is no fork, or nothing that a child could wait for.
+#[cfg(not(all(unix, feature = "enable")))]
+fn watch() {}
