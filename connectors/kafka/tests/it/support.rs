@@ -29,8 +29,12 @@ pub(crate) fn config(bootstrap: &str) -> KafkaConfig {
 
 fn of_tests(config: KafkaConfig) -> KafkaConfig {
     limited(config)
-        // The mock waits for the session of a member that left; this is the shortest it takes.
-        .client_settings(&[("session.timeout.ms", "6000")])
+        // The mock waits for the session of a member that left; this is the shortest it takes. A
+        // member that beats while the mock forms its group is often sent back to the beginning.
+        .client_settings(&[
+            ("session.timeout.ms", "6000"),
+            ("heartbeat.interval.ms", "3000"),
+        ])
         .unwrap()
 }
 
