@@ -47,7 +47,7 @@ mod handlers {
     use std::sync::atomic::Ordering;
 
     use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
-    use baler_common::record::kieker::misc::EmptyRecord;
+    use baler_common::record::kieker::EmptyRecord;
     use baler_common::record::timing::{
         AggregatedDurationRecord, AsyncOperationExecutionRecord, DurationRecord,
     };
