@@ -33,6 +33,7 @@ pub(crate) struct PoisonJob {
     pub(crate) origin: Origin,
     pub(crate) meta: Option<ChunkMeta>,
     pub(crate) reason: Box<str>,
+    pub(crate) is_sound: bool,
 }
 
 /// The quarantine's answer to a [`PoisonJob`].
@@ -201,6 +202,7 @@ fn put_aside(quarantine: &mut dyn Quarantine, group: &[PoisonJob]) -> Vec<io::Re
             origin: &job.origin,
             meta: job.meta,
             reason: &job.reason,
+            is_sound: job.is_sound,
         })
         .collect();
     quarantine.put_group_aside(&group)

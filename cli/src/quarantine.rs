@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use baler_analysis::quarantine::{Attempts, MediumQuarantine, Poison, Quarantine};
 use baler_connector_file::QuarantineFolder;
-use baler_relay::{Unfit, without_quarantine};
+use baler_relay::{Cause, Unfit, without_quarantine};
 
 use crate::args::QuarantineArgs;
 use crate::endpoint;
@@ -100,15 +100,19 @@ impl QuarantineState {
     /// Puts chunks aside; what became of each, or nothing where they are to be discarded.
     fn put(&mut self, group: &[Poison<'_>]) -> Vec<Option<io::Result<()>>> {
         group.iter().for_each(|poison| self.reasons.tell(poison));
+        let has_sound = group.iter().any(|poison| poison.is_sound);
         let is_full = self.full_since.is_some_and(|at| at.elapsed() < FULL_FOR);
-        let Some(place) = self.place.as_mut().filter(|_| !is_full) else {
+        let Some(place) = self.place.as_mut().filter(|_| has_sound || !is_full) else {
             return group.iter().map(|_| None).collect();
         };
         let results = place.put_group_aside(group).into_iter();
         let results: Vec<_> = results
-            .map(|result| match result {
+            .zip(group)
+            .map(|(result, poison)| match result {
                 Err(error)
-                    if self.discards_when_full && error.kind() == io::ErrorKind::QuotaExceeded =>
+                    if self.discards_when_full
+                        && !poison.is_sound
+                        && error.kind() == io::ErrorKind::QuotaExceeded =>
                 {
                     if self.full_since.replace(Instant::now()).is_none() {
                         tracing::warn!(%error, "what does not fit is discarded and counted");
@@ -131,6 +135,7 @@ impl SharedQuarantine {
             origin: unfit.origin,
             meta: unfit.meta,
             reason: unfit.reason,
+            is_sound: unfit.cause == Cause::Refused,
         };
         let results = self.lock().put(&[poison]);
         let result = results.into_iter().next().flatten();
@@ -212,7 +217,6 @@ fn kind(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use baler_common::transport::Origin;
-    use baler_relay::Cause;
 
     use super::*;
 
@@ -240,11 +244,18 @@ mod tests {
                 bytes: b"x",
                 origin: &origin,
                 meta: None,
+                is_sound: false,
                 reason: "it is wrong",
             };
             let put = results.map(|_| shared.put_aside(poison()).is_ok());
             assert_eq!(put, results);
             assert_eq!(std::fs::read_dir(&path).unwrap().count(), 4);
+            // What another consumer may process is never discarded.
+            let sound = Poison {
+                is_sound: true,
+                ..poison()
+            };
+            assert!(shared.put_aside(sound).is_err());
             // A relay never discards a chunk that only its target refuses.
             let unfit = |cause| Unfit {
                 bytes: b"x",
@@ -270,6 +281,7 @@ mod tests {
             bytes: b"x",
             origin: &origin,
             meta: None,
+            is_sound: false,
             reason,
         });
     }

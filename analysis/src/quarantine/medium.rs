@@ -273,6 +273,7 @@ mod tests {
                 identity: identity(),
             }),
             reason: "it is wrong",
+            is_sound: false,
         })
     }
 
@@ -328,6 +329,7 @@ mod tests {
             origin: &origin,
             meta: None,
             reason: "it is wrong",
+            is_sound: false,
         };
         let group: Vec<Poison<'_>> = bytes.iter().map(|bytes| poison(bytes.as_slice())).collect();
         let results = quarantine.put_group_aside(&group);

@@ -50,13 +50,13 @@ impl Source {
         let known = identity.map(|identity| (identity, checksum));
         self.in_work.insert(delivery.token, known);
         if let Some(reason) = self.begin_attempt(&delivery)? {
-            self.poisoned(delivery, meta, &reason);
+            self.poisoned(delivery, meta, &reason, true);
             return Ok(Step::Idle);
         }
         let decoded = match self.decoder.decode(&delivery.bytes) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.poisoned(delivery, meta, &error.to_string());
+                self.poisoned(delivery, meta, &error.to_string(), false);
                 return Ok(Step::Idle);
             }
         };
@@ -85,18 +85,25 @@ impl Source {
         self.in_work.insert(delivery.token, None);
         let reason = "another chunk with this identity was processed before, and its checksum \
                       differs; compare the sender of this chunk with the producer's";
-        self.poisoned(delivery, meta, reason);
+        self.poisoned(delivery, meta, reason, true);
         Step::Idle
     }
 
     /// Puts a delivery aside; it is settled when the quarantine has it.
-    fn poisoned(&mut self, delivery: Delivery, meta: Option<ChunkMeta>, reason: &str) {
+    fn poisoned(
+        &mut self,
+        delivery: Delivery,
+        meta: Option<ChunkMeta>,
+        reason: &str,
+        is_sound: bool,
+    ) {
         self.aside.put(PoisonJob {
             token: Some(delivery.token),
             bytes: delivery.bytes,
             origin: delivery.origin,
             meta,
             reason: reason.into(),
+            is_sound,
         });
     }
 
@@ -108,6 +115,7 @@ impl Source {
             origin: damaged.origin,
             meta: None,
             reason: damaged.reason,
+            is_sound: false,
         });
     }
 }

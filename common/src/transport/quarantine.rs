@@ -16,6 +16,9 @@ pub struct Poison<'a> {
     pub meta: Option<ChunkMeta>,
     /// What is wrong with it.
     pub reason: &'a str,
+    /// Whether it may be a sound chunk: one that crashed its consumer, was refused, or has the
+    /// identity of another one. Such a chunk must not be discarded.
+    pub is_sound: bool,
 }
 
 /// Keeps what cannot be processed.

@@ -312,6 +312,7 @@ mod tests {
                 origin: &origin,
                 meta: None,
                 reason: "it is wrong",
+                is_sound: false,
             };
             quarantine.put_aside(poison).unwrap();
         }
@@ -343,6 +344,7 @@ mod tests {
             origin: &origin,
             meta: None,
             reason: "it is wrong",
+            is_sound: false,
         };
         let mut quarantine = QuarantineFolder::new(&path).limited_to(2_000);
         quarantine.put_aside(poison(&[1; 1_000])).unwrap();
@@ -371,6 +373,7 @@ mod tests {
                 origin: &origin,
                 meta: None,
                 reason: "it is wrong",
+                is_sound: false,
             })
             .collect();
         let mut quarantine = QuarantineFolder::new(folder.path()).limited_to(30_000);
@@ -415,6 +418,7 @@ mod tests {
             origin: &origin,
             meta: None,
             reason: "r",
+            is_sound: false,
         };
         assert!(quarantine.put_aside(poison).is_err());
     }

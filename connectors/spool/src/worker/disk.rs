@@ -160,6 +160,7 @@ impl Worker {
             origin: &delivery.origin,
             meta: delivery.meta,
             reason,
+            is_sound: true,
         });
         match kept {
             Ok(()) => {

@@ -58,6 +58,7 @@ impl Worker {
                             origin: &damaged.origin,
                             meta: None,
                             reason: &damaged.reason,
+                            is_sound: false,
                         });
                         self.note_disk(kept.err());
                         continue;
