@@ -12,7 +12,10 @@ use crate::support::{Sender, assert_adds_up, config, receive, soon};
 fn chunks_pass_straight_through_while_the_medium_is_fine() {
     let folder = tempfile::tempdir().unwrap();
     let medium = MemoryMedium::default();
-    let mut sender = Sender::open(&medium, config(folder.path()));
+    let mut config = config(folder.path());
+    // Longer than a busy machine keeps the medium's thread waiting.
+    config.spool_after = Duration::from_secs(60);
+    let mut sender = Sender::open(&medium, config);
     sender.send(100);
     let status = sender.status();
     assert_eq!(status.route, SpoolRoute::Direct);
