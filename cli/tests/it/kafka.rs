@@ -22,7 +22,7 @@ fn the_log_goes_through_kafka_whole() {
 
 #[test]
 fn settings_that_contradict_each_other_are_named() {
-    let to = "kafka://me:hush@h:1/topic?acks=1";
+    let to = "kafka://me:hush@h:1/topic?security.protocol=sasl_plaintext&acks=1";
     let wrong = baler(&["generate", "--to", to]).code(78);
     let told = String::from_utf8(wrong.get_output().stderr.clone()).unwrap();
     assert!(

@@ -69,6 +69,11 @@ impl Tap {
         reader.as_mut()
     }
 
+    /// What the reader lacks before it is at the end of its medium.
+    pub fn waits_for(&self) -> Option<&'static str> {
+        self.reader.as_ref().and_then(|reader| reader.waits_for())
+    }
+
     /// Sets how many chunks may be held.
     pub fn set_demand(&mut self, chunks: usize) {
         self.demand = chunks;
