@@ -12,6 +12,7 @@
 
 mod application;
 mod args;
+mod bypass;
 mod case;
 mod command;
 mod controlled;
@@ -23,7 +24,7 @@ mod variant;
 mod variants;
 
 pub use application::Outer;
-pub use args::OverheadArgs;
+pub use args::{Experiment, OverheadArgs};
 pub use case::Case;
 pub use command::command;
 pub use run::{Origin, Plan, Progress, obey, run};

@@ -13,16 +13,17 @@ use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_monitoring::{Controller, ControllerBuilder, Overflow, probe};
 
 use super::application::Outer;
+use super::bypass;
 use super::controlled::{Controlled, Counting, EndPeer, Makes};
 use super::variant::{Alone, Running, Variant};
 use crate::failure::Failure;
 use crate::monitored;
 
-type Started = Result<Box<dyn Running>, Failure>;
+pub(super) type Started = Result<Box<dyn Running>, Failure>;
 
 /// The variants without rivals.
 pub fn variants() -> Vec<Variant> {
-    vec![
+    let mut variants = vec![
         Variant::new("none", "no instrumentation", |_| Ok(Box::new(Alone(none)))),
         Variant::new(
             "clock",
@@ -94,7 +95,9 @@ pub fn variants() -> Vec<Variant> {
              discards",
             |_| over_tcp(),
         ),
-    ]
+    ];
+    variants.extend(bypass::VARIANTS);
+    variants
 }
 
 /// Reads the processor's time stamp counter; on other architectures than x86-64, the operating
@@ -103,6 +106,8 @@ pub fn variants() -> Vec<Variant> {
 /// Nothing is checked and nothing converted: this is the floor that others are compared with.
 #[inline]
 pub fn cycles() -> u64 {
+    #[cfg(test)]
+    CLOCK_READS.set(CLOCK_READS.get() + 1);
     #[cfg(target_arch = "x86_64")]
     #[expect(
         unsafe_code,
@@ -120,6 +125,17 @@ pub fn cycles() -> u64 {
         let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
         seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static CLOCK_READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How often this thread has called [`cycles`].
+#[cfg(test)]
+pub(super) fn clock_reads() -> u64 {
+    CLOCK_READS.get()
 }
 
 monitored! { fn none {} }
@@ -148,12 +164,12 @@ monitored! { #[probe(record = events)] fn events {} }
 monitored! { #[probe(sample = 1/100)] fn sampled {} }
 
 /// A controller that loses nothing and whose writer discards.
-fn null() -> ControllerBuilder {
+pub(super) fn null() -> ControllerBuilder {
     let writer = NullWriter::new(NullConfig::default());
     Controller::builder(Box::new(writer)).overflow(Overflow::Block)
 }
 
-fn start(builder: ControllerBuilder, outer: Outer, makes: Makes) -> Started {
+pub(super) fn start(builder: ControllerBuilder, outer: Outer, makes: Makes) -> Started {
     Controlled::start(builder, outer, makes, Box::new(|| Ok(())))
 }
 
