@@ -72,7 +72,7 @@ pub(crate) struct ReceiveArgs {
     pub(crate) summary: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
-    /// Put a chunk into the quarantine that crashed this command so many times; 0 is never
+    /// Put a chunk into the quarantine after it crashed this command this number of times; 0 is never
     ///
     /// In a quarantine that is a folder, a file counts how often the command died while it processed
     /// a chunk. Otherwise the count is the medium's, which only quorum queues of RabbitMQ have: how

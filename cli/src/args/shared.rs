@@ -69,7 +69,7 @@ pub(crate) struct DecodingArgs {
 /// How long a command waits for a medium that moves nothing.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GiveUpArgs {
-    /// End with code 69 when a medium owed progress for so long and nothing moved, whether it can be
+    /// End with code 69 when no pending chunk has moved for this long, whether the medium can be
     /// reached or not [default: 30s with --idle-timeout, otherwise never]
     #[arg(
         long,
@@ -135,8 +135,8 @@ pub(crate) struct QuarantineArgs {
     )]
     pub(crate) quarantine: Option<String>,
     /// The most bytes that the folder of the quarantine may hold; the first chunk that does not fit
-    /// stays at the source, and the command ends [default: 1GiB and 10,000 chunks; what does not fit
-    /// is discarded and counted]
+    /// stays at the source, and the command ends [default: 1GiB and 10,000 chunks; bytes that
+    /// do not fit and do not decode are discarded and counted]
     #[arg(
         long,
         value_name = "SIZE",
@@ -162,7 +162,7 @@ pub(crate) struct SpoolArgs {
         value_parser = values::duration
     )]
     pub(crate) spool_after: Option<Duration>,
-    /// The most bytes of the spool on disk; when it is full, senders wait [default: 1GiB]
+    /// The most bytes of the spool on disk; when it is full, chunks wait in memory as without a spool [default: 1GiB]
     #[arg(
         long,
         value_name = "SIZE",

@@ -25,7 +25,7 @@ pub(super) struct Dispatch {
     pub(super) hooks: Hooks,
     /// Whether every lane has its last chunk.
     pub(super) sent_last: bool,
-    /// The records of a chunk that the medium found too large went on in chunks below this ticket.
+    /// The pieces of a chunk that was too large for the medium have tickets below this one.
     resent_below: u64,
     pub(super) types: ChunkTypes,
     fates: Vec<Fate>,

@@ -1,6 +1,6 @@
 //! Batches to numbered chunks.
 //!
-//! Next: `dispatch`, which sends them.
+//! Next: `splitting` pushes the chunk to the outbox, and `dispatch` drives the outbox.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,7 +15,7 @@ use bytes::Bytes;
 /// and less than 4 KiB.
 const MAX_RANGES: usize = 200;
 
-/// LaneNumbering the chunks of all lanes and writes them in their container.
+/// Numbers the chunks of all lanes, and writes each in its container.
 ///
 /// A number is used up only by a chunk that is within the limits, so that numbers stay dense.
 pub(super) struct Encoder {

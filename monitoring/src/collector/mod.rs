@@ -7,8 +7,8 @@
 //! It waits for deadlines and wake-ups and never polls faster than its tick.
 //! While the outbox is full it drains nothing: the queues fill and their policy rules.
 //!
-//! The age of a record is counted from the last time its queue was seen without it, which is at
-//! most a tick too early: no clock is read for it on the application's thread, and records that
+//! The age of a record counts from the last round before it appeared, which is at most a tick too
+//! early: no clock is read for it on the application's thread, and records that
 //! are forwarded with times of long ago or none are batched like any other.
 
 #[cfg(feature = "enable")]

@@ -18,7 +18,7 @@ use crate::queue::{BlockReader, BlockWords, QueueRow, QueueSet, ThreadQueue};
 pub(super) struct QueueReader {
     set: Arc<QueueSet>,
     queues: Vec<Arc<ThreadQueue>>,
-    /// The change of the set that `queues` shows.
+    /// The version of the registry that `queues` was copied from.
     known: u64,
     /// The queue being visited, and how far it was filled when the visit began.
     next: usize,

@@ -201,8 +201,8 @@ fn apart(batch: &RecordBatch, record: &str) -> Result<(RecordBatch, RecordBatch)
     partition(batch, |candidate| candidate.schema().name() != record)
 }
 
-/// The records without those of other versions of the type with this name than the first, and
-/// these, each in order.
+/// Splits off the records whose schema differs from the first schema of this name. Both parts keep
+/// their order.
 ///
 /// # Errors
 ///

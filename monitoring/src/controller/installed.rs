@@ -11,15 +11,15 @@ use crate::clock::{has_wall_time, system_unix_ns};
 use crate::collector::{ControllerState, ShutdownReport};
 use crate::queue::{self, Inside, QueueSet};
 
-/// The key of its queues while there is one and it is enabled, else 0: one load says whether a
-/// record is taken, whether the thread's block is still one of this controller's, and which clock
+/// The key of the installed controller's queues; 0 if there is none or it is disabled. One load says
+/// whether a record is taken, whether the thread's block is still one of this controller's, and which clock
 /// to read.
 static ACTIVE: AtomicU64 = AtomicU64::new(0);
 
 static INSTALLED: RwLock<Option<Controller>> = RwLock::new(None);
 
-/// Held while call sites are told what is recorded, so that of two threads that switch the later one
-/// does not tell what was before; the patterns are tried meanwhile, without [`INSTALLED`].
+/// Held while call sites are switched, so that a thread cannot publish a state that another thread
+/// has replaced. Patterns are matched under this lock, without [`INSTALLED`].
 static TELLING: Mutex<()> = Mutex::new(());
 
 pub(super) fn install(controller: Controller) -> Option<Controller> {

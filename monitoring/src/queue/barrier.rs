@@ -1,11 +1,10 @@
 //! A barrier between two sides of which one passes very often and the other one once.
 //!
 //! Each side writes a word of its own and then reads that of the other; at least one of them must see
-//! what the other one wrote. A processor may put off a write until after the read, unless an
-//! instruction forbids it that waits until everything written before has reached the cache: for a
-//! record that goes to memory which another processor has read last, that is longer than everything
-//! else that `emit` does. With `membarrier(2)` the rare side makes all processors that run this program
-//! do so, and the frequent one has nothing to do.
+//! what the other one wrote. Without a barrier, a processor may delay the write past the read. A
+//! barrier waits until all earlier writes have reached the cache. In `emit` this would take longer than
+//! everything else. With `membarrier(2)` the rare side issues the barrier on all processors that run
+//! this program, and the frequent side needs none.
 //!
 //! The names are those of folly's `AsymmetricThreadFence`.
 //! Where the system has no such call, both sides pay.

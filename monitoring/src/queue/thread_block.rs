@@ -50,7 +50,7 @@ const TYPES: usize = 8;
 /// Set in the address of a type whose records are rows of words, so that it has another slot.
 pub(super) const FLAT: usize = 1;
 
-/// No set of queues has this tag, and no call site that is switched off.
+/// Reserved: no set of queues and no call site has this tag.
 const NO_TAG: u32 = 1 << 29;
 
 /// As [`NO_TAG`], while the thread is inside.

@@ -78,7 +78,7 @@ impl NativeSerializer {
         out.extend_from_slice(&[0; PREFIX_BYTES]);
         head.write(out);
         if self.writes_plain() {
-            // The body need not stand anywhere before.
+            // A body without compression goes directly to the output.
             let (encoder, expected) = (&mut self.encoder, self.body_bytes);
             let write = |out: &mut Vec<u8>| {
                 encoder.encode(batch, out);

@@ -1,8 +1,8 @@
 //! Handing chunks to librdkafka without copying them.
 //!
 //! `BaseProducer::send` has librdkafka copy each payload, into memory that one thread asks for and
-//! another one gives back. With the collector using chunks' memory again, not doing so takes 7 % off
-//! what records in chunks of 1,024 cost the writing process (the bench `brokers`). Here librdkafka
+//! another one gives back. Since the collector reuses buffers, avoiding the copy saves 7 % of the
+//! writing process's CPU time at 1,024 records a chunk. Here librdkafka
 //! reads the chunk's own memory until the delivery report.
 //!
 //! # Invariants
