@@ -162,7 +162,8 @@ pub(crate) struct SpoolArgs {
         value_parser = values::duration
     )]
     pub(crate) spool_after: Option<Duration>,
-    /// The most bytes of the spool on disk; when it is full, chunks wait in memory as without a spool [default: 1GiB]
+    /// The most bytes of the spool on disk; when it is full, chunks wait in memory as without a spool
+    /// [default: 1GiB]
     #[arg(
         long,
         value_name = "SIZE",
