@@ -26,27 +26,33 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// # Errors
 ///
 /// The URI is wrong, the medium cannot be reached, or it has no messages.
+#[cfg_attr(
+    not(any(feature = "amqp", feature = "kafka")),
+    expect(
+        unused_variables,
+        reason = "no medium of this build has a client library"
+    )
+)]
 pub(crate) fn plain_writer(text: &str, awaiting: bool) -> Result<Box<dyn PlainWriter>, Failure> {
     let (uri, endpoint) = parse(text)?;
-    Ok(match uri.scheme() {
+    match uri.scheme() {
         #[cfg(feature = "amqp")]
         "amqp" | "amqps" => {
             let config = AmqpConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
             let by = Instant::now() + PATIENCE;
-            Box::new(Amqp(PlainPublisher::connect(&config, awaiting, by)?))
+            let publisher = PlainPublisher::connect(&config, awaiting, by)?;
+            Ok(Box::new(Amqp(publisher)))
         }
         #[cfg(feature = "kafka")]
         "kafka" => {
             let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-            Box::new(Kafka(PlainProducer::new(&config, awaiting)?))
+            Ok(Box::new(Kafka(PlainProducer::new(&config, awaiting)?)))
         }
-        "file" | "kafka+mock" | "null" | "tcp" | "tcp+tls" => {
-            return Err(Failure::configuration(format!(
-                "{endpoint}: nothing can be compared with what is sent there"
-            )));
-        }
-        scheme => return Err(unknown_scheme(scheme, false)),
-    })
+        "file" | "kafka+mock" | "null" | "tcp" | "tcp+tls" => Err(Failure::configuration(format!(
+            "{endpoint}: nothing can be compared with what is sent there"
+        ))),
+        scheme => Err(unknown_scheme(scheme, false)),
+    }
 }
 
 /// A Kafka cluster in this process, with one topic.
