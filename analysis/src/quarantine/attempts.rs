@@ -60,7 +60,7 @@ impl Attempts {
         let mut counted = HashMap::new();
         for number in 0..MAX_FILES {
             let path = folder.join(format!("{number}.attempts"));
-            // Only the first free file is made; those behind it are read if they are there.
+            // Only the first free file is made. Later files are read if they exist.
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(own.is_none());
             let mut file = match options.open(&path) {

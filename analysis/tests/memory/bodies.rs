@@ -45,7 +45,7 @@ fn limits() -> Limits {
     limits
 }
 
-/// An output that takes so many bytes more.
+/// An output with room for this number of bytes.
 struct Output(usize);
 
 impl Write for Output {

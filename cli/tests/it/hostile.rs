@@ -191,7 +191,7 @@ fn a_chunk_that_expands_is_written_within_bounded_memory() {
     }
 }
 
-/// Two chunks with one identity are told of, in the summary and as a metric.
+/// The summary and a metric report two chunks with one identity.
 #[test]
 fn a_chunk_with_the_identity_of_another_one_is_told_of() {
     let folder = tempfile::tempdir().unwrap();

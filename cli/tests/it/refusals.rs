@@ -386,7 +386,7 @@ fn a_metrics_address_that_is_taken_or_wrong_is_named() {
     assert!(told.contains("`localhost` is no address"), "{told}");
 }
 
-/// A format that this build lacks is told with the feature that brings it.
+/// The error for a format that this build lacks names its feature.
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn parquet_without_its_feature_is_told_with_the_feature() {

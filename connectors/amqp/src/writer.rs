@@ -276,7 +276,7 @@ async fn run(
         // Everything that can be told was told.
         Ok(by) => drop(connected.close(by).await),
         Err(failure) => {
-            // What was answered before still counts; of its errors the first one is told.
+            // Earlier answers still count. The first error is reported.
             drop(shared.settle(None, &mut in_flight, endpoint));
             shared.fail(failure);
         }

@@ -133,7 +133,7 @@ impl QuarantineFolder {
         Ok(Some(room))
     }
 
-    /// Takes room for one more chunk of so many bytes, if there is a limit.
+    /// Takes room for a chunk of `more_bytes`, if there is a limit.
     fn charge(&self, room: Option<&mut Room>, more_bytes: usize) -> io::Result<()> {
         let Some(room) = room else {
             return Ok(());

@@ -194,7 +194,7 @@ pub struct Stop {
     /// ([`ChunkReader::waits_for`](baler_common::transport::ChunkReader::waits_for)), and nothing is
     /// in flight.
     pub idle_timeout: Option<Duration>,
-    /// When so many chunks were received, repeated ones included, and all of them are settled.
+    /// Stops when this number of chunks, repeated ones included, were received and settled.
     pub chunks: Option<u64>,
 }
 

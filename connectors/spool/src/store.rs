@@ -213,7 +213,7 @@ impl Store {
                 return Ok(());
             }
         }
-        // The process is told to people only: a full disk must not keep anybody from opening.
+        // The process number is only for people: a full disk must not prevent opening.
         let told = file
             .set_len(0)
             .and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));

@@ -323,7 +323,7 @@ mod work {
             u32::try_from((high * u64::from(sides)) >> 32).unwrap_or(0)
         }
 
-        /// True in so many of 100 cases.
+        /// True with this probability, in percent.
         pub(super) fn percent(&mut self, percent: u32) -> bool {
             self.roll(100) < percent
         }

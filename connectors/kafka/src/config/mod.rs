@@ -301,7 +301,7 @@ fn check_user(
     Err(KafkaConfigError::conflict(
         USER,
         format!("security.protocol={protocol}"),
-        "a user is told to sasl_ssl or sasl_plaintext only",
+        "a user needs sasl_ssl or sasl_plaintext",
     ))
 }
 
