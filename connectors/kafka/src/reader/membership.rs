@@ -57,8 +57,11 @@ pub(super) struct State {
     /// Whether the group has dealt this reader its partitions, if only none at all.
     has_joined: bool,
     was_assigned: bool,
-    /// All but the lag, which the lanes know.
+    /// All but the lag, which the lanes know, and the connection.
     pub(super) stats: ReaderStats,
+    /// Whether any broker is reached, once the client said so; and whether it will.
+    pub(super) connected: Option<bool>,
+    pub(super) says_connected: bool,
     /// Who waits; nobody is woken who does not.
     owner_waits: bool,
     thread_waits: bool,
@@ -284,8 +287,6 @@ impl Membership {
     pub(super) fn assigned(&self, partitions: &[i32]) {
         self.update(|state| {
             state.has_joined = true;
-            // A group that deals partitions was reached, whatever the last statistics said.
-            state.stats.connected = state.stats.connected.map(|_| true);
             if partitions.is_empty() {
                 return;
             }
@@ -383,7 +384,7 @@ impl State {
 
     /// Whether no broker is reached, as far as the client said.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.stats.connected == Some(false)
+        self.connected == Some(false)
     }
 
     /// What the reader knows of its medium.
@@ -395,6 +396,9 @@ impl State {
             Some(LaneLag { lane, chunks })
         });
         stats.lag = lag.collect();
+        // Until the client says it, only a group that dealt partitions was surely reached.
+        let assumed = self.says_connected.then_some(self.was_assigned);
+        stats.connected = self.connected.or(assumed);
         stats
     }
 

@@ -84,8 +84,7 @@ impl KafkaReader {
         let reset = settings.get("auto.offset.reset");
         callbacks.from_the_end = reset.is_some_and(|reset| !STARTS.contains(&reset));
         if settings.get("statistics.interval.ms") != Some("0") {
-            // The client will say whether any broker is reached.
-            membership.lock().stats.connected = Some(false);
+            membership.lock().says_connected = true;
         }
         let client = Client::from_config_and_context(&settings, callbacks)
             .map_err(|error| failed(&error))?;

@@ -79,7 +79,7 @@ impl ClientContext for Callbacks {
         state.stats.reconnects = brokers().filter_map(again).sum();
         state.stats.throttled += client::throttled(&statistics);
         let is_connected = brokers().any(|broker| broker.state == "UP");
-        state.stats.connected = Some(is_connected);
+        state.connected = Some(is_connected);
         if is_connected {
             state.unreached = None;
         }
