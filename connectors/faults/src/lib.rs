@@ -2,7 +2,7 @@
 
 mod error;
 mod kafka;
-mod leash;
+mod process_group;
 mod proxy;
 mod rabbitmq;
 mod wait;
@@ -11,6 +11,6 @@ pub use error::FaultError;
 pub use kafka::KafkaProxy;
 #[cfg(feature = "security")]
 pub use kafka::{KafkaSasl, KafkaSecurity, KafkaTls};
-pub use leash::Leash;
+pub use process_group::ProcessGroupGuard;
 pub use proxy::TcpProxy;
 pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqCluster, RabbitMqNode};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::Shared;
+use super::KafkaProxyState;
 use super::frame;
 use super::protocol::{self, Asked};
 
@@ -24,7 +24,11 @@ enum Question {
 type Muted = Arc<Mutex<Option<Instant>>>;
 
 /// Relays between a client and its broker in threads of their own.
-pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
+pub(super) fn start(
+    client: TcpStream,
+    broker: TcpStream,
+    shared: &Arc<KafkaProxyState>,
+) -> io::Result<()> {
     client.set_nodelay(true)?;
     broker.set_nodelay(true)?;
     let ends = [client.try_clone()?, broker.try_clone()?];
@@ -58,7 +62,7 @@ fn ask(
     request: &[u8],
     from: &mut impl Read,
     to: &mut impl Write,
-    shared: &Arc<Shared>,
+    shared: &Arc<KafkaProxyState>,
 ) -> io::Result<Vec<u8>> {
     frame::write(to, request)?;
     let answer = frame::read(from)?;
@@ -68,7 +72,7 @@ fn ask(
     }
 }
 
-fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<Shared>) -> io::Result<Vec<u8>> {
+fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<KafkaProxyState>) -> io::Result<Vec<u8>> {
     let mut other = |host: &str, port: i32| shared.instead_of(host, port);
     let rewritten = protocol::rewrite(asked, answer, shared.offers_sasl(), &mut other);
     rewritten.ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -113,7 +117,7 @@ fn responses(
     mut to: impl Write,
     open: &Open,
     muted: &Muted,
-    shared: &Arc<Shared>,
+    shared: &Arc<KafkaProxyState>,
 ) -> io::Result<()> {
     loop {
         let mut frame = frame::read(&mut from)?;

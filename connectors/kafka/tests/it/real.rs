@@ -11,9 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RejectReason, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
-use baler_connector_testkit::{
-    ChunkSource, Medium, Pump, Support, Tap, drive_pair, within_patience,
-};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair, within_patience};
 use baler_faults::KafkaProxy;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -96,14 +94,6 @@ impl Medium for Cluster {
         Self { proxy, config }
     }
 
-    fn support(&self) -> Support {
-        Support {
-            // The client mends connections by itself.
-            breaks: false,
-            ..Support::ALL
-        }
-    }
-
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
         Box::new(KafkaWriter::new(self.config.clone()))
     }
@@ -122,7 +112,7 @@ impl Medium for Cluster {
 }
 
 mod contract {
-    baler_connector_testkit::contract_tests!(super::Cluster, #[ignore = "needs KAFKA_BOOTSTRAP"]);
+    baler_connector_testkit::contract_tests!(super::Cluster: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
-use baler_connector_testkit::{Medium, Support};
+use baler_connector_testkit::Medium;
 
 pub(crate) const TOPIC: &str = "chunks";
 
@@ -78,14 +78,6 @@ impl Kafka {
 impl Medium for Kafka {
     fn fresh() -> Self {
         Self::with_brokers(1)
-    }
-
-    fn support(&self) -> Support {
-        Support {
-            // The client mends connections by itself.
-            breaks: false,
-            ..Support::ALL
-        }
     }
 
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
