@@ -5,7 +5,6 @@ mod kafka;
 mod process_group;
 mod proxy;
 mod rabbitmq;
-mod wait;
 
 pub use error::FaultError;
 pub use kafka::KafkaProxy;

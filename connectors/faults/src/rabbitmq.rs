@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::wait::within;
+use crate::error::within;
 use crate::{FaultError, ProcessGroupGuard};
 use ports::free_port;
 

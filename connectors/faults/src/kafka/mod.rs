@@ -1,6 +1,5 @@
 //! A proxy before a Kafka cluster.
 
-mod frame;
 mod protocol;
 mod relay;
 #[cfg(feature = "security")]

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::KafkaProxyState;
-use super::frame;
 use super::protocol::{self, Asked};
+use super::splice::{read_frame, write_frame};
 
 /// Requests whose answers are to be rewritten, by number.
 type Open = Arc<Mutex<HashMap<i32, Question>>>;
@@ -64,8 +64,8 @@ fn ask(
     to: &mut impl Write,
     shared: &Arc<KafkaProxyState>,
 ) -> io::Result<Vec<u8>> {
-    frame::write(to, request)?;
-    let answer = frame::read(from)?;
+    write_frame(to, request)?;
+    let answer = read_frame(from)?;
     match protocol::asked(request) {
         Some((_, asked)) => rewrite(asked, &answer, shared),
         None => Ok(answer),
@@ -87,7 +87,7 @@ fn end(streams: &[TcpStream]) {
 
 fn requests(mut from: impl Read, mut to: impl Write, open: &Open, muted: &Muted) -> io::Result<()> {
     loop {
-        let frame = frame::read(&mut from)?;
+        let frame = read_frame(&mut from)?;
         let names = protocol::asked(&frame).map(|(number, it)| (number, Question::Names(it)));
         let counted =
             || protocol::counted(&frame).map(|(number, it)| (number, Question::Counted(it)));
@@ -97,7 +97,7 @@ fn requests(mut from: impl Read, mut to: impl Write, open: &Open, muted: &Muted)
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             open.insert(number, question);
         }
-        frame::write(&mut to, &frame)?;
+        write_frame(&mut to, &frame)?;
     }
 }
 
@@ -120,7 +120,7 @@ fn responses(
     shared: &Arc<KafkaProxyState>,
 ) -> io::Result<()> {
     loop {
-        let mut frame = frame::read(&mut from)?;
+        let mut frame = read_frame(&mut from)?;
         let question = protocol::answered(&frame).and_then(|number| {
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             open.remove(&number)
@@ -139,6 +139,6 @@ fn responses(
                 }
             }
         }
-        frame::write(&mut to, &frame)?;
+        write_frame(&mut to, &frame)?;
     }
 }

@@ -54,7 +54,7 @@ impl RabbitMqCluster {
             start_all(others)?;
             let count =
                 format!("[] =/= [N || N <- [rabbit_nodes:all_running()], length(N) =:= {nodes}].");
-            crate::wait::within(super::START, "the nodes join", || {
+            crate::error::within(super::START, "the nodes join", || {
                 let joined = first.control(&["eval", &count])?;
                 Ok((joined.trim() == "true").then_some(()))
             })?;

@@ -107,7 +107,10 @@ fn node_ends_with_an_owner_that_is_killed() {
         }
     }
     let folder = fresh_folder("node");
-    let node = kill_when_ready("process_group::node_ends_with_an_owner_that_is_killed", &folder);
+    let node = kill_when_ready(
+        "process_group::node_ends_with_an_owner_that_is_killed",
+        &folder,
+    );
     wait_until("the node is left", || !runs(&node));
     wait_until("its port mapper is left", || processes_in(&folder) == 0);
     let left = || fs::read_dir(&folder).unwrap().count();
