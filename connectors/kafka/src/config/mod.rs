@@ -162,9 +162,9 @@ impl KafkaConfig {
             }
         }
         config.client.set_all(rest)?;
-        if shape.is_some() && !config.can_administer() {
+        if let Some(shape) = shape.filter(|_| !config.can_administer()) {
             return Err(KafkaConfigError::conflict(
-                "create_topic",
+                &format!("create_topic={},{}", shape.partitions, shape.replication),
                 "sasl.mechanism=OAUTHBEARER",
                 "the client that creates topics cannot get a token; create the topic beforehand",
             ));

@@ -142,7 +142,7 @@ fn conflict_names_both_settings() {
         (
             "create_topic=3,1&security.protocol=sasl_ssl&sasl.mechanism=OAUTHBEARER\
              &sasl.oauthbearer.token.file=/t",
-            "create_topic",
+            "create_topic=3,1",
             "sasl.mechanism=OAUTHBEARER",
         ),
         (
