@@ -1,4 +1,4 @@
-//! Frames of Kafka's protocol (a length, then so many bytes), gone through field by field.
+//! Frames of Kafka's protocol (a length and a body), read field by field.
 
 use std::io::{self, Read, Write};
 

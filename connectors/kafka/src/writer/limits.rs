@@ -28,7 +28,7 @@ impl Limits {
         self.topic
     }
 
-    /// A chunk of so many bytes was refused for its size, or for that of its batch.
+    /// The size in bytes of a chunk that was refused because it, or its batch, was too large.
     pub(super) fn too_large(&mut self, bytes: usize, alone: bool) {
         self.is_known = false;
         self.refused = alone.then_some(bytes);
