@@ -2,13 +2,17 @@
 //!
 //! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`: integers exact at 64
 //! bits, NaN and infinities as the strings `NaN`, `Infinity`, `-Infinity`, bytes as base64, a char as
-//! a string, an enum as its variant's name, an absent optional as null.
+//! a string, an enum as its variant's name, an absent optional as null, and the JSON text that
+//! [`json_lines`](crate::json_lines) keeps as the JSON that it is.
 
 use baler_common::record::{ListRef, RecordFields, RecordRef, ValueRef};
 use baler_common::transport::ChunkIdentity;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use serde_json::value::RawValue;
+
+use crate::json_lines::{OPAQUE_FIELD, OPAQUE_NAME};
 
 /// Serializes a record in the form of this module.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +23,7 @@ impl Serialize for RecordJson<'_> {
         let mut record = serializer.serialize_struct("record", 3)?;
         record.serialize_field("type", self.0.type_name())?;
         record.serialize_field("timestamp", &self.0.timestamp())?;
-        record.serialize_field("fields", &Fields(self.0.fields()))?;
+        record.serialize_field("fields", &Line(self.0.fields()))?;
         record.end()
     }
 }
@@ -46,7 +50,7 @@ impl Serialize for IdentifiedJson<'_> {
             index: self.index,
         });
         record.serialize_field("identity", &identity)?;
-        record.serialize_field("fields", &Fields(self.record.fields()))?;
+        record.serialize_field("fields", &Line(self.record.fields()))?;
         record.end()
     }
 }
@@ -65,6 +69,18 @@ impl Serialize for Identity {
         identity.serialize_field("sequence", &self.chunk.sequence)?;
         identity.serialize_field("index", &self.index)?;
         identity.end()
+    }
+}
+
+/// The fields of a record as a whole, which may be JSON text as a whole.
+struct Line<'a>(RecordFields<'a>);
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match only_field(self.0) {
+            Some(value @ ValueRef::Record(_)) => ValueJson(value).serialize(serializer),
+            _ => Fields(self.0).serialize(serializer),
+        }
     }
 }
 
@@ -99,9 +115,34 @@ impl Serialize for ValueJson<'_> {
             ValueRef::Bytes(value) => serializer.serialize_str(&STANDARD.encode(value)),
             ValueRef::Enum(value) => serializer.serialize_str(value.name().unwrap_or("")),
             ValueRef::List(list) => serialize_list(list, serializer),
-            ValueRef::Record(fields) => Fields(fields).serialize(serializer),
+            ValueRef::Record(fields) => match opaque(fields) {
+                Some(json) => json.serialize(serializer),
+                None => Fields(fields).serialize(serializer),
+            },
         }
     }
+}
+
+/// The JSON that a record holds as text. Nothing if it holds none, or if the text has line breaks,
+/// which would make several lines of one.
+fn opaque(fields: RecordFields<'_>) -> Option<Box<RawValue>> {
+    if fields.schema().name() != OPAQUE_NAME {
+        return None;
+    }
+    match only_field(fields)? {
+        ValueRef::String(text) if !text.contains(['\n', '\r']) => {
+            RawValue::from_string(text.to_owned()).ok()
+        }
+        _ => None,
+    }
+}
+
+fn only_field(fields: RecordFields<'_>) -> Option<ValueRef<'_>> {
+    let [field] = fields.schema().fields() else {
+        return None;
+    };
+    let (_, value) = fields.values().next()?;
+    (field.name() == OPAQUE_FIELD).then_some(value)
 }
 
 fn serialize_list<S: Serializer>(list: ListRef<'_>, serializer: S) -> Result<S::Ok, S::Error> {

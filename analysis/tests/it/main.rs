@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod filters;
+mod json_lines;
 mod kieker_log;
 mod schedules;
 mod sinks;

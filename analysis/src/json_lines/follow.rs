@@ -1,0 +1,234 @@
+//! A file that is being written, across rotations and restarts.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// How long a file that was rotated away must not have grown before the next one is read: its writer
+/// may still have it open.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// Up to where a file was read. It survives a rename of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The device that the file is on.
+    pub device: u64,
+    /// The file's number on the device.
+    pub inode: u64,
+    /// The offset of the first byte that was not read.
+    pub offset: u64,
+}
+
+impl Position {
+    /// Reads a position from a file; `None` if there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or holds something else.
+    pub fn load(file: &Path) -> io::Result<Option<Self>> {
+        match fs::read(file) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the position to a file, which has either the old or the new position whenever the
+    /// process or the machine stops.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses.
+    pub fn save(&self, file: &Path) -> io::Result<()> {
+        let mut new = file.as_os_str().to_owned();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        let mut output = File::create(&new)?;
+        serde_json::to_writer(&mut output, self)?;
+        output.sync_all()?;
+        fs::rename(new, file)
+    }
+
+    fn beginning(file: &Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            offset: 0,
+        }
+    }
+
+    fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// What became of a read.
+pub(super) enum Fill {
+    /// Bytes came.
+    Bytes,
+    /// Nothing came yet.
+    Nothing,
+    /// This file was rotated away and does not grow any more; another one comes.
+    EndOfFile,
+    /// The file has become shorter than what was read of it: its writer begins again.
+    Truncated,
+    /// Nothing comes any more.
+    End,
+}
+
+/// A file, and those that replace it.
+#[derive(Debug)]
+pub(super) struct FollowedFile {
+    path: PathBuf,
+    is_followed: bool,
+    file: File,
+    /// Up to where `file` was read.
+    position: Position,
+    /// Files that were rotated away while nobody read, from old to new; then comes `path`.
+    rotated: VecDeque<PathBuf>,
+    /// Since when a file that was rotated away has not grown.
+    quiet_since: Option<Instant>,
+}
+
+impl FollowedFile {
+    /// Opens a file at its beginning, or at a position that an earlier process saved. Also returns
+    /// what that process had not read and is gone.
+    pub(super) fn open(
+        path: &Path,
+        is_followed: bool,
+        saved: Option<Position>,
+    ) -> io::Result<(Self, Option<String>)> {
+        let (file, position) = open(path)?;
+        let mut opened = Self {
+            path: path.to_owned(),
+            is_followed,
+            file,
+            position,
+            rotated: VecDeque::new(),
+            quiet_since: None,
+        };
+        let Some(saved) = saved else {
+            return Ok((opened, None));
+        };
+        if !saved.is_same_file(&position) {
+            opened.rotated = rotated_since(path, &saved)?;
+            let Some(first) = opened.rotated.pop_front() else {
+                let lost = format!(
+                    "the file that was read last is gone, with what it had after byte {}; \
+                     reading goes on at the beginning of {}",
+                    saved.offset,
+                    path.display()
+                );
+                return Ok((opened, Some(lost)));
+            };
+            (opened.file, opened.position) = open(&first)?;
+        }
+        if opened.file.metadata()?.len() < saved.offset {
+            let lost = format!(
+                "{} is shorter than the {} bytes that were read before; it is read from its \
+                 beginning, and what else was written after those bytes is lost",
+                path.display(),
+                saved.offset
+            );
+            return Ok((opened, Some(lost)));
+        }
+        opened.position.offset = saved.offset;
+        opened.file.seek(SeekFrom::Start(saved.offset))?;
+        Ok((opened, None))
+    }
+
+    /// Up to where which file was read.
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Appends the next part of the file to the buffer.
+    pub(super) fn fill(&mut self, buffer: &mut Vec<u8>) -> io::Result<Fill> {
+        const PART: u64 = 256 << 10;
+        let read = (&mut self.file).take(PART).read_to_end(buffer)?;
+        if read > 0 {
+            let read = u64::try_from(read).unwrap_or(u64::MAX);
+            self.position.offset = self.position.offset.saturating_add(read);
+            self.quiet_since = None;
+            return Ok(Fill::Bytes);
+        }
+        if !self.rotated.is_empty() {
+            return Ok(Fill::EndOfFile);
+        }
+        if self.file.metadata()?.len() < self.position.offset {
+            return Ok(Fill::Truncated);
+        }
+        let current = match fs::metadata(&self.path) {
+            Ok(metadata) => Position::beginning(&metadata),
+            // Between the two steps of a rotation.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.position,
+            Err(error) => return Err(error),
+        };
+        if current.is_same_file(&self.position) {
+            return Ok(match self.is_followed {
+                true => Fill::Nothing,
+                false => Fill::End,
+            });
+        }
+        let quiet_since = *self.quiet_since.get_or_insert_with(Instant::now);
+        match self.is_followed && quiet_since.elapsed() < QUIET {
+            true => Ok(Fill::Nothing),
+            false => Ok(Fill::EndOfFile),
+        }
+    }
+
+    /// Goes on with the file after this one.
+    pub(super) fn next_file(&mut self) -> io::Result<()> {
+        let next = self.rotated.pop_front();
+        (self.file, self.position) = open(next.as_deref().unwrap_or(&self.path))?;
+        self.quiet_since = None;
+        Ok(())
+    }
+
+    /// Goes on at the beginning of this file.
+    pub(super) fn rewind(&mut self) -> io::Result<()> {
+        self.position.offset = 0;
+        self.file.rewind()
+    }
+}
+
+fn open(path: &Path) -> io::Result<(File, Position)> {
+    let file = File::open(path)?;
+    let position = Position::beginning(&file.metadata()?);
+    Ok((file, position))
+}
+
+/// The file of this position and those that were rotated away after it, from old to new: files
+/// beside `path` whose names begin with its name. Empty if the file of the position is gone.
+fn rotated_since(path: &Path, saved: &Position) -> io::Result<VecDeque<PathBuf>> {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder.unwrap_or_else(|| Path::new(".")))? {
+        let entry = entry?;
+        let is_rotated = entry.file_name().as_encoded_bytes().starts_with(name);
+        if is_rotated && entry.path() != path && entry.file_type()?.is_file() {
+            let metadata = entry.metadata()?;
+            let is_saved = saved.is_same_file(&Position::beginning(&metadata));
+            found.push((metadata.modified()?, !is_saved, Reverse(entry.path())));
+        }
+    }
+    // At the same time: the file of the position first, and `log.2` before `log.1`.
+    found.sort();
+    let first = found.iter().position(|(_, is_newer, _)| !is_newer);
+    let newer = first
+        .map(|first| found.split_off(first))
+        .unwrap_or_default();
+    Ok(newer
+        .into_iter()
+        .map(|(_, _, Reverse(path))| path)
+        .collect())
+}

@@ -1,0 +1,46 @@
+//! JSON lines as a source of records: one object a line, as many programs log.
+//!
+//! ```text
+//! {"type":"push","actor":{"id":7,"login":"ada"},"size":2}
+//! ```
+//!
+//! [`JsonLinesReader`] reads the lines of a file or of standard input. With
+//! [`follow`](JsonLinesSettings::follow) it reads a file that is still being written, also when the
+//! file is rotated, and [`Position`] says from where to go on after a restart.
+//!
+//! [`Inference`] makes a record of each line. The record's type is named by one field of the line
+//! (`type` by default); its fields are inferred from the lines:
+//!
+//! | JSON | field |
+//! |---|---|
+//! | true, false | bool |
+//! | whole numbers | `i64`; `u64` if they are never negative and one needs it |
+//! | other numbers | `f64`, if it holds the number exactly as it was written |
+//! | text | string |
+//! | array | list, if one type fits all its items |
+//! | object | record |
+//! | null | the absent value of an optional field |
+//! | everything else | [JSON text](OPAQUE_NAME) |
+//!
+//! A field whose values change their type becomes wider: `i64` to `f64`, a type to its optional, and
+//! otherwise JSON text. Lines of one type with other keys are records of the same name and another
+//! schema, so a key that is missing is not the same as null.
+//! The JSON sink writes each line back with equal keys and values.
+
+mod follow;
+mod inference;
+mod reader;
+mod value;
+
+pub use follow::Position;
+pub use inference::{Inference, LineError};
+pub use reader::{BadJsonLine, JsonLinesReader, JsonLinesSettings, Next};
+
+/// The name of the record type that holds JSON text in its one field, [`OPAQUE_FIELD`].
+///
+/// The JSON sink writes the text as the JSON that it is; other sinks write it as text.
+pub const OPAQUE_NAME: &str = "baler.Json";
+
+/// The field with the JSON text. A record whose only field has this name and holds JSON text is the
+/// JSON text as a whole: a line that no schema fits.
+pub const OPAQUE_FIELD: &str = "json";

@@ -1,0 +1,273 @@
+//! Lines of a file or of standard input, and the record of each.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use baler_common::record::DynamicRecord;
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+
+use super::follow::{Fill, FollowedFile, Position};
+use super::inference::Inference;
+
+/// How long [`JsonLinesReader::read`] waits for a pipe.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How lines are read.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct JsonLinesSettings {
+    /// Whether reading waits for more at the end of the file. Default: no.
+    pub follow: bool,
+    /// The longest line in bytes; longer ones are bad. Default 1 MiB.
+    pub line_bytes: usize,
+    /// Where an earlier reader stopped. Default: nowhere, so reading begins with the first line.
+    pub position: Option<Position>,
+    /// The field that names the type of a line. Default `type`.
+    pub type_field: Box<str>,
+}
+
+impl Default for JsonLinesSettings {
+    fn default() -> Self {
+        Self {
+            follow: false,
+            line_bytes: 1 << 20,
+            position: None,
+            type_field: "type".into(),
+        }
+    }
+}
+
+/// A line that is no JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadJsonLine {
+    /// The line without its end; of a line that is too long, its beginning.
+    pub bytes: Vec<u8>,
+    /// The offset of its first byte in the input.
+    pub offset: u64,
+    /// Why it is bad.
+    pub reason: Box<str>,
+}
+
+/// What is next in the input.
+#[derive(Debug)]
+pub enum Next {
+    /// A line that is no JSON object.
+    Bad(BadJsonLine),
+    /// There is nothing more.
+    End,
+    /// Lines are gone that nobody read, for the reason given.
+    Lost(String),
+    /// A line's record.
+    Record(DynamicRecord),
+    /// Nothing comes now, but may later.
+    Waiting,
+}
+
+/// Reads lines and makes a record of each. Empty lines are skipped.
+///
+/// It keeps one line and one buffer in memory, and what [`Inference`] knows of the types.
+#[derive(Debug)]
+pub struct JsonLinesReader {
+    input: Input,
+    inference: Inference,
+    line_bytes: usize,
+    buffer: Vec<u8>,
+    /// Where the next line begins in the buffer, and up to where there is no line end.
+    start: usize,
+    searched: usize,
+    /// The offset of `start` in the input.
+    offset: u64,
+    /// Whether what comes is the rest of a line that is too long.
+    is_too_long: bool,
+    lost: Option<String>,
+    records: u64,
+}
+
+#[derive(Debug)]
+enum Input {
+    File(FollowedFile),
+    /// A thread reads it, since reading a pipe cannot be interrupted.
+    Pipe(Receiver<io::Result<Vec<u8>>>),
+}
+
+impl JsonLinesReader {
+    /// Opens a file, or standard input if the path is `-`.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses.
+    pub fn open(path: &Path, settings: JsonLinesSettings) -> io::Result<Self> {
+        let mut lost = None;
+        let mut offset = 0;
+        let input = if path == Path::new("-") {
+            Input::Pipe(read_in_thread(io::stdin())?)
+        } else if std::fs::metadata(path)?.is_file() {
+            let (file, gone) = FollowedFile::open(path, settings.follow, settings.position)?;
+            lost = gone;
+            offset = file.position().offset;
+            Input::File(file)
+        } else {
+            Input::Pipe(read_in_thread(std::fs::File::open(path)?)?)
+        };
+        Ok(Self {
+            input,
+            inference: Inference::new(settings.type_field),
+            line_bytes: settings.line_bytes,
+            buffer: Vec::new(),
+            start: 0,
+            searched: 0,
+            offset,
+            is_too_long: false,
+            lost,
+            records: 0,
+        })
+    }
+
+    /// How many records were read so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Up to where the input was read: all lines before were returned. `None` if it is no file.
+    pub fn position(&self) -> Option<Position> {
+        match &self.input {
+            Input::File(file) => Some(Position {
+                offset: self.offset,
+                ..file.position()
+            }),
+            Input::Pipe(_) => None,
+        }
+    }
+
+    /// Reads the next line. Waits for a pipe, a tenth of a second at most, but not for a file that is
+    /// followed: look again some time later.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses.
+    pub fn read(&mut self) -> io::Result<Next> {
+        if let Some(lost) = self.lost.take() {
+            return Ok(Next::Lost(lost));
+        }
+        loop {
+            let rest = self.buffer.get(self.searched..).unwrap_or_default();
+            if let Some(end) = memchr::memchr(b'\n', rest) {
+                if let Some(next) = self.line(self.searched.saturating_add(end), 1) {
+                    return Ok(next);
+                }
+                continue;
+            }
+            self.searched = self.buffer.len();
+            if self.is_too_long || self.unread() > self.line_bytes {
+                let is_first = !self.is_too_long;
+                let next = self.line(self.searched, 0);
+                self.is_too_long = true;
+                if let Some(next) = next.filter(|_| is_first) {
+                    return Ok(next);
+                }
+            }
+            let fill = self.fill()?;
+            let is_more = matches!(fill, Fill::Bytes | Fill::Nothing);
+            if !is_more && let Some(next) = self.line(self.buffer.len(), 0) {
+                return Ok(next);
+            }
+            match (fill, &mut self.input) {
+                (Fill::Nothing, _) => return Ok(Next::Waiting),
+                (Fill::EndOfFile, Input::File(file)) => file.next_file()?,
+                (Fill::Truncated, Input::File(file)) => file.rewind()?,
+                (Fill::Bytes, _) => continue,
+                _ => return Ok(Next::End),
+            }
+            self.offset = 0;
+        }
+    }
+
+    /// How many bytes of the buffer belong to no line yet.
+    fn unread(&self) -> usize {
+        self.buffer.len().saturating_sub(self.start)
+    }
+
+    /// Reads a part of the input into the buffer.
+    fn fill(&mut self) -> io::Result<Fill> {
+        self.buffer.drain(..self.start);
+        self.searched = self.searched.saturating_sub(self.start);
+        self.start = 0;
+        match &mut self.input {
+            Input::File(file) => file.fill(&mut self.buffer),
+            Input::Pipe(parts) => match parts.recv_timeout(PATIENCE) {
+                Ok(part) => {
+                    self.buffer.extend_from_slice(&part?);
+                    Ok(Fill::Bytes)
+                }
+                Err(RecvTimeoutError::Timeout) => Ok(Fill::Nothing),
+                Err(RecvTimeoutError::Disconnected) => Ok(Fill::End),
+            },
+        }
+    }
+
+    /// Takes the line that ends at this place of the buffer; nothing comes of an empty one, and of the
+    /// rest of one that is too long.
+    fn line(&mut self, end: usize, line_end: usize) -> Option<Next> {
+        let line = self.buffer.get(self.start..end)?;
+        let offset = self.offset;
+        let bytes = line.len().saturating_add(line_end);
+        self.start = self.start.saturating_add(bytes);
+        self.searched = self.start;
+        self.offset = self
+            .offset
+            .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        if std::mem::take(&mut self.is_too_long) {
+            return None;
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let reason = if line.trim_ascii().is_empty() {
+            return None;
+        } else if line.len() > self.line_bytes {
+            format!("the line is longer than {} bytes", self.line_bytes)
+        } else {
+            match std::str::from_utf8(line) {
+                Err(error) => format!("the line is not UTF-8: {error}"),
+                Ok(text) => match self.inference.record(text) {
+                    Ok(record) => {
+                        self.records = self.records.saturating_add(1);
+                        return Some(Next::Record(record));
+                    }
+                    Err(error) => error.to_string(),
+                },
+            }
+        };
+        Some(Next::Bad(BadJsonLine {
+            bytes: line.get(..self.line_bytes).unwrap_or(line).to_vec(),
+            offset,
+            reason: reason.into(),
+        }))
+    }
+}
+
+/// Reads in a thread, since reading a pipe cannot be interrupted. The thread ends with its input, or
+/// with the next part after nobody wants more.
+fn read_in_thread(
+    mut input: impl Read + Send + 'static,
+) -> io::Result<Receiver<io::Result<Vec<u8>>>> {
+    const PART: usize = 64 << 10;
+    let (sender, receiver) = bounded(4);
+    thread::Builder::new()
+        .name("baler-lines".into())
+        .spawn(move || {
+            let mut part = vec![0; PART];
+            loop {
+                let read = match input.read(&mut part) {
+                    Ok(0) => return,
+                    Ok(bytes) => Ok(part.get(..bytes).unwrap_or_default().to_vec()),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => Err(error),
+                };
+                if sender.send(read).is_err() {
+                    return;
+                }
+            }
+        })?;
+    Ok(receiver)
+}
