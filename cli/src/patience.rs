@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received, Waiting};
-use baler_relay::{Ended, RelayError, RelayStats};
 use baler_spool::SpoolWatch;
 
 use crate::exit::{Code, Failure};
@@ -51,21 +50,6 @@ impl Patience {
             told_at: None,
             told_wait: None,
         }
-    }
-
-    /// Watches over the medium behind a spool. Nothing is lost while it is away, so it is never given
-    /// up.
-    pub(crate) fn behind_a_spool(endpoint: &str, quiet: bool) -> Self {
-        Self {
-            is_spooled: true,
-            ..Self::new(endpoint, None, quiet)
-        }
-    }
-
-    /// Looks at what the medium behind a spool owes now.
-    pub(crate) fn look_at_spool(&mut self, spool: &SpoolWatch) {
-        // It is never given up.
-        self.look(&spool.status().waiting).unwrap_or_default();
     }
 
     /// Looks at what the medium owes now. Cheap while it owes nothing.
@@ -185,55 +169,42 @@ impl Patience {
     }
 }
 
-/// The same for both media of a relay, and for its spool.
-pub(crate) struct RelayPatience {
-    source: Patience,
-    sink: Patience,
+/// Patience with the medium that a command sends to, and with the one behind its spool.
+pub(crate) struct TargetPatience {
+    target: Patience,
     spool: Option<(Patience, SpoolWatch)>,
-    given_up: Option<Failure>,
 }
 
-impl RelayPatience {
-    /// Watches over a relay from the first to the second endpoint.
+impl TargetPatience {
+    /// Watches over a target. With a spool, only the disk is given up: nothing is lost while the
+    /// medium behind it is away.
     pub(crate) fn new(
-        (from, to): &(String, String),
+        endpoint: &str,
         give_up: Option<Duration>,
         quiet: bool,
         spool: Option<SpoolWatch>,
     ) -> Self {
+        let behind = |spool| {
+            let mut patience = Patience::new(endpoint, None, quiet);
+            patience.is_spooled = true;
+            (patience, spool)
+        };
         Self {
-            source: Patience::new(from, give_up, quiet),
-            sink: Patience::new(to, give_up, quiet),
-            spool: spool.map(|spool| (Patience::behind_a_spool(to, quiet), spool)),
-            given_up: None,
+            target: Patience::new(endpoint, give_up, quiet),
+            spool: spool.map(behind),
         }
     }
 
-    /// Looks at what both media owe now.
-    pub(crate) fn look(&mut self, stats: &RelayStats) {
-        let looked = self.source.look(&stats.source_waiting);
-        let looked = looked.and_then(|()| self.sink.look(&stats.outbox.waiting));
+    /// Looks at what the target owes now.
+    ///
+    /// # Errors
+    ///
+    /// Nothing moved for too long.
+    pub(crate) fn look(&mut self, waiting: &Waiting) -> Result<(), Failure> {
         if let Some((patience, spool)) = &mut self.spool {
-            patience.look_at_spool(spool);
+            patience.look(&spool.status().waiting)?;
         }
-        self.given_up = self.given_up.take().or_else(|| looked.err());
-    }
-
-    /// Whether a medium was given up.
-    pub(crate) fn is_over(&self) -> bool {
-        self.given_up.is_some()
-    }
-
-    /// How the relay ended: a medium that was given up explains why it stopped.
-    pub(crate) fn judge(
-        &mut self,
-        ended: Result<Ended, RelayError>,
-        as_failure: impl FnOnce(RelayError) -> Failure,
-    ) -> Result<Ended, Failure> {
-        match self.given_up.take() {
-            Some(failure) => Err(failure),
-            None => ended.map_err(as_failure),
-        }
+        self.target.look(waiting)
     }
 }
 

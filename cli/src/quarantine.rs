@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use baler_analysis::quarantine::{Attempts, MediumQuarantine, Poison, Quarantine};
 use baler_connector_file::QuarantineFolder;
-use baler_relay::{Cause, Unfit, without_quarantine};
 
 use crate::args::QuarantineArgs;
 use crate::endpoint;
@@ -25,7 +24,11 @@ const FULL_FOR: Duration = Duration::from_secs(10);
 /// Where what cannot be processed goes, for several workers. It says once why, for each peer and
 /// reason, whether there is a quarantine or not.
 #[derive(Clone)]
-pub(crate) struct SharedQuarantine(Arc<Mutex<QuarantineState>>);
+pub(crate) struct SharedQuarantine {
+    state: Arc<Mutex<QuarantineState>>,
+    /// Whether a sound chunk is never discarded, not even where there is no place for it.
+    keeps_sound: bool,
+}
 
 struct QuarantineState {
     /// Without one, the bytes are discarded.
@@ -52,7 +55,10 @@ pub(crate) fn shared(
         full_since: None,
         reasons: Reasons::default(),
     };
-    Ok(SharedQuarantine(Arc::new(Mutex::new(state))))
+    Ok(SharedQuarantine {
+        state: Arc::new(Mutex::new(state)),
+        keeps_sound: false,
+    })
 }
 
 /// Counts which chunks crash their consumer, where the quarantine is a folder that can hold the count.
@@ -127,23 +133,14 @@ impl QuarantineState {
 }
 
 impl SharedQuarantine {
-    /// Puts aside what a relay cannot pass on. Without a place, a chunk that only the sink refuses
-    /// is not discarded.
-    pub(crate) fn put_unfit_aside(&self, unfit: Unfit<'_>) -> io::Result<()> {
-        let poison = Poison {
-            bytes: unfit.bytes,
-            origin: unfit.origin,
-            meta: unfit.meta,
-            reason: unfit.reason,
-            is_sound: unfit.cause == Cause::Refused,
-        };
-        let results = self.lock().put(&[poison]);
-        let result = results.into_iter().next().flatten();
-        result.unwrap_or_else(|| without_quarantine(unfit))
+    /// The same for a relay: without a place, a chunk that only its target refuses is not discarded.
+    pub(crate) fn keeping_sound_chunks(mut self) -> Self {
+        self.keeps_sound = true;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, QuarantineState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -154,7 +151,17 @@ impl Quarantine for SharedQuarantine {
 
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
         let results = self.lock().put(group).into_iter();
-        results.map(|result| result.unwrap_or(Ok(()))).collect()
+        let discarded = |poison: &Poison<'_>| {
+            if self.keeps_sound && poison.is_sound {
+                let message = "there is no quarantine, and it would be lost without one";
+                return Err(io::Error::other(message));
+            }
+            Ok(())
+        };
+        let results = results.zip(group);
+        results
+            .map(|(result, poison)| result.unwrap_or_else(|| discarded(poison)))
+            .collect()
     }
 }
 
@@ -239,7 +246,10 @@ mod tests {
                 full_since: None,
                 reasons: Reasons::default(),
             };
-            let mut shared = SharedQuarantine(Arc::new(Mutex::new(state)));
+            let mut shared = SharedQuarantine {
+                state: Arc::new(Mutex::new(state)),
+                keeps_sound: false,
+            };
             let poison = || Poison {
                 bytes: b"x",
                 origin: &origin,
@@ -256,18 +266,28 @@ mod tests {
                 ..poison()
             };
             assert!(shared.put_aside(sound).is_err());
-            // A relay never discards a chunk that only its target refuses.
-            let unfit = |cause| Unfit {
+        }
+    }
+
+    #[test]
+    fn a_relay_without_a_quarantine_discards_no_sound_chunk() {
+        let aside = shared(&QuarantineArgs::default(), Duration::ZERO).unwrap();
+        let origin = Origin {
+            endpoint: "null:".into(),
+            lane: "a".into(),
+            position: 1,
+        };
+        for is_sound in [false, true] {
+            let poison = Poison {
                 bytes: b"x",
                 origin: &origin,
                 meta: None,
-                cause,
+                is_sound,
                 reason: "it is wrong",
             };
-            let refused = shared.put_unfit_aside(unfit(Cause::Refused));
-            assert!(refused.is_err());
-            let damaged = shared.put_unfit_aside(unfit(Cause::Damaged));
-            assert_eq!(damaged.is_ok(), discards_when_full);
+            assert!(aside.clone().put_aside(poison).is_ok());
+            let mut relays = aside.clone().keeping_sound_chunks();
+            assert_eq!(relays.put_aside(poison).is_ok(), !is_sound);
         }
     }
 

@@ -143,6 +143,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) format: DocumentFormat,
     #[command(flatten)]
     pub(crate) spool: SpoolArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
 }
 
 /// What happens to chunks that do not decode.

@@ -6,35 +6,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_rig::workload::{Executions, Workload};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::args::GenerateArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
-use crate::shipping::{Report, Shipper};
+use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(100);
-
-/// What `generate` did. The names are part of the program's interface.
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    workload: &'static str,
-    seed: u64,
-    threads: usize,
-    /// Records asked for.
-    records: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<f64>,
-    /// How late the latest record was, in seconds, behind the time fixed for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    most_behind_seconds: Option<f64>,
-    #[serde(flatten)]
-    report: &'a Report,
-}
 
 /// Emits, delivers, accounts.
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -52,16 +35,20 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
     progress.clear();
     let report = shipper.finish();
     let shown = observation.finish();
-    let document = Document {
-        workload: "operations",
-        seed: args.seed,
-        threads: args.threads.get(),
-        records: args.records,
-        rate: args.rate,
-        most_behind_seconds: args.rate.map(|_| behind.as_secs_f64()),
-        report: &report,
-    };
-    output::result(args.format, &document, || text(&document))?;
+    // The names are part of the program's interface.
+    let mut document = json!({
+        "workload": "operations",
+        "seed": args.seed,
+        "threads": args.threads,
+        "records": args.records,
+    });
+    if let (Some(rate), Some(fields)) = (args.rate, document.as_object_mut()) {
+        fields.insert("rate".to_owned(), rate.into());
+        let behind = behind.as_secs_f64().into();
+        fields.insert("most_behind_seconds".to_owned(), behind);
+    }
+    output::extend(&mut document, report.document());
+    output::document(args.format, &document)?;
     shown?;
     let code = report.conclude()?;
     // Records that were never emitted because of a signal are in no other figure.
@@ -69,16 +56,6 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         return Ok(Code::Incomplete);
     }
     Ok(code)
-}
-
-fn text(document: &Document<'_>) -> String {
-    let mut rows = document.report.rows();
-    rows.insert(0, ("to", document.report.to.clone()));
-    if let (Some(rate), Some(behind)) = (document.rate, document.most_behind_seconds) {
-        let text = format!("{rate} records/s asked for, {behind:.3} s behind at most");
-        rows.push(("pace", text));
-    }
-    output::two_columns(&rows)
 }
 
 /// Runs the emitting threads to their end; returns how late the latest record was.

@@ -14,13 +14,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::Value;
 
 pub(crate) use baler_analysis::text::{escape, span, time};
 pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
 pub(crate) use stderr::{Stderr, wait_at_most_for};
 pub(crate) use tables::{
-    bytes, counted, cut, decimal, number, per_second, rate, table, two_columns,
+    bytes, counted, cut, decimal, figures as figures_of, number, per_second, seconds, table,
+    two_columns,
 };
 pub(crate) use terminal::{RecordOutput, width};
 pub(crate) use whole_file::whole_file;
@@ -41,6 +43,29 @@ pub(crate) fn result(
     match format {
         DocumentFormat::Json => print(&(pretty(document)? + "\n")),
         DocumentFormat::Table => print(&text()),
+    }
+}
+
+/// Prints a document on standard output: as JSON, or its figures line by line.
+///
+/// # Errors
+///
+/// Standard output cannot be written.
+pub(crate) fn document(format: DocumentFormat, document: &Value) -> Result<(), Failure> {
+    result(format, document, || two_columns(&figures_of(document)))
+}
+
+/// Adds a field to a document.
+pub(crate) fn insert(document: &mut Value, name: &str, value: impl Into<Value>) {
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Adds the fields of one document to another one.
+pub(crate) fn extend(document: &mut Value, more: &Value) {
+    if let (Some(fields), Some(more)) = (document.as_object_mut(), more.as_object()) {
+        fields.extend(more.clone());
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use serde_json::Value;
 
 use super::{escape, width};
 
@@ -51,22 +52,95 @@ fn table_within(
 }
 
 /// Names and values, one pair a line, indented; a long value goes on below itself.
-pub(crate) fn two_columns(rows: &[(&str, String)]) -> String {
+pub(crate) fn two_columns(rows: &[(impl AsRef<str>, String)]) -> String {
     two_columns_within(width(), rows)
 }
 
-fn two_columns_within(columns: Option<usize>, rows: &[(&str, String)]) -> String {
-    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+fn two_columns_within(columns: Option<usize>, rows: &[(impl AsRef<str>, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.as_ref().len());
+    let width = width.max().unwrap_or(0);
     let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(width + 4));
     let mut text = String::new();
     for (name, value) in rows {
         for (index, line) in wrapped(&escape(value), room).iter().enumerate() {
-            let name = if index == 0 { name } else { "" };
+            let name = if index == 0 { name.as_ref() } else { "" };
             text.push_str(format!("  {name:<width$}  {line}").trim_end());
             text.push('\n');
         }
     }
     text
+}
+
+/// The figures of a JSON document as names and values. What is 0, empty or absent is left out.
+pub(crate) fn figures(document: &Value) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    for (key, value) in document.as_object().into_iter().flatten() {
+        add_figure(&mut rows, key, value);
+    }
+    rows
+}
+
+fn add_figure(rows: &mut Vec<(String, String)>, key: &str, value: &Value) {
+    let mut name = key.replace('_', " ");
+    match value {
+        Value::Object(parts) => {
+            for (key, value) in parts {
+                if value.is_object() || value.is_array() {
+                    add_figure(rows, key, value);
+                } else if let Some(shown) = part(key, value) {
+                    rows.push((std::mem::take(&mut name), shown));
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                let shown = match item {
+                    Value::Object(parts) => {
+                        let parts = parts.iter().filter_map(|(key, value)| part(key, value));
+                        Some(parts.collect::<Vec<_>>().join(", "))
+                    }
+                    other => figure("", other),
+                };
+                rows.extend(shown.map(|shown| (std::mem::take(&mut name), shown)));
+            }
+        }
+        value => {
+            let unit = if key == "bytes" { "_bytes" } else { key };
+            rows.extend(figure(unit, value).map(|shown| (name, shown)));
+        }
+    }
+}
+
+/// One of several figures in a line: `3 refused`.
+fn part(key: &str, value: &Value) -> Option<String> {
+    let name = key.replace('_', " ");
+    let shown = figure(key, value)?;
+    Some(match value {
+        Value::Number(_) => format!("{shown} {name}"),
+        _ => format!("{name} {shown}"),
+    })
+}
+
+/// A figure with its unit, unless there is nothing to show.
+fn figure(key: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(is_so) => is_so.then(|| "yes".to_owned()),
+        Value::String(text) => (!text.is_empty()).then(|| text.clone()),
+        Value::Number(value) => match value.as_u64() {
+            Some(0) => None,
+            Some(count) if key.ends_with("_bytes") => Some(bytes(count)),
+            Some(count) => Some(number(count)),
+            None => value.as_f64().map(|value| match key {
+                "seconds" => format!("{value:.2}"),
+                _ => {
+                    let text = format!("{value:.1}");
+                    let (whole, tenths) = text.split_once('.').unwrap_or((&text, "0"));
+                    format!("{}.{tenths}", grouped(whole))
+                }
+            }),
+        },
+        Value::Array(_) | Value::Null | Value::Object(_) => None,
+    }
 }
 
 /// A text in lines of at most so many characters, broken at spaces; a longer word stays whole, since
@@ -107,11 +181,6 @@ fn trimmed(text: &str) -> String {
 /// A whole number with thousands apart: `6,541`.
 pub(crate) fn number(value: u64) -> String {
     grouped(&value.to_string())
-}
-
-/// A rate as a whole number with thousands apart.
-pub(crate) fn rate(value: f64) -> String {
-    grouped(&format!("{value:.0}"))
 }
 
 /// How many of what: `1 chunk`, `6,541 chunks`.
@@ -157,6 +226,11 @@ pub(crate) fn decimal(dividend: u64, divisor: u64) -> String {
     )
 }
 
+/// A time in seconds, in milliseconds exactly.
+pub(crate) fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e3).round() / 1e3
+}
+
 /// How many a second, as a number of at most three significant figures more or less.
 pub(crate) fn per_second(count: u64, elapsed: Duration) -> f64 {
     let seconds = elapsed.as_secs_f64();
@@ -183,10 +257,38 @@ mod tests {
         assert_eq!(decimal(10, 4), "2.5");
         assert_eq!(decimal(89_026, 6), "14,837.7");
         assert_eq!(decimal(u64::MAX, 1), "18,446,744,073,709,551,615.0");
-        assert_eq!(rate(29_768.4), "29,768");
         assert_eq!(counted(1, "chunk"), "1 chunk");
         assert_eq!(counted(1_024, "record"), "1,024 records");
         assert_eq!(decimal(10, 0), "-");
+    }
+
+    #[test]
+    fn a_document_is_shown_without_what_is_zero() {
+        let document = serde_json::json!({
+            "to": "null:", "delivered": 1_234, "spooled": 0, "bytes": 2_048, "seconds": 1.239,
+            "records_per_second": 29_768.44, "dropped": {"refused": 4, "undelivered": 0},
+            "spool": {"found": 1, "waiting_bytes": 1_024, "disk_error": null},
+            "workers": [{"chunks": 3, "lanes": 2}, {"chunks": 5}], "problems": ["a", "b"],
+        });
+        let rows = figures(&document);
+        let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
+        assert_eq!(
+            rows,
+            [
+                ("to", "null:"),
+                ("delivered", "1,234"),
+                ("bytes", "2.0 KiB"),
+                ("seconds", "1.24"),
+                ("records per second", "29,768.4"),
+                ("dropped", "4 refused"),
+                ("spool", "1 found"),
+                ("", "1.0 KiB waiting bytes"),
+                ("workers", "3 chunks, 2 lanes"),
+                ("", "5 chunks"),
+                ("problems", "a"),
+                ("", "b"),
+            ]
+        );
     }
 
     #[test]

@@ -2,11 +2,8 @@
 //!
 //! args -> [`Shipper`] (controller, watch over the medium, signals) -> [`Report`] that adds up
 
-#[cfg(test)]
-pub(crate) mod agreement;
 mod medium_watch;
 mod report;
-mod spool;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -20,17 +17,14 @@ use baler_monitoring::{Controller, FlushError, Overflow, StartError};
 use baler_spool::{SpoolRoute, SpoolWatch};
 use medium_watch::MediumWatch;
 
-pub(crate) use report::Report;
-#[cfg(test)]
-pub(crate) use report::tests::report as example_report;
-pub(crate) use spool::SpoolFigures;
+pub(crate) use report::{Report, spool_figures, spool_lost_chunks};
 
 use crate::args::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 use crate::decoding;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
-use crate::patience::Patience;
+use crate::patience::TargetPatience;
 use crate::shutdown::Shutdown;
 
 /// How often the watch looks at the medium and at signals.
@@ -135,8 +129,9 @@ impl Shipper {
             spool: writer.spool,
             overflow: args.overflow,
         };
-        let patience = Patience::new(&shipper.endpoint, Some(args.give_up), quiet);
-        shipper.watch = Some(shipper.watch(patience, quiet)?);
+        let spool = shipper.spool.clone();
+        let patience = TargetPatience::new(&shipper.endpoint, Some(args.give_up), quiet, spool);
+        shipper.watch = Some(shipper.watch(patience)?);
         Ok(shipper)
     }
 
@@ -193,11 +188,15 @@ impl Shipper {
         }
         self.medium.tell_lost(true);
         let given_up = self.medium.why_given_up();
-        let spool = self
-            .spool
-            .as_ref()
-            .map(|spool| SpoolFigures::new(&spool.status()));
-        Report::new(&report, &self.endpoint, elapsed, self.overflow, given_up).with_spool(spool)
+        let spool = self.spool.as_ref().map(SpoolWatch::status);
+        Report::new(
+            report,
+            &self.endpoint,
+            elapsed,
+            self.overflow,
+            given_up,
+            spool,
+        )
     }
 
     /// Waits while the medium takes what is on disk. While it is away there is nothing to wait for,
@@ -226,20 +225,15 @@ impl Shipper {
 
     /// Watches over the medium and signals on a thread of its own: threads that wait in `emit` for
     /// room that will never be there are let go by a shutdown of the controller.
-    fn watch(&self, mut patience: Patience, quiet: bool) -> Result<JoinHandle<()>, Failure> {
-        let mut behind_spool = Patience::behind_a_spool(&self.endpoint, quiet);
+    fn watch(&self, mut patience: TargetPatience) -> Result<JoinHandle<()>, Failure> {
         let endpoint = self.endpoint.clone();
         let (controller, medium) = (self.controller.clone(), Arc::clone(&self.medium));
         let (shutdown, emitting) = (self.shutdown.clone(), Arc::clone(&self.emitting));
-        let spool = self.spool.clone();
         let watch = move || {
             // After a signal, emitters get a quarter of the time to notice by themselves.
             let mut let_go_at = None;
             while !medium.is_ended() {
                 medium.wait(TICK);
-                if let Some(spool) = &spool {
-                    behind_spool.look_at_spool(spool);
-                }
                 medium.tell_lost(false);
                 let refusal = medium
                     .refusal()

@@ -3,18 +3,32 @@
 mod intake;
 mod ledger;
 
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-use std::{fmt, io};
 
-use baler_common::transport::{ChunkReader, ChunkWriter, Connection, Fate, Outbox, TransportError};
+use baler_common::transport::{
+    ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, Quarantine,
+    TransportError,
+};
 use ledger::Ledger;
 
-use crate::bell::SinkNotification;
 use crate::identity::Identities;
-use crate::settings::RelaySettings;
-use crate::stats::RelayStats;
-use crate::{RelayError, Unfit};
+use crate::stats::{RelayError, RelayStats};
+
+/// The settings of a relay unless its owner changes them: 1,024 chunks and 64 MiB may be received
+/// and not settled, and the sink is tried again without limit. The seed of the pauses differs from
+/// process to process.
+pub fn settings() -> OutboxSettings {
+    let mut settings = OutboxSettings::default();
+    settings.max_bytes = 64 << 20;
+    // The keys of a hasher are the standard library's only random numbers.
+    settings.retry.seed = RandomState::new().hash_one("retry");
+    settings
+}
 
 /// Drives any [`ChunkReader`] into any [`ChunkWriter`], one thread for both.
 ///
@@ -29,7 +43,10 @@ use crate::{RelayError, Unfit};
 pub struct Relay {
     ledger: Ledger,
     outbox: Outbox,
-    bell: Arc<SinkNotification>,
+    /// The sink sends here when something changed.
+    changes: Receiver<()>,
+    /// Whether something changed since the outbox was driven last.
+    has_changed: bool,
     identities: Identities,
     demand: Demand,
     next_ticket: u64,
@@ -41,6 +58,16 @@ pub struct Relay {
     ended: bool,
     /// Memory kept from step to step.
     fates: Vec<Fate>,
+}
+
+/// Wakes the relay when something changed at the sink.
+struct SinkNotification(SyncSender<()>);
+
+impl Notify for SinkNotification {
+    fn notify(&self) {
+        // One that is not taken yet is as good.
+        self.0.try_send(()).ok();
+    }
 }
 
 /// How many chunks the source may hand out.
@@ -71,24 +98,23 @@ impl Relay {
     pub fn new(
         mut reader: Box<dyn ChunkReader>,
         writer: Box<dyn ChunkWriter>,
-        settings: &RelaySettings,
+        mut settings: OutboxSettings,
     ) -> Self {
-        let bell = Arc::new(SinkNotification::default());
-        let outbox = Outbox::new(
-            writer,
-            settings.outbox(),
-            Arc::<SinkNotification>::clone(&bell),
-        );
+        settings.max_chunks = settings.max_chunks.max(1);
+        settings.max_bytes = settings.max_bytes.max(1);
         let demand = Demand {
-            most: settings.max_chunks.max(1),
+            most: settings.max_chunks,
             in_all: u64::MAX,
             paused: false,
         };
+        let (sender, changes) = sync_channel(1);
+        let outbox = Outbox::new(writer, settings, Arc::new(SinkNotification(sender)));
         reader.set_demand(demand.most);
         Self {
             ledger: Ledger::new(reader),
             outbox,
-            bell,
+            changes,
+            has_changed: false,
             identities: Identities::new(),
             demand,
             next_ticket: 0,
@@ -100,15 +126,12 @@ impl Relay {
     }
 
     /// Sets what keeps chunks that cannot be passed on. It is called on the relay's thread, which
-    /// waits for it; what it was given is rejected at the source when it returns.
+    /// waits for it. What it has kept is rejected at the source.
     ///
     /// When it fails, the chunk is given back to the source and the relay ends.
     #[must_use]
-    pub fn with_quarantine(
-        mut self,
-        put_aside: impl FnMut(Unfit<'_>) -> io::Result<()> + Send + 'static,
-    ) -> Self {
-        self.ledger.put_aside = Box::new(put_aside);
+    pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
+        self.ledger.quarantine = Some(Box::new(quarantine));
         self
     }
 
@@ -125,7 +148,7 @@ impl Relay {
             if self.outbox.is_empty() {
                 return Ok(Step::End);
             }
-            self.bell.wait(self.until(by));
+            self.wait(self.until(by));
             return Ok(Step::Idle);
         }
         self.receive(by)
@@ -147,8 +170,9 @@ impl Relay {
 
     /// Gives the outbox its turn and settles what it brings to an end.
     fn drive(&mut self, by: Option<Instant>) -> Result<(), RelayError> {
-        // Taken before: what is rung meanwhile is for the next turn.
-        self.bell.take();
+        // Taken before: what changes meanwhile is for the next turn.
+        self.changes.try_recv().ok();
+        self.has_changed = false;
         self.wake_up = self.outbox.drive(Instant::now(), by, &mut self.fates);
         let stats = self.outbox.stats();
         // A sink that cannot be opened refuses all chunks at once; none of them is to blame.
@@ -165,6 +189,12 @@ impl Relay {
             Some(error) => result.and(Err(RelayError::Sink(error))),
             None => result,
         }
+    }
+
+    /// Waits until something changes at the sink, or until this time.
+    fn wait(&mut self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        self.has_changed = self.has_changed || self.changes.recv_timeout(left).is_ok();
     }
 
     /// `by`, or earlier if the outbox wants to be driven before.
@@ -262,7 +292,7 @@ impl Relay {
     pub(super) fn drain(&mut self, by: Instant) -> Result<(), RelayError> {
         self.drive(Some(by))?;
         if !self.ledger.in_flight.is_empty() {
-            self.bell.wait(self.until(by));
+            self.wait(self.until(by));
         }
         Ok(())
     }

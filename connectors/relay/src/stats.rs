@@ -1,8 +1,9 @@
-//! What a relay has done and holds.
+//! What a relay has done and holds, and why it cannot go on.
 
-use std::time::Duration;
+use std::io;
+use std::sync::Arc;
 
-use baler_common::transport::{OutboxStats, ReaderStats, Waiting};
+use baler_common::transport::{OutboxStats, ReaderStats, TransportError, Waiting};
 
 /// What a relay has done and holds. Everything is counted in chunks where nothing else is said.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +37,6 @@ pub struct RelayStats {
     pub stale: u64,
     /// Failures of the source from which it recovers by itself.
     pub source_errors: u64,
-    /// How long the oldest chunk in flight has been here.
-    pub oldest_unconfirmed: Option<Duration>,
     /// What the outbox in front of the sink has done and holds.
     pub outbox: OutboxStats,
     /// What the source knows of its medium.
@@ -63,4 +62,27 @@ impl RelayStats {
             .fold(0, |sum: u64, part| sum.saturating_add(part));
         self.received == accounted
     }
+}
+
+/// Why a relay cannot go on. [`Relay::close`](crate::Relay::close) drains what is in flight, or gives
+/// it back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RelayError {
+    /// The source failed, and trying again cannot help.
+    #[error("{0}")]
+    Source(#[source] TransportError),
+    /// The sink cannot be opened, and trying again cannot help.
+    #[error("{0}")]
+    Sink(#[source] Arc<TransportError>),
+    /// A chunk could not be put aside; it was given back to the source.
+    #[error("cannot put aside {origin} ({reason}): {source}")]
+    Quarantine {
+        /// Where the chunk was: endpoint, lane, position.
+        origin: Box<str>,
+        /// What is wrong with it.
+        reason: Box<str>,
+        /// Why it could not be kept.
+        source: io::Error,
+    },
 }

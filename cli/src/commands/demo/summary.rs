@@ -65,21 +65,16 @@ impl<'a> Document<'a> {
     /// The figures for people.
     pub(super) fn text(&self) -> String {
         let report = self.report;
-        let mut rows = vec![("visits", self.visits.to_string())];
-        rows.extend(report.rows());
-        rows.insert(
-            2,
-            (
-                "received",
-                format!("{} records", output::number(self.received)),
-            ),
-        );
+        let mut rows = vec![("visits".to_owned(), self.visits.to_string())];
+        rows.extend(output::figures_of(report.document()));
+        let received = output::number(self.received);
+        rows.push(("received".to_owned(), format!("{received} records")));
         let rows_text = format!(
             "{} bytes a record, against {} as Kieker's rows in the same chunks",
             output::decimal(report.bytes, report.delivered),
             output::decimal(self.kieker_bytes, self.received),
         );
-        rows.push(("size", rows_text));
+        rows.push(("size".to_owned(), rows_text));
         let mut text = output::two_columns(&rows);
         text.push('\n');
         text.push_str(&operations_table(&self.operations));

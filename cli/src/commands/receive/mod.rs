@@ -11,9 +11,10 @@ use std::sync::OnceLock;
 
 use baler_analysis::workers::{Worker, Workers};
 use baler_analysis::{AnalysisError, Source, SourceReport, Stop};
+use serde_json::Value;
 use settings::Settings;
 use stages::Stages;
-use summary::{EndedBy, Summary};
+use summary::Figures;
 
 use crate::args::ReceiveArgs;
 use crate::decoding;
@@ -105,28 +106,37 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     progress.clear();
     let ended_by = match &ended.error {
         // An error that comes while it drains does not change why it ends.
-        Some(_) if !shutdown.is_requested() => EndedBy::Error,
-        _ if given_up.get().is_some() => EndedBy::Error,
-        _ if figures.taken.is_enough() => EndedBy::Count,
-        _ if shutdown.is_requested() => EndedBy::Signal,
-        _ if ends => EndedBy::End,
-        _ => EndedBy::IdleTimeout,
+        Some(_) if !shutdown.is_requested() => "error",
+        _ if given_up.get().is_some() => "error",
+        _ if figures.taken.is_enough() => "count",
+        _ if shutdown.is_requested() => "signal",
+        _ if ends => "end",
+        _ => "idle_timeout",
     };
     let shown = observation.finish();
-    let summary = Summary::new(&ended.report, &figures, ended_by, listens_on);
+    let mut summary = summary::summary(&ended.report, &figures, ended_by);
+    if let Some(address) = listens_on {
+        output::insert(&mut summary, "listened_on", address.to_string());
+    }
     // What was given up explains an error that follows from it.
     let failure = given_up.into_inner();
     let failure = failure.or_else(|| ended.error.map(Failure::from));
     let result = failure.map_or(shown, Err);
     let total = &ended.report.total;
     let missing = readership.missing(total);
-    finish(&settings, &summary, (total, missing), result, quiet)
+    finish(
+        &settings,
+        (summary, &figures),
+        (total, missing),
+        result,
+        quiet,
+    )
 }
 
 /// Tells the summary, whatever happened, and decides on the exit code.
 fn finish(
     settings: &Settings,
-    summary: &Summary,
+    (summary, figures): (Value, &Figures),
     (report, missing): (&SourceReport, u64),
     mut result: Result<(), Failure>,
     quiet: bool,
@@ -140,12 +150,12 @@ fn finish(
         ));
     }
     if let Some(path) = &settings.args.summary {
-        output::json_file(path, summary)?;
+        output::json_file(path, &summary)?;
     }
     // Nobody reads any more: a quiet end.
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
-        output::say(summary.text().trim_end());
+        output::say(summary::text(summary, figures).trim_end());
     }
     result?;
     if report.quarantined > 0 || missing > 0 {

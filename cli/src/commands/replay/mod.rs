@@ -8,33 +8,22 @@ mod folder;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baler_common::transport::{ChunkReader, Received};
-use baler_relay::{Relay, RelaySettings, Stop};
-use checked::{Checked, CheckedFigures, lock};
+use baler_relay::{Relay, Stop};
+use checked::{Checked, lock};
 use folder::FolderReader;
-use serde::Serialize;
 
-use super::relay::{EndedBy, Summary, failure};
+use super::relay::Passage;
 use crate::args::ReplayArgs;
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
+use crate::observe::Observation;
 use crate::output;
-use crate::patience::{Patience, RelayPatience};
+use crate::patience::Patience;
 use crate::shutdown::Shutdown;
-
-/// What `replay` did. The names are part of the program's interface.
-#[derive(Debug, Serialize)]
-struct Document {
-    #[serde(flatten)]
-    looked: CheckedFigures,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sent: Option<Summary>,
-}
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -46,52 +35,41 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let (from, reader) = open(args)?;
     let reader = Checked::new(reader, decoder, args.undecodable);
     let looked = reader.looked();
-    let Some(target) = target else {
-        let give_up = args.give_up.limit(Some(args.idle_timeout));
-        let patience = Patience::new(&from, give_up, quiet);
-        check(reader, args.idle_timeout, patience, shutdown)?;
-        let looked = lock(&looked).clone();
-        let code = code(&looked);
-        let document = Document { looked, sent: None };
-        output::result(args.format, &document, || text(&document))?;
-        return Ok(code);
-    };
-    let started = Instant::now();
-    let settings = RelaySettings::default();
-    let mut relay = Relay::new(Box::new(reader), target.writer, &settings);
-    let mut stop = Stop::default();
-    stop.idle_timeout = Some(args.idle_timeout);
     let give_up = args.give_up.limit(Some(args.idle_timeout));
-    let endpoints = (from, target.endpoint);
-    let spool = target.spool.clone();
-    let mut patience = RelayPatience::new(&endpoints, give_up, quiet, target.spool);
-    let in_flight = Arc::new(AtomicU64::new(0));
-    let left = Arc::clone(&in_flight);
-    shutdown.drains(quiet, move || left.load(Ordering::Relaxed));
-    let ended = relay.run(stop, |relay| {
-        let stats = relay.stats();
-        in_flight.store(stats.in_flight, Ordering::Relaxed);
-        patience.look(&stats);
-        !shutdown.is_requested() && !patience.is_over()
-    });
-    let ended = patience.judge(ended, failure);
-    let report = relay.close(shutdown.deadline());
-    let ended_by = EndedBy::of(&ended);
-    let elapsed = started.elapsed();
-    let sent =
-        Summary::new(endpoints, &report.stats, ended_by, None, elapsed).with_spool(spool.as_ref());
-    let looked = lock(&looked).clone();
-    let codes = (sent.code(), code(&looked));
-    let sent = Some(sent);
-    let document = Document { looked, sent };
-    output::result(args.format, &document, || text(&document))?;
-    ended?;
-    if let Some(error) = report.error {
-        return Err(failure(error));
+    let mut sent = None;
+    match target {
+        None => {
+            let patience = Patience::new(&from, give_up, quiet);
+            check(reader, args.idle_timeout, patience, shutdown)?;
+        }
+        Some(target) => {
+            let observation = Observation::start(&args.observe, "replay", shutdown, quiet)?;
+            let mut stop = Stop::default();
+            stop.idle_timeout = Some(args.idle_timeout);
+            let settings = baler_relay::settings();
+            let passage = Passage {
+                relay: Relay::new(Box::new(reader), target.writer, settings),
+                from,
+                to: target.endpoint,
+                spool: target.spool,
+                stop,
+                give_up,
+            };
+            sent = Some(passage.run(&observation, quiet, shutdown));
+            observation.finish()?;
+        }
     }
-    Ok(match codes {
-        (Code::Done, looked) => looked,
-        (sent, _) => sent,
+    let looked = lock(&looked).clone();
+    // The names are part of the program's interface.
+    let mut document = serde_json::to_value(&looked)
+        .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    if let (Some(fields), Some(sent)) = (document.as_object_mut(), &mut sent) {
+        fields.insert("sent".to_owned(), std::mem::take(&mut sent.document));
+    }
+    output::document(args.format, &document)?;
+    Ok(match sent.map_or(Ok(Code::Done), |sent| sent.outcome)? {
+        Code::Done if looked.undecodable > 0 => Code::Data,
+        code => code,
     })
 }
 
@@ -134,43 +112,4 @@ fn check(
         Some(error) => Err(error.into()),
         None => Ok(()),
     }
-}
-
-fn code(looked: &CheckedFigures) -> Code {
-    if looked.undecodable > 0 {
-        Code::Data
-    } else {
-        Code::Done
-    }
-}
-
-fn text(document: &Document) -> String {
-    let number = output::number;
-    let looked = &document.looked;
-    let mut text = output::two_columns(&[
-        (
-            "decodable",
-            format!(
-                "{} chunks, {} records; {} chunks were unwrapped",
-                number(looked.decodable),
-                number(looked.records),
-                number(looked.unwrapped)
-            ),
-        ),
-        (
-            "undecodable",
-            format!(
-                "{}, {} skipped",
-                number(looked.undecodable),
-                number(looked.skipped)
-            ),
-        ),
-    ]);
-    for problem in &looked.problems {
-        text.push_str(&format!("  {problem}\n"));
-    }
-    if let Some(sent) = &document.sent {
-        text.push_str(&sent.text());
-    }
-    text
 }

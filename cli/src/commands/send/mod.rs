@@ -3,7 +3,6 @@
 //! log, or reader -> source -> [`Forward`] -> controller -> writer; settled when confirmed
 
 mod forward;
-mod summary;
 
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -12,7 +11,7 @@ use baler_analysis::kieker_log::{BadLines, LogError, LogReader};
 use baler_analysis::{Source, Stop};
 use baler_common::container::ChunkDecoder;
 use forward::Forward;
-use summary::{Document, SourceFigures};
+use serde_json::{Value, json};
 
 use crate::args::SendArgs;
 use crate::decoding;
@@ -57,20 +56,28 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     progress.clear();
     let report = shipper.finish();
     let shown = observation.finish();
-    let document = Document {
-        source: &figures,
-        report: &report,
-    };
-    output::result(args.format, &document, || document.text())?;
+    let mut document = json!({ "source": figures.document });
+    output::extend(&mut document, report.document());
+    output::document(args.format, &document)?;
     shown?;
     // A medium that was given up explains why the source stopped, not the other way round.
     let code = report.conclude()?;
     sent?;
     Ok(match code {
-        Code::Done if figures.is_incomplete() => Code::Data,
+        Code::Done if figures.is_incomplete => Code::Data,
         Code::Done if figures.stopped_early => Code::Incomplete,
         code => code,
     })
+}
+
+/// What came from the source.
+struct SourceFigures {
+    /// The names are part of the program's interface.
+    document: Value,
+    /// Whether lines were skipped, or chunks put aside or missing.
+    is_incomplete: bool,
+    /// Whether a signal or the other medium ended it before a log's end.
+    stopped_early: bool,
 }
 
 /// Emits the records of a log, in order.
@@ -113,7 +120,16 @@ fn send_log(
     if !quiet {
         show_bad_lines(bad_lines);
     }
-    let figures = SourceFigures::of_log(endpoint, log.records(), bad_lines, stopped_early);
+    let figures = SourceFigures {
+        document: json!({
+            "from": endpoint,
+            "records": log.records(),
+            "bad_lines": bad_lines.reasons(),
+            "stopped_early": stopped_early,
+        }),
+        is_incomplete: bad_lines.total() > 0,
+        stopped_early,
+    };
     (figures, result)
 }
 
@@ -180,7 +196,23 @@ fn send_medium(
         Ok(report) => (report, Ok(())),
         Err(error) => (before_close, Err(error)),
     };
-    let figures = SourceFigures::of_medium(open.endpoint, &report, open.readership);
+    let missing = open.readership.missing(&report);
+    let figures = SourceFigures {
+        document: json!({
+            "from": open.endpoint,
+            "records": report.records,
+            "chunks": report.chunks,
+            "acknowledged": report.acknowledged,
+            "given_back": report.given_back,
+            "quarantined": report.quarantined,
+            "redelivered": report.redelivered,
+            "duplicates_within_reader": report.duplicates,
+            "missing": missing,
+            "stopped_early": false,
+        }),
+        is_incomplete: report.quarantined > 0 || missing > 0,
+        stopped_early: false,
+    };
     let result = ran.and(closed).map_err(Failure::from);
     (figures, given_up.map_or(result, Err))
 }

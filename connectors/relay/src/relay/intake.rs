@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, Delivery, Received, TransportError};
+use baler_common::transport::{Chunk, Delivery, Poison, Received, TransportError};
 
 use super::ledger::{InFlight, Ledger};
 use super::{FIRST_PAUSE, LONGEST_PAUSE, Relay, Step, add, length};
 use crate::RelayError;
-use crate::error::{Cause, Unfit};
 
 /// How many chunks are taken at a time before the outbox has its turn: they share the cost of a
 /// turn, and the first of them waits for the others no longer than it takes to fetch them.
@@ -29,12 +28,12 @@ impl Relay {
                 Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
                 Ok(Received::Damaged(damaged)) => {
                     add(&mut self.ledger.counts.damaged, 1);
-                    self.ledger.keep(Unfit {
+                    self.ledger.keep(Poison {
                         bytes: &damaged.bytes,
                         origin: &damaged.origin,
                         meta: None,
-                        cause: Cause::Damaged,
                         reason: &damaged.reason,
+                        is_sound: false,
                     })?;
                 }
                 Ok(Received::End) => {
@@ -49,7 +48,7 @@ impl Relay {
                 Err(error) if error.is_retryable() => {
                     add(&mut self.ledger.counts.source_errors, 1);
                     // A source may fail at once, again and again: do not spin.
-                    self.bell.wait(by.min(Instant::now() + PAUSE_AFTER_ERROR));
+                    self.wait(by.min(Instant::now() + PAUSE_AFTER_ERROR));
                     return Ok(step);
                 }
                 Err(error) => return Err(RelayError::Source(error)),
@@ -68,8 +67,7 @@ impl Relay {
         };
         if self.demand.paused && step == Step::Idle {
             // The source has nothing to give: only the sink can change anything.
-            self.bell
-                .wait(self.until(by.min(Instant::now() + LONGEST_PAUSE)));
+            self.wait(self.until(by.min(Instant::now() + LONGEST_PAUSE)));
         }
         Ok(step)
     }
@@ -86,9 +84,10 @@ impl Relay {
     ///
     /// Nothing wakes a reader that waits when the sink confirms: while it owes confirmations the
     /// waits are short, and grow while nothing happens.
-    fn patience(&self, by: Instant) -> Instant {
+    fn patience(&mut self, by: Instant) -> Instant {
         let now = Instant::now();
-        if self.bell.is_rung() || self.demand.paused {
+        self.has_changed = self.has_changed || self.changes.try_recv().is_ok();
+        if self.has_changed || self.demand.paused {
             return now;
         }
         let by = self.until(by);
@@ -123,33 +122,32 @@ impl Relay {
         let meta = match self.identities.of(&delivery) {
             Ok(meta) => meta,
             Err(error) => {
-                let kept = self.ledger.keep(Unfit {
-                    bytes: &delivery.bytes,
-                    origin: &delivery.origin,
-                    meta: None,
-                    cause: Cause::Foreign,
-                    reason: &error.to_string(),
-                });
-                let verdict = self.ledger.verdict_on_kept(&kept);
-                let settled = self.ledger.settle(delivery.token, verdict);
-                return kept.and(settled);
+                let reason = error.to_string();
+                return self.ledger.put_aside(
+                    delivery.token,
+                    Poison {
+                        bytes: &delivery.bytes,
+                        origin: &delivery.origin,
+                        meta: None,
+                        reason: &reason,
+                        is_sound: false,
+                    },
+                );
             }
         };
-        let now = Instant::now();
         let ticket = self.next_ticket;
         self.next_ticket = ticket.wrapping_add(1);
         self.ledger.in_flight.push_back(InFlight {
             ticket,
             token: delivery.token,
             origin: delivery.origin,
-            since: now,
         });
         let chunk = Chunk {
             ticket,
             meta,
             bytes: delivery.bytes,
         };
-        self.outbox.push(chunk, now);
+        self.outbox.push(chunk, Instant::now());
         Ok(())
     }
 }

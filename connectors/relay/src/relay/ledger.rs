@@ -1,21 +1,22 @@
 //! What is in flight; what became of a chunk decides over its delivery at the source.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::io;
 
 use baler_common::transport::{
-    ChunkReader, End, Fate, Origin, Settled, Token, TransportError, Verdict,
+    ChunkReader, End, Fate, Origin, Poison, Quarantine, Settled, Token, Verdict,
 };
 
 use super::{add, length};
-use crate::RelayError;
-use crate::error::{Cause, PutAside, Unfit, without_quarantine};
-use crate::stats::RelayStats;
+use crate::stats::{RelayError, RelayStats};
+
+/// Why a sound chunk is not discarded.
+const NO_QUARANTINE: &str = "there is no quarantine, and it would be lost without one";
 
 /// The source, what of it is in flight, and what became of the rest.
 pub(super) struct Ledger {
     pub(super) reader: Box<dyn ChunkReader>,
-    pub(super) put_aside: PutAside,
+    pub(super) quarantine: Option<Box<dyn Quarantine>>,
     /// By ascending ticket.
     pub(super) in_flight: VecDeque<InFlight>,
     pub(super) counts: RelayStats,
@@ -27,7 +28,6 @@ pub(super) struct InFlight {
     pub(super) ticket: u64,
     pub(super) token: Token,
     pub(super) origin: Origin,
-    pub(super) since: Instant,
 }
 
 impl Ledger {
@@ -35,7 +35,7 @@ impl Ledger {
     pub(super) fn new(reader: Box<dyn ChunkReader>) -> Self {
         Self {
             reader,
-            put_aside: Box::new(without_quarantine),
+            quarantine: None,
             in_flight: VecDeque::new(),
             counts: RelayStats::default(),
         }
@@ -43,10 +43,8 @@ impl Ledger {
 
     /// What the ledger knows of the figures.
     pub(super) fn stats(&self) -> RelayStats {
-        let oldest = self.in_flight.front();
         RelayStats {
             in_flight: u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX),
-            oldest_unconfirmed: oldest.map(|oldest| oldest.since.elapsed()),
             source: self.reader.stats(),
             ..self.counts.clone()
         }
@@ -61,7 +59,7 @@ impl Ledger {
         let Some(delivery) = place.ok().and_then(|at| self.in_flight.remove(at)) else {
             return Ok(());
         };
-        let (cause, reason) = match end {
+        let reason = match end {
             End::Confirmed => {
                 add(&mut self.counts.forwarded, 1);
                 add(&mut self.counts.forwarded_bytes, length(&chunk.bytes));
@@ -72,47 +70,51 @@ impl Ledger {
                 add(&mut self.counts.spooled, 1);
                 return self.settle(delivery.token, Verdict::Ack);
             }
-            End::Refused(error) if !sink_failed => (Cause::Refused, error.to_string()),
-            End::TooLarge { max_chunk_bytes } => {
-                let bytes = chunk.bytes.len();
-                let reason =
-                    format!("it has {bytes} bytes, the sink takes at most {max_chunk_bytes}");
-                (Cause::TooLarge, reason)
-            }
+            End::Refused(error) if !sink_failed => error.to_string(),
+            End::TooLarge { max_chunk_bytes } => format!(
+                "it has {} bytes, the sink takes at most {max_chunk_bytes}",
+                chunk.bytes.len()
+            ),
             End::Refused(_) | End::Undelivered(_) => {
                 add(&mut self.counts.given_back, 1);
                 return self.settle(delivery.token, Verdict::Retry);
             }
         };
-        let kept = self.keep(Unfit {
+        let poison = Poison {
             bytes: &chunk.bytes,
             origin: &delivery.origin,
             meta: Some(chunk.meta),
-            cause,
             reason: &reason,
-        });
-        let verdict = self.verdict_on_kept(&kept);
+            is_sound: true,
+        };
+        let kept = self.put_aside(delivery.token, poison);
         add(&mut self.counts.refused, kept.is_ok().into());
-        let settled = self.settle(delivery.token, verdict);
+        kept
+    }
+
+    /// Puts a delivery aside and rejects it at the source, or gives it back if that fails.
+    pub(super) fn put_aside(&mut self, token: Token, poison: Poison<'_>) -> Result<(), RelayError> {
+        let kept = self.keep(poison);
+        let (count, verdict) = match kept {
+            Ok(()) => (&mut self.counts.quarantined, Verdict::Reject),
+            Err(_) => (&mut self.counts.given_back, Verdict::Retry),
+        };
+        add(count, 1);
+        let settled = self.settle(token, verdict);
         kept.and(settled)
     }
 
-    /// What the source is told of a delivery that was put aside, or could not be; counts it.
-    pub(super) fn verdict_on_kept(&mut self, kept: &Result<(), RelayError>) -> Verdict {
-        if kept.is_ok() {
-            add(&mut self.counts.quarantined, 1);
-            Verdict::Reject
-        } else {
-            add(&mut self.counts.given_back, 1);
-            Verdict::Retry
-        }
-    }
-
-    /// Puts a chunk aside.
-    pub(super) fn keep(&mut self, unfit: Unfit<'_>) -> Result<(), RelayError> {
-        (self.put_aside)(unfit).map_err(|source| RelayError::Quarantine {
-            origin: unfit.origin.to_string().into(),
-            reason: unfit.reason.into(),
+    /// Keeps bytes that cannot be passed on. Without a quarantine a sound chunk cannot be kept, and
+    /// anything else is discarded.
+    pub(super) fn keep(&mut self, poison: Poison<'_>) -> Result<(), RelayError> {
+        let kept = match &mut self.quarantine {
+            Some(quarantine) => quarantine.put_aside(poison),
+            None if poison.is_sound => Err(io::Error::other(NO_QUARANTINE)),
+            None => Ok(()),
+        };
+        kept.map_err(|source| RelayError::Quarantine {
+            origin: poison.origin.to_string().into(),
+            reason: poison.reason.into(),
             source,
         })
     }
@@ -126,15 +128,11 @@ impl Ledger {
                 Ok(())
             }
             // The delivery comes again, here or elsewhere: a copy, by its identity.
-            Err(error) => self.recoverable(error),
+            Err(error) if error.is_retryable() => {
+                add(&mut self.counts.source_errors, 1);
+                Ok(())
+            }
+            Err(error) => Err(RelayError::Source(error)),
         }
-    }
-
-    fn recoverable(&mut self, error: TransportError) -> Result<(), RelayError> {
-        if !error.is_retryable() {
-            return Err(RelayError::Source(error));
-        }
-        add(&mut self.counts.source_errors, 1);
-        Ok(())
     }
 }

@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::RetryClass;
+use baler_common::transport::{Poison, Quarantine, RetryClass};
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Tap, read_label, within_patience,
 };
-use baler_relay::{Relay, Unfit};
+use baler_relay::Relay;
 use proptest::prelude::*;
 
 use crate::support::{contents, fill, relay, set, soon};
@@ -40,14 +40,19 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-type Kept = Arc<Mutex<BTreeSet<Label>>>;
+/// What was put aside.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<BTreeSet<Label>>>);
+
+impl Quarantine for Kept {
+    fn put_aside(&mut self, poison: Poison<'_>) -> std::io::Result<()> {
+        self.0.lock().unwrap().insert(read_label(poison.bytes));
+        Ok(())
+    }
+}
 
 fn keeping(from: &MemoryMedium, to: &MemoryMedium, kept: &Kept) -> Relay {
-    let kept = Arc::clone(kept);
-    relay(from, to).with_quarantine(move |unfit: Unfit<'_>| {
-        kept.lock().unwrap().insert(read_label(unfit.bytes));
-        Ok(())
-    })
+    relay(from, to).with_quarantine(kept.clone())
 }
 
 fn step(relay: &mut Relay) {
@@ -105,7 +110,7 @@ proptest! {
             // At any moment: what is no longer at the source has arrived, or was put aside.
             let stats = relay.stats();
             prop_assert!(stats.adds_up(), "{stats:?}");
-            let safe = consumer.distinct() + to.len() + kept.lock().unwrap().len();
+            let safe = consumer.distinct() + to.len() + kept.0.lock().unwrap().len();
             prop_assert!(labels.len() - from.len() <= safe, "{stats:?}");
         }
         to.set_unreachable(false);
@@ -119,9 +124,9 @@ proptest! {
         prop_assert!(stats.adds_up() && stats.in_flight == 0, "{stats:?}");
         while consumer.poll(Duration::ZERO) {}
         let mut all = set(&consumer);
-        all.extend(kept.lock().unwrap().iter());
+        all.extend(kept.0.lock().unwrap().iter());
         prop_assert_eq!(all, labels);
-        prop_assert!(kept.lock().unwrap().len() <= refusals);
+        prop_assert!(kept.0.lock().unwrap().len() <= refusals);
         if refusals == 0 {
             // A chunk that was refused for now may be overtaken.
             consumer.assert_ordered();

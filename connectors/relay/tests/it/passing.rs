@@ -59,7 +59,6 @@ fn nothing_is_settled_at_the_source_before_the_sink_has_confirmed() {
     assert_eq!(from.len(), 5, "a chunk was settled without a confirmation");
     let stats = relay.stats();
     assert_eq!((stats.in_flight, stats.forwarded), (5, 0));
-    assert!(stats.oldest_unconfirmed.is_some());
     to.hold_confirmations(false);
     within_patience("the chunks are settled", || {
         relay
@@ -67,7 +66,6 @@ fn nothing_is_settled_at_the_source_before_the_sink_has_confirmed() {
             .unwrap();
         from.is_empty().then_some(())
     });
-    assert_eq!(relay.stats().oldest_unconfirmed, None);
 }
 
 #[test]
@@ -82,7 +80,7 @@ fn source_is_paused_while_the_sink_takes_nothing() {
     let mut settings = crate::support::settings();
     settings.max_chunks = 10;
     let mut relay =
-        baler_relay::Relay::new(Box::new(from.reader()), Box::new(to.writer()), &settings);
+        baler_relay::Relay::new(Box::new(from.reader()), Box::new(to.writer()), settings);
     within_patience("the sink is full", || {
         relay
             .step(Instant::now() + Duration::from_millis(1))

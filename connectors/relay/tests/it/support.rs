@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, ChunkReader, ChunkWriter};
+use baler_common::transport::{Chunk, ChunkReader, ChunkWriter, OutboxSettings};
 use baler_connector_testkit::{Label, MemoryMedium, PATIENCE, Pump, Tap, read_label};
-use baler_relay::{Relay, RelaySettings};
+use baler_relay::Relay;
 
 /// Settings with short pauses.
-pub(crate) fn settings() -> RelaySettings {
-    let mut settings = RelaySettings::default();
+pub(crate) fn settings() -> OutboxSettings {
+    let mut settings = baler_relay::settings();
     settings.retry.min_delay = Duration::from_millis(1);
     settings.retry.max_delay = Duration::from_millis(5);
     settings
@@ -28,7 +28,7 @@ pub(crate) fn relay_of(
     reader: impl ChunkReader + 'static,
     writer: impl ChunkWriter + 'static,
 ) -> Relay {
-    Relay::new(Box::new(reader), Box::new(writer), &settings())
+    Relay::new(Box::new(reader), Box::new(writer), settings())
 }
 
 /// Writes chunks into a medium; yields their labels.

@@ -4,30 +4,45 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use baler_common::transport::{
-    ChunkReader, ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token,
-    TransportError, Verdict,
+    ChunkReader, Poison, Quarantine, ReaderCapability, ReaderCloseReport, Received, RetryClass,
+    Settled, Token, TransportError, Verdict,
 };
 use baler_connector_testkit::{ChunkSource, MemoryLimits, MemoryMedium, MemoryReader, read_label};
-use baler_relay::{Cause, Ended, Relay, RelayError, Stop, Unfit};
+use baler_relay::{Ended, Relay, RelayError, Stop};
 
 use crate::support::{contents, fill, relay, relay_of, set, soon};
 
-type Kept = Arc<Mutex<Vec<(Cause, Vec<u8>, String, bool)>>>;
+/// What was put aside: whether it is sound, bytes, reason, whether its identity is known.
+type PutAside = (bool, Vec<u8>, String, bool);
 
 /// Keeps everything.
-fn keeping(relay: Relay) -> (Relay, Kept) {
-    let kept = Kept::default();
-    let keeper = Arc::clone(&kept);
-    let relay = relay.with_quarantine(move |unfit: Unfit<'_>| {
-        keeper.lock().unwrap().push((
-            unfit.cause,
-            unfit.bytes.to_vec(),
-            unfit.reason.to_owned(),
-            unfit.meta.is_some(),
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<PutAside>>>);
+
+impl Quarantine for Kept {
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
+        self.0.lock().unwrap().push((
+            poison.is_sound,
+            poison.bytes.to_vec(),
+            poison.reason.to_owned(),
+            poison.meta.is_some(),
         ));
         Ok(())
-    });
-    (relay, kept)
+    }
+}
+
+/// Keeps nothing.
+struct FullDisk;
+
+impl Quarantine for FullDisk {
+    fn put_aside(&mut self, _: Poison<'_>) -> io::Result<()> {
+        Err(io::Error::other("the disk is full"))
+    }
+}
+
+fn keeping(relay: Relay) -> (Relay, Kept) {
+    let kept = Kept::default();
+    (relay.with_quarantine(kept.clone()), kept)
 }
 
 fn run_to_the_end(relay: &mut Relay) {
@@ -48,9 +63,9 @@ fn a_refused_chunk_is_put_aside_and_the_others_pass() {
         (49, 1, 1)
     );
     assert!(stats.adds_up() && from.is_empty());
-    let kept = kept.lock().unwrap();
-    let (cause, bytes, reason, known) = &kept[0];
-    assert_eq!((*cause, *known, kept.len()), (Cause::Refused, true, 1));
+    let kept = kept.0.lock().unwrap();
+    let (is_sound, bytes, reason, known) = &kept[0];
+    assert_eq!((*is_sound, *known, kept.len()), (true, true, 1));
     assert!(reason.contains("refused on demand"), "{reason}");
     let mut all = set(&contents(&to));
     all.insert(read_label(bytes));
@@ -76,9 +91,9 @@ fn a_chunk_above_the_sinks_limit_is_put_aside_whole() {
     from.end();
     let (mut relay, kept) = keeping(relay(&from, &to));
     run_to_the_end(&mut relay);
-    let kept = kept.lock().unwrap();
-    let (cause, bytes, reason, _) = &kept[0];
-    assert_eq!((*cause, bytes.len(), to.len()), (Cause::TooLarge, 501, 2));
+    let kept = kept.0.lock().unwrap();
+    let (is_sound, bytes, reason, _) = &kept[0];
+    assert_eq!((*is_sound, bytes.len(), to.len()), (true, 501, 2));
     assert_eq!(reason, "it has 501 bytes, the sink takes at most 500");
 }
 
@@ -102,8 +117,7 @@ fn a_chunk_that_cannot_be_put_aside_is_given_back_and_ends_the_relay() {
     let (from, to) = (MemoryMedium::default(), MemoryMedium::default());
     fill(&from, ChunkSource::new(1).take(10));
     to.refuse_next(RetryClass::Final);
-    let mut relay =
-        relay(&from, &to).with_quarantine(|_| Err(io::Error::other("the disk is full")));
+    let mut relay = relay(&from, &to).with_quarantine(FullDisk);
     let error = relay.run(Stop::default(), |_| true).unwrap_err();
     assert!(error.to_string().contains("the disk is full"), "{error}");
     let stats = relay.close(soon()).stats;
@@ -153,7 +167,7 @@ fn bytes_that_are_no_container_and_come_without_an_identity_are_put_aside() {
     let stats = relay.close(soon()).stats;
     assert_eq!((stats.quarantined, stats.refused), (2, 0));
     assert!(stats.adds_up() && from.is_empty() && to.is_empty());
-    let kept = kept.lock().unwrap();
-    assert!(kept.iter().all(|(cause, ..)| *cause == Cause::Foreign));
+    let kept = kept.0.lock().unwrap();
+    assert!(kept.iter().all(|(is_sound, ..)| !is_sound));
     assert!(kept[0].2.contains("no container's"), "{}", kept[0].2);
 }

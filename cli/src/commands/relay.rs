@@ -1,0 +1,203 @@
+//! `baler relay`: chunks of a medium to another medium, as they are.
+//!
+//! reader -> relay (outbox) -> writer; settled at the source when the target has confirmed
+
+use std::time::{Duration, Instant};
+
+use baler_relay::{Ended, Relay, RelayError, RelayStats, Stop};
+use baler_spool::{SpoolStatus, SpoolWatch};
+use serde_json::{Value, json};
+
+use crate::args::RelayArgs;
+use crate::endpoint;
+use crate::exit::{Code, Failure};
+use crate::observe::{Observation, RelayFigures};
+use crate::output::{self, Progress};
+use crate::patience::{Patience, TargetPatience};
+use crate::quarantine;
+use crate::shipping::{spool_figures, spool_lost_chunks};
+use crate::shutdown::Shutdown;
+
+/// How often the figures are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Relays until the end of the source, the count, the idle timeout or a signal.
+pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
+    let source = endpoint::open_reader(&args.from, args.follow)?;
+    output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
+    let mut settings = baler_relay::settings();
+    settings.max_chunks = args.max_chunks.get();
+    settings.max_bytes = args.max_bytes.get();
+    let observation = Observation::start(&args.observe, "relay", shutdown, quiet)?;
+    let reader = observation.tapped_reader(source.reader);
+    let relay = Relay::new(reader, target.writer, settings);
+    let mut stop = Stop::default();
+    stop.idle_timeout = args.idle_timeout;
+    stop.chunks = args.count_chunks;
+    let passage = Passage {
+        relay: relay.with_quarantine(aside.keeping_sound_chunks()),
+        from: source.endpoint,
+        to: target.endpoint,
+        spool: target.spool,
+        stop,
+        give_up: args.give_up.limit(args.idle_timeout),
+    };
+    let mut passed = passage.run(&observation, quiet, shutdown);
+    let served = observation.finish();
+    if let Some(address) = source.listens_on {
+        output::insert(&mut passed.document, "listened_on", address.to_string());
+    }
+    output::document(args.format, &passed.document)?;
+    served?;
+    passed.outcome
+}
+
+/// A relay between two endpoints, and when it ends.
+pub(super) struct Passage {
+    pub(super) relay: Relay,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) spool: Option<SpoolWatch>,
+    pub(super) stop: Stop,
+    pub(super) give_up: Option<Duration>,
+}
+
+/// What a relay did.
+pub(super) struct Passed {
+    /// `received` is `forwarded`, `spooled`, `quarantined` and `given_back` together. The names are
+    /// part of the program's interface.
+    pub(super) document: Value,
+    pub(super) outcome: Result<Code, Failure>,
+}
+
+impl Passage {
+    /// Relays to the end, drains, and shows the figures meanwhile.
+    pub(super) fn run(
+        mut self,
+        observation: &Observation,
+        quiet: bool,
+        shutdown: &Shutdown,
+    ) -> Passed {
+        let observed = observation.observed();
+        observed.endpoint("source", &self.from);
+        observed.endpoint("sink", &self.to);
+        let figures = RelayFigures::default();
+        observed.add(Box::new(figures.clone()));
+        if let Some(spool) = &self.spool {
+            observed.add(Box::new(spool.clone()));
+        }
+        let mut source = Patience::new(&self.from, self.give_up, quiet);
+        let mut target = TargetPatience::new(&self.to, self.give_up, quiet, self.spool.clone());
+        let mut given_up = None;
+        let started = Instant::now();
+        let mut next_look = started;
+        let progress = Progress::spinner(quiet);
+        let ended = self.relay.run(self.stop, |relay| {
+            let now = Instant::now();
+            if now >= next_look {
+                next_look = now + LOOK;
+                let stats = relay.stats();
+                let looked = source.look(&stats.source_waiting);
+                let looked_at_target = target.look(&stats.outbox.waiting);
+                given_up = looked.and(looked_at_target).err();
+                figures.show(stats);
+            }
+            progress.show(relay.received(), || {
+                let received = output::number(relay.received());
+                format!("{received} chunks from {} to {}", self.from, self.to)
+            });
+            !shutdown.is_requested() && given_up.is_none()
+        });
+        progress.clear();
+        let report = self.relay.close(shutdown.deadline());
+        figures.show(report.stats.clone());
+        for error in report.source_error.iter().chain(&report.sink_error) {
+            tracing::info!(%error, "closing");
+        }
+        let ended_by = match &ended {
+            _ if given_up.is_some() => "error",
+            Err(_) => "error",
+            Ok(Ended::Count) => "count",
+            Ok(Ended::End) => "end",
+            Ok(Ended::IdleTimeout) => "idle_timeout",
+            Ok(Ended::Stopped) => "signal",
+        };
+        let spool = self.spool.map(|spool| spool.status());
+        let (stats, elapsed) = (&report.stats, started.elapsed());
+        let mut document = json!({
+            "from": self.from,
+            "to": self.to,
+            "received": stats.received,
+            "forwarded": stats.forwarded,
+            "spooled": stats.spooled,
+            "quarantined": stats.quarantined,
+            "given_back": stats.given_back,
+            "received_bytes": stats.received_bytes,
+            "forwarded_bytes": stats.forwarded_bytes,
+            "refused": stats.refused,
+            "damaged": stats.damaged,
+            "redelivered": stats.redelivered,
+            "identities_made": stats.identities_made,
+            "stale": stats.stale,
+            "source_errors": stats.source_errors,
+            "retries": stats.outbox.retries,
+            "reconnects": stats.outbox.reopened,
+            "seconds": output::seconds(elapsed),
+            "chunks_per_second": output::per_second(stats.forwarded, elapsed),
+            "ended_by": ended_by,
+        });
+        if let Some(spool) = &spool {
+            output::insert(&mut document, "spool", spool_figures(spool));
+        }
+        let code = if stats.adds_up() {
+            Ok(code(stats, spool.as_ref()))
+        } else {
+            let message = "received is not forwarded, spooled, quarantined and given back \
+                           together: a fault of baler, please report it";
+            Err(Failure::new(Code::Internal, message))
+        };
+        // A medium that was given up explains why the relay stopped.
+        let failure = given_up
+            .or_else(|| ended.err().or(report.error).map(failure))
+            .filter(|_| code.is_ok());
+        Passed {
+            document,
+            outcome: failure.map_or(code, Err),
+        }
+    }
+}
+
+/// With which code a relay ends that nothing stopped.
+fn code(stats: &RelayStats, spool: Option<&SpoolStatus>) -> Code {
+    if stats.quarantined > 0 || stats.damaged > 0 || spool.is_some_and(spool_lost_chunks) {
+        Code::Data
+    } else if stats.given_back > 0 {
+        Code::Incomplete
+    } else {
+        Code::Done
+    }
+}
+
+fn failure(error: RelayError) -> Failure {
+    let code = match &error {
+        RelayError::Quarantine { .. } => Code::Output,
+        _ => Code::Unavailable,
+    };
+    Failure::new(code, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_the_medium_refused_after_they_were_spooled_are_no_success() {
+        let stats = RelayStats::default();
+        let mut spool = SpoolStatus::default();
+        assert_eq!(code(&stats, Some(&spool)), Code::Done);
+        spool.refused_records = 1;
+        assert_eq!(code(&stats, Some(&spool)), Code::Data);
+    }
+}
