@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use baler_common::transport::Connection;
 use baler_relay::{Ended, Relay, RelayError, RelayStats, Stop};
 use baler_spool::{SpoolStatus, SpoolWatch};
 use serde_json::{Value, json};
@@ -64,6 +65,21 @@ pub(super) struct Passage {
     pub(super) give_up: Option<Duration>,
 }
 
+/// Tells the log when the target is reached and lost.
+fn log_change(connection: &mut Connection, stats: &RelayStats) {
+    let outbox = &stats.outbox;
+    if std::mem::replace(connection, outbox.connection) == outbox.connection {
+        return;
+    }
+    let error = outbox.last_error.as_ref().map(ToString::to_string);
+    match outbox.connection {
+        Connection::Open => tracing::info!("the target is connected"),
+        Connection::Closed | Connection::Failed => {
+            tracing::info!(error, "the target is disconnected");
+        }
+    }
+}
+
 /// What a relay did.
 pub(super) struct Passed {
     /// `received` is `forwarded`, `spooled`, `quarantined` and `given_back` together. The names are
@@ -91,6 +107,7 @@ impl Passage {
         let mut source = Patience::new(&self.from, self.give_up, quiet);
         let mut target = TargetPatience::new(&self.to, self.give_up, quiet, self.spool.clone());
         let mut given_up = None;
+        let mut connection = Connection::default();
         let started = Instant::now();
         let mut next_look = started;
         let progress = Progress::spinner(quiet);
@@ -102,6 +119,7 @@ impl Passage {
                 let looked = source.look(&stats.source_waiting);
                 let looked_at_target = target.look(&stats.outbox.waiting);
                 given_up = looked.and(looked_at_target).err();
+                log_change(&mut connection, &stats);
                 figures.show(stats);
             }
             progress.show(relay.received(), || {

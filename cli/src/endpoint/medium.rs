@@ -10,7 +10,7 @@ use baler_connector_kafka::KafkaConfig;
 use baler_connector_null::NullConfig;
 use baler_connector_tcp::TcpConfig;
 
-use super::{KIEKER_LOG, bad_uri, tcp, unknown_scheme};
+use super::{JSON_LINES, KIEKER_LOG, bad_uri, tcp, unknown_scheme};
 use crate::exit::Failure;
 
 /// A medium to receive from, by its connector's settings.
@@ -80,6 +80,12 @@ impl Medium {
                 return Err(Failure::configuration(format!(
                     "{endpoint}: a log has no chunks; send it to a medium with send --from \
                      {KIEKER_LOG}:DIR"
+                )));
+            }
+            JSON_LINES => {
+                return Err(Failure::configuration(format!(
+                    "{endpoint}: lines are no chunks; send them to a medium with send --from \
+                     {JSON_LINES}:FILE"
                 )));
             }
             scheme => return Err(unknown_scheme(scheme, logs)),

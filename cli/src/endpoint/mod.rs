@@ -17,7 +17,7 @@ pub(crate) use medium::Readership;
 pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader};
 pub(crate) use readers::{OpenReaders, open_readers};
-pub(crate) use source::{RecordSource, check_source, open_source};
+pub(crate) use source::{JsonLines, RecordSource, check_source, open_source};
 pub(crate) use tap::{TapRange, open_tap};
 pub(crate) use writer::{Writer, with_topic, wrap, writer};
 
@@ -63,6 +63,9 @@ const TOKEN: &str = "BALER_TOKEN";
 /// The scheme of text logs, which records can come from as well.
 const KIEKER_LOG: &str = "kieker-log";
 
+/// The scheme of JSON lines, which records can come from as well.
+const JSON_LINES: &str = "jsonl";
+
 /// A URI without its secrets.
 pub(crate) fn shown(text: &str) -> String {
     parse(text).map_or_else(|failure| failure.message, |(_, endpoint)| endpoint)
@@ -73,7 +76,7 @@ pub(crate) fn shown(text: &str) -> String {
 pub(crate) fn is_uri(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, rest)| {
         let is_medium = MEDIA.iter().any(|(known, _)| *known == scheme);
-        is_medium || scheme == KIEKER_LOG || rest.starts_with("//")
+        is_medium || [JSON_LINES, KIEKER_LOG].contains(&scheme) || rest.starts_with("//")
     })
 }
 
@@ -123,7 +126,7 @@ fn no_such_scheme(media: &[(&str, Option<Feature>)], scheme: &str, logs: bool) -
         ));
     }
     let mut schemes: Vec<_> = built_in.iter().map(|(known, _)| *known).collect();
-    schemes.extend(logs.then_some(KIEKER_LOG));
+    schemes.extend([JSON_LINES, KIEKER_LOG].into_iter().filter(|_| logs));
     schemes.sort_unstable();
     let nearest = schemes
         .iter()
@@ -163,7 +166,7 @@ mod tests {
         }
         let unknown = told("kafkaa");
         assert!(
-            unknown.contains("no known scheme, use one of kieker-log:, null:"),
+            unknown.contains("no known scheme, use one of jsonl:, kieker-log:, null:"),
             "{unknown}"
         );
         assert!(!unknown.contains("kafka:"), "{unknown}");

@@ -1,13 +1,15 @@
-//! Where records come from: a text log, or a medium.
+//! Where records come from: a text log, JSON lines, or a medium.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Position};
 use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
 use baler_common::transport::uri::{Uri, UriError};
 
 use super::medium::Medium;
 use super::reader::open;
-use super::{KIEKER_LOG, OpenReader, bad_uri, parse};
+use super::{JSON_LINES, KIEKER_LOG, OpenReader, bad_uri, parse};
 use crate::exit::{Code, Failure};
 
 /// Where records come from.
@@ -17,8 +19,26 @@ pub(crate) enum RecordSource {
         reader: Box<LogReader>,
         endpoint: String,
     },
+    /// JSON lines.
+    Lines(Box<JsonLines>),
     /// A medium with chunks.
     Medium(OpenReader),
+}
+
+/// JSON lines, and where to note up to where they were sent.
+pub(crate) struct JsonLines {
+    pub(crate) reader: JsonLinesReader,
+    pub(crate) endpoint: String,
+    pub(crate) position_file: Option<PathBuf>,
+    /// What is in the file.
+    pub(crate) saved: Option<Position>,
+}
+
+/// What the URI of JSON lines says.
+struct LinesSettings {
+    path: PathBuf,
+    position_file: Option<PathBuf>,
+    settings: JsonLinesSettings,
 }
 
 /// Opens a log, or the receiving end of a medium.
@@ -28,6 +48,10 @@ pub(crate) enum RecordSource {
 /// As [`super::open_reader`].
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
+    if uri.scheme() == JSON_LINES {
+        let settings = lines_settings(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+        return open_lines(settings, endpoint).map(|lines| RecordSource::Lines(Box::new(lines)));
+    }
     if uri.scheme() != KIEKER_LOG {
         let medium = Medium::new(uri, &endpoint, true)?;
         return open(medium, endpoint, false).map(RecordSource::Medium);
@@ -48,12 +72,64 @@ pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
 /// The URI is wrong.
 pub(crate) fn check_source(text: &str) -> Result<(), Failure> {
     let (uri, endpoint) = parse(text)?;
-    if uri.scheme() != KIEKER_LOG {
-        return Medium::new(uri, &endpoint, true).map(drop);
+    match uri.scheme() {
+        KIEKER_LOG => log_settings(uri).map(drop),
+        JSON_LINES => lines_settings(uri).map(drop),
+        _ => return Medium::new(uri, &endpoint, true).map(drop),
     }
-    log_settings(uri)
-        .map(drop)
-        .map_err(|error| bad_uri(&endpoint, &error))
+    .map_err(|error| bad_uri(&endpoint, &error))
+}
+
+fn open_lines(wanted: LinesSettings, endpoint: String) -> Result<JsonLines, Failure> {
+    let mut settings = wanted.settings;
+    if let Some(file) = &wanted.position_file {
+        let position = Position::load(file).map_err(|error| {
+            let message = format!(
+                "{}: {error}; if it holds no position of these lines, name another file",
+                file.display()
+            );
+            Failure::new(Code::Unavailable, message)
+        })?;
+        settings.position = position;
+    }
+    let saved = settings.position;
+    let reader = JsonLinesReader::open(&wanted.path, settings)
+        .map_err(|error| Failure::unavailable(&endpoint, error))?;
+    Ok(JsonLines {
+        reader,
+        endpoint,
+        position_file: wanted.position_file,
+        saved,
+    })
+}
+
+fn lines_settings(mut uri: Uri) -> Result<LinesSettings, UriError> {
+    uri.no_host()?;
+    let path = PathBuf::from(uri.path());
+    if path.as_os_str().is_empty() {
+        return Err(uri.missing_in_path("the file with the lines, or - for standard input"));
+    }
+    let mut settings = JsonLinesSettings::default();
+    settings.follow = uri.take_bool("follow")?.unwrap_or(false);
+    if let Some(field) = uri.take_text("type") {
+        settings.type_field = field;
+    }
+    if let Some(bytes) = uri.take_bytes_in::<NonZeroUsize>("max_line_bytes")? {
+        settings.line_bytes = bytes.get();
+    }
+    let given = uri.take_text("position").map(|file| PathBuf::from(&*file));
+    uri.finish()?;
+    // Who follows a file wants to go on after a restart.
+    let beside = || {
+        settings
+            .follow
+            .then(|| path.with_added_extension("position"))
+    };
+    Ok(LinesSettings {
+        position_file: given.or_else(beside),
+        path,
+        settings,
+    })
 }
 
 fn log_settings(mut uri: Uri) -> Result<(PathBuf, LogSettings), UriError> {

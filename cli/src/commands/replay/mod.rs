@@ -36,7 +36,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let reader = Checked::new(reader, decoder, args.undecodable);
     let looked = reader.looked();
     let give_up = args.give_up.limit(Some(args.idle_timeout));
-    let mut sent = None;
+    let (mut sent, mut served) = (None, Ok(()));
     match target {
         None => {
             let patience = Patience::new(&from, give_up, quiet);
@@ -56,7 +56,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 give_up,
             };
             sent = Some(passage.run(&observation, quiet, shutdown));
-            observation.finish()?;
+            served = observation.finish();
         }
     }
     let looked = lock(&looked).clone();
@@ -67,6 +67,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
         fields.insert("sent".to_owned(), std::mem::take(&mut sent.document));
     }
     output::document(args.format, &document)?;
+    served?;
     Ok(match sent.map_or(Ok(Code::Done), |sent| sent.outcome)? {
         Code::Done if looked.undecodable > 0 => Code::Data,
         code => code,

@@ -1,8 +1,9 @@
-//! `baler send`: the records of a log or a medium to another medium.
+//! `baler send`: the records of a log, of JSON lines or of a medium to another medium.
 //!
-//! log, or reader -> source -> [`Forward`] -> controller -> writer; settled when confirmed
+//! log, lines, or reader -> source -> [`Forward`] -> controller -> writer; settled when confirmed
 
 mod forward;
+mod lines;
 
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -44,6 +45,11 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         RecordSource::Log { reader, endpoint } => {
             observation.observed().endpoint("source", &endpoint);
             send_log(*reader, endpoint, &shipper, &progress, quiet)
+        }
+        RecordSource::Lines(lines) => {
+            observation.observed().endpoint("source", &lines.endpoint);
+            let waits = (&shipper, shutdown);
+            lines::send(*lines, args.idle_timeout, aside, waits, &progress)
         }
         RecordSource::Medium(open) => send_medium(
             (args, aside, decoder),
