@@ -118,11 +118,6 @@ pub(crate) struct VerifyConsumerArgs {
     pub(crate) from: String,
     #[arg(long)]
     pub(crate) seed: u64,
-    #[arg(long, value_enum)]
-    pub(crate) sabotage: Option<Sabotage>,
-    /// At which chunk.
-    #[arg(long, default_value_t = 3)]
-    pub(crate) sabotage_at: u64,
 }
 
 /// How a consumer lies.
