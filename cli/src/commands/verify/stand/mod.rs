@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "faults")]
-use baler_faults::{Leash, TcpProxy};
+use baler_faults::{ProcessGroupGuard, TcpProxy};
 
 use super::records::Random;
 use crate::args::{FaultChoice, VerifyArgs};
@@ -159,7 +159,7 @@ impl Harm {
 pub(super) struct Scratch {
     path: PathBuf,
     #[cfg(feature = "faults")]
-    _leash: Leash,
+    _guard: ProcessGroupGuard,
 }
 
 impl Scratch {
@@ -176,7 +176,7 @@ impl Scratch {
         std::fs::create_dir_all(&folder).map_err(broken)?;
         Ok(Self {
             #[cfg(feature = "faults")]
-            _leash: Leash::new(Some(&folder)).map_err(broken)?,
+            _guard: ProcessGroupGuard::new(Some(&folder)).map_err(broken)?,
             path: folder,
         })
     }
