@@ -126,7 +126,8 @@ impl Run<'_> {
         };
         thread::scope(|scope| {
             let worker = scope.spawn(|| work(medium));
-            while !worker.is_finished() {
+            // After a signal no pause lasts: `join` alone waits.
+            while !worker.is_finished() && !self.shutdown.is_requested() {
                 self.fleet.pause(Duration::from_millis(5));
             }
             let panicked = |_| Failure::new(Code::Internal, "a thread panicked");

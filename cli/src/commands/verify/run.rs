@@ -53,7 +53,7 @@ pub(super) struct Run<'a> {
     /// Records around each fault, and at the end.
     slice: u64,
     spool: Option<Scratch>,
-    shutdown: &'a Shutdown,
+    pub(super) shutdown: &'a Shutdown,
     started: Instant,
     injected: Vec<Injected>,
 }
