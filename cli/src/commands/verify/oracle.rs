@@ -281,9 +281,10 @@ impl Oracle {
             .iter()
             .partition(|bytes| self.foreign.contains_key(*bytes));
         let is_torn = |bytes: &[u8]| {
-            let mut torn = self.torn.iter();
-            bytes.is_empty()
-                || torn.any(|torn| torn.windows(bytes.len()).any(|window| window == bytes))
+            let is_part = |torn: &Vec<u8>| {
+                bytes.is_empty() || torn.windows(bytes.len()).any(|window| window == bytes)
+            };
+            self.torn.iter().any(is_part)
         };
         let sound = others.iter().filter(|bytes| !is_torn(bytes));
         let wrong = lost.count() + sound.count();
