@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -16,13 +17,13 @@ const QUIET: Duration = Duration::from_secs(5);
 
 /// Up to where a file was read. It survives a rename of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
+pub(super) struct Position {
     /// The device that the file is on.
-    pub device: u64,
+    pub(super) device: u64,
     /// The file's number on the device.
-    pub inode: u64,
+    pub(super) inode: u64,
     /// The offset of the first byte that was not read.
-    pub offset: u64,
+    pub(super) offset: u64,
 }
 
 impl Position {
@@ -31,9 +32,12 @@ impl Position {
     /// # Errors
     ///
     /// The file cannot be read, or holds something else.
-    pub fn load(file: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn load(file: &Path) -> io::Result<Option<Self>> {
         match fs::read(file) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+                let file = file.display();
+                io::Error::other(format!("{file} holds no position of a file: {error}"))
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -45,10 +49,11 @@ impl Position {
     /// # Errors
     ///
     /// The operating system refuses.
-    pub fn save(&self, file: &Path) -> io::Result<()> {
-        let mut new = file.as_os_str().to_owned();
-        new.push(".new");
-        let new = PathBuf::from(new);
+    pub(super) fn save(&self, file: &Path) -> io::Result<()> {
+        let mut name = OsString::from(".");
+        name.push(file.file_name().unwrap_or_default());
+        name.push(".new");
+        let new = file.with_file_name(name);
         let mut output = File::create(&new)?;
         serde_json::to_writer(&mut output, self)?;
         output.sync_all()?;
@@ -97,12 +102,12 @@ pub(super) struct FollowedFile {
 }
 
 impl FollowedFile {
-    /// Opens a file at its beginning, or at a position that an earlier process saved. Also returns
+    /// Opens a file at its beginning, or at the position that an earlier process saved. Also returns
     /// what that process had not read and is gone.
     pub(super) fn open(
         path: &Path,
         is_followed: bool,
-        saved: Option<Position>,
+        position_file: Option<&Path>,
     ) -> io::Result<(Self, Option<String>)> {
         let (file, position) = open(path)?;
         let mut opened = Self {
@@ -113,11 +118,14 @@ impl FollowedFile {
             rotated: VecDeque::new(),
             quiet_since: None,
         };
-        let Some(saved) = saved else {
+        let Some(position_file) = position_file else {
+            return Ok((opened, None));
+        };
+        let Some(saved) = Position::load(position_file)? else {
             return Ok((opened, None));
         };
         if !saved.is_same_file(&position) {
-            opened.rotated = rotated_since(path, &saved)?;
+            opened.rotated = rotated_since(path, &saved, position_file)?;
             let Some(first) = opened.rotated.pop_front() else {
                 let lost = format!(
                     "the file that was read last is gone, with what it had after byte {}; \
@@ -206,7 +214,11 @@ fn open(path: &Path) -> io::Result<(File, Position)> {
 
 /// The file of this position and those that were rotated away after it, from old to new: files
 /// beside `path` whose names begin with its name. Empty if the file of the position is gone.
-fn rotated_since(path: &Path, saved: &Position) -> io::Result<VecDeque<PathBuf>> {
+fn rotated_since(
+    path: &Path,
+    saved: &Position,
+    position_file: &Path,
+) -> io::Result<VecDeque<PathBuf>> {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let folder = path
         .parent()
@@ -215,7 +227,8 @@ fn rotated_since(path: &Path, saved: &Position) -> io::Result<VecDeque<PathBuf>>
     for entry in fs::read_dir(folder.unwrap_or_else(|| Path::new(".")))? {
         let entry = entry?;
         let is_rotated = entry.file_name().as_encoded_bytes().starts_with(name);
-        if is_rotated && entry.path() != path && entry.file_type()?.is_file() {
+        let is_other = ![path, position_file].contains(&&*entry.path());
+        if is_rotated && is_other && entry.file_type()?.is_file() {
             let metadata = entry.metadata()?;
             let is_saved = saved.is_same_file(&Position::beginning(&metadata));
             found.push((metadata.modified()?, !is_saved, Reverse(entry.path())));

@@ -6,7 +6,8 @@
 //!
 //! [`JsonLinesReader`] reads the lines of a file or of standard input. With
 //! [`follow`](JsonLinesSettings::follow) it reads a file that is still being written, also when the
-//! file is rotated, and [`Position`] says from where to go on after a restart.
+//! file is rotated, and [`position_file`](JsonLinesSettings::position_file) says from where to go on after a
+//! restart.
 //!
 //! [`Inference`] makes a record of each line. The record's type is named by one field of the line
 //! (`type` by default); its fields are inferred from the lines:
@@ -32,7 +33,6 @@ mod inference;
 mod reader;
 mod value;
 
-pub use follow::Position;
 pub use inference::{Inference, LineError};
 pub use reader::{BadJsonLine, JsonLinesReader, JsonLinesSettings, Next};
 

@@ -1,7 +1,7 @@
 //! Lines of a file or of standard input, and the record of each.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -22,8 +22,9 @@ pub struct JsonLinesSettings {
     pub follow: bool,
     /// The longest line in bytes; longer ones are bad. Default 1 MiB.
     pub line_bytes: usize,
-    /// Where an earlier reader stopped. Default: nowhere, so reading begins with the first line.
-    pub position: Option<Position>,
+    /// Where [`JsonLinesReader::save_position`] notes up to where a file was read. Reading begins
+    /// there if the file exists. Default: none, so reading begins with the first line.
+    pub position_file: Option<PathBuf>,
     /// The field that names the type of a line. Default `type`.
     pub type_field: Box<str>,
 }
@@ -33,7 +34,7 @@ impl Default for JsonLinesSettings {
         Self {
             follow: false,
             line_bytes: 1 << 20,
-            position: None,
+            position_file: None,
             type_field: "type".into(),
         }
     }
@@ -82,7 +83,8 @@ pub struct JsonLinesReader {
     /// Whether what comes is the rest of a line that is too long.
     is_too_long: bool,
     lost: Option<String>,
-    records: u64,
+    position_file: Option<PathBuf>,
+    saved: Option<Position>,
 }
 
 #[derive(Debug)]
@@ -104,7 +106,8 @@ impl JsonLinesReader {
         let input = if path == Path::new("-") {
             Input::Pipe(read_in_thread(io::stdin())?)
         } else if std::fs::metadata(path)?.is_file() {
-            let (file, gone) = FollowedFile::open(path, settings.follow, settings.position)?;
+            let (file, gone) =
+                FollowedFile::open(path, settings.follow, settings.position_file.as_deref())?;
             lost = gone;
             offset = file.position().offset;
             Input::File(file)
@@ -121,17 +124,33 @@ impl JsonLinesReader {
             offset,
             is_too_long: false,
             lost,
-            records: 0,
+            position_file: settings.position_file,
+            saved: None,
         })
     }
 
-    /// How many records were read so far.
-    pub fn records(&self) -> u64 {
-        self.records
+    /// Whether there is a position to save that was not saved yet.
+    pub fn has_moved(&self) -> bool {
+        let position = self.position();
+        self.position_file.is_some() && position.is_some() && position != self.saved
     }
 
-    /// Up to where the input was read: all lines before were returned. `None` if it is no file.
-    pub fn position(&self) -> Option<Position> {
+    /// Saves the position after the last line that was returned. Whenever the process or the machine
+    /// stops, the file has either the old or the new position.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses.
+    pub fn save_position(&mut self) -> io::Result<()> {
+        let (Some(file), Some(position)) = (&self.position_file, self.position()) else {
+            return Ok(());
+        };
+        position.save(file)?;
+        self.saved = Some(position);
+        Ok(())
+    }
+
+    fn position(&self) -> Option<Position> {
         match &self.input {
             Input::File(file) => Some(Position {
                 offset: self.offset,
@@ -230,10 +249,7 @@ impl JsonLinesReader {
             match std::str::from_utf8(line) {
                 Err(error) => format!("the line is not UTF-8: {error}"),
                 Ok(text) => match self.inference.record(text) {
-                    Ok(record) => {
-                        self.records = self.records.saturating_add(1);
-                        return Some(Next::Record(record));
-                    }
+                    Ok(record) => return Some(Next::Record(record)),
                     Err(error) => error.to_string(),
                 },
             }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Position};
+use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings};
 use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
 use baler_common::transport::uri::{Uri, UriError};
 
@@ -25,20 +25,10 @@ pub(crate) enum RecordSource {
     Medium(OpenReader),
 }
 
-/// JSON lines, and where to note up to where they were sent.
+/// JSON lines.
 pub(crate) struct JsonLines {
     pub(crate) reader: JsonLinesReader,
     pub(crate) endpoint: String,
-    pub(crate) position_file: Option<PathBuf>,
-    /// What is in the file.
-    pub(crate) saved: Option<Position>,
-}
-
-/// What the URI of JSON lines says.
-struct LinesSettings {
-    path: PathBuf,
-    position_file: Option<PathBuf>,
-    settings: JsonLinesSettings,
 }
 
 /// Opens a log, or the receiving end of a medium.
@@ -49,8 +39,13 @@ struct LinesSettings {
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
     if uri.scheme() == JSON_LINES {
-        let settings = lines_settings(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-        return open_lines(settings, endpoint).map(|lines| RecordSource::Lines(Box::new(lines)));
+        let (path, settings) = lines_settings(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+        let reader = JsonLinesReader::open(&path, settings)
+            .map_err(|error| Failure::unavailable(&endpoint, error))?;
+        return Ok(RecordSource::Lines(Box::new(JsonLines {
+            reader,
+            endpoint,
+        })));
     }
     if uri.scheme() != KIEKER_LOG {
         let medium = Medium::new(uri, &endpoint, true)?;
@@ -80,30 +75,7 @@ pub(crate) fn check_source(text: &str) -> Result<(), Failure> {
     .map_err(|error| bad_uri(&endpoint, &error))
 }
 
-fn open_lines(wanted: LinesSettings, endpoint: String) -> Result<JsonLines, Failure> {
-    let mut settings = wanted.settings;
-    if let Some(file) = &wanted.position_file {
-        let position = Position::load(file).map_err(|error| {
-            let message = format!(
-                "{}: {error}; if it holds no position of these lines, name another file",
-                file.display()
-            );
-            Failure::new(Code::Unavailable, message)
-        })?;
-        settings.position = position;
-    }
-    let saved = settings.position;
-    let reader = JsonLinesReader::open(&wanted.path, settings)
-        .map_err(|error| Failure::unavailable(&endpoint, error))?;
-    Ok(JsonLines {
-        reader,
-        endpoint,
-        position_file: wanted.position_file,
-        saved,
-    })
-}
-
-fn lines_settings(mut uri: Uri) -> Result<LinesSettings, UriError> {
+fn lines_settings(mut uri: Uri) -> Result<(PathBuf, JsonLinesSettings), UriError> {
     uri.no_host()?;
     let path = PathBuf::from(uri.path());
     if path.as_os_str().is_empty() {
@@ -125,11 +97,8 @@ fn lines_settings(mut uri: Uri) -> Result<LinesSettings, UriError> {
             .follow
             .then(|| path.with_added_extension("position"))
     };
-    Ok(LinesSettings {
-        position_file: given.or_else(beside),
-        path,
-        settings,
-    })
+    settings.position_file = given.or_else(beside);
+    Ok((path, settings))
 }
 
 fn log_settings(mut uri: Uri) -> Result<(PathBuf, LogSettings), UriError> {

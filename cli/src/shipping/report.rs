@@ -1,6 +1,5 @@
 //! What became of the records that a command emitted, and of what a spool holds.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use baler_common::container::{LossReason, Losses};
@@ -20,7 +19,6 @@ pub(crate) struct Report {
     pub(crate) emitted: u64,
     pub(crate) delivered: u64,
     pub(crate) spooled: u64,
-    pub(crate) dropped: BTreeMap<String, u64>,
     /// Bytes of the chunks that the medium confirmed.
     pub(crate) bytes: u64,
     document: Value,
@@ -43,13 +41,12 @@ impl Report {
         let adds_up = report.adds_up();
         let stats = report.stats;
         let (chunks, bytes) = (stats.chunks_delivered, stats.bytes_delivered);
-        let dropped = by_reason(&stats.dropped);
         let mut document = json!({
             "to": endpoint,
             "emitted": stats.emitted,
             "delivered": stats.delivered,
             "spooled": stats.spooled,
-            "dropped": dropped,
+            "dropped": by_reason(&stats.dropped),
             "chunks": chunks,
             "chunks_spooled": stats.chunks_spooled,
             "chunks_given_up": stats.chunks_given_up,
@@ -77,7 +74,6 @@ impl Report {
             emitted: stats.emitted,
             delivered: stats.delivered,
             spooled: stats.spooled,
-            dropped,
             bytes,
             document,
             losses: stats.dropped,

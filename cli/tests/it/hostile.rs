@@ -205,9 +205,7 @@ fn a_chunk_with_the_identity_of_another_one_is_told_of() {
     let files = ["--summary", &summary, "--metrics-file", &metrics];
     let run = baler(&[&args[..], &files, &["--quarantine", &aside]].concat()).code(65);
     let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
-    let row = told
-        .lines()
-        .find(|line| line.contains("conflicts"));
+    let row = told.lines().find(|line| line.contains("conflicts"));
     assert!(row.is_some_and(|row| row.ends_with(" 1")), "{told}");
     let summary = read_json(Path::new(&summary));
     assert_eq!(summary["conflicts"], 1);

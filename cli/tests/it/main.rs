@@ -14,6 +14,7 @@ mod habits;
 mod hostile;
 mod image;
 #[cfg(feature = "kafka")]
+mod json_lines;
 mod kafka;
 mod kieker;
 #[cfg(feature = "faults")]

@@ -93,8 +93,18 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
 pub(super) fn text(mut summary: Value, figures: &Figures) -> String {
     if let Some(fields) = summary.as_object_mut() {
         fields.shift_remove("operations");
+        fields.shift_remove("types");
     }
     let mut text = output::two_columns(&output::figures_of(&summary));
+    let types = figures.written.by_type().into_iter();
+    let mut types: Vec<_> = types
+        .map(|it| vec![it.type_name.to_string(), output::number(it.records)])
+        .collect();
+    if !types.is_empty() {
+        types.sort();
+        text.push('\n');
+        text.push_str(&output::table(&["type", "records"], &[1], types));
+    }
     if let Some(times) = &figures.times {
         text.push('\n');
         text.push_str(&operations_table(&OperationFigures::all(times)));

@@ -115,20 +115,15 @@ struct Counts {
 
 /// Saves the position, if it is to be saved and changed, after all lines before it are confirmed.
 fn save(lines: &mut JsonLines, shipper: &Shipper) -> Result<(), Failure> {
-    let (Some(file), Some(position)) = (&lines.position_file, lines.reader.position()) else {
-        return Ok(());
-    };
-    if lines.saved == Some(position) {
+    if !lines.reader.has_moved() {
         return Ok(());
     }
     let flushed = shipper.flush();
     flushed.map_err(|message| Failure::new(Code::Unavailable, message))?;
-    position.save(file).map_err(|error| {
-        let message = format!("cannot save the position in {}: {error}", file.display());
+    lines.reader.save_position().map_err(|error| {
+        let message = format!("cannot save the position of {}: {error}", lines.endpoint);
         Failure::new(Code::Output, message)
-    })?;
-    lines.saved = Some(position);
-    Ok(())
+    })
 }
 
 /// Puts a line that is no record into the quarantine, if there is one.
