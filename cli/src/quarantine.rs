@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use baler_analysis::Source;
 use baler_analysis::quarantine::{Attempts, MediumQuarantine, Poison, Quarantine};
 use baler_connector_file::QuarantineFolder;
 
-use crate::args::QuarantineArgs;
+use crate::args::{AttemptsArgs, QuarantineArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 
@@ -61,19 +63,56 @@ pub(crate) fn shared(
     })
 }
 
-/// Counts which chunks crash their consumer, where the quarantine is a folder that can hold the count.
-///
-/// # Errors
-///
-/// The folder cannot be written.
-pub(crate) fn attempts(args: &QuarantineArgs) -> Result<Option<Attempts>, Failure> {
-    let folder = args.quarantine.as_deref();
-    let Some(folder) = folder.filter(|place| !endpoint::is_uri(place)) else {
-        return Ok(None);
-    };
-    let opened = Attempts::open(Path::new(folder));
-    let failed = |error| Failure::new(Code::Output, format!("--quarantine {folder}: {error}"));
-    opened.map(Some).map_err(failed)
+/// What sources do with chunks that they cannot process, or that crash their process.
+pub(crate) struct PoisonPolicy {
+    pub(crate) quarantine: SharedQuarantine,
+    /// Counts on disk, where the quarantine is a folder that can hold the count.
+    attempts: Option<Attempts>,
+    max_attempts: Option<NonZeroU32>,
+}
+
+impl PoisonPolicy {
+    /// The policy that the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// As [`shared`], or the folder cannot be written.
+    pub(crate) fn new(
+        args: &QuarantineArgs,
+        attempts: &AttemptsArgs,
+        patience: Duration,
+    ) -> Result<Self, Failure> {
+        let quarantine = shared(args, patience)?;
+        // Without a quarantine the chunk would be lost.
+        let Some(place) = args.quarantine.as_deref() else {
+            return Ok(Self {
+                quarantine,
+                attempts: None,
+                max_attempts: None,
+            });
+        };
+        let failed = |error| Failure::new(Code::Output, format!("--quarantine {place}: {error}"));
+        let on_disk = match endpoint::is_uri(place) {
+            true => None,
+            false => Some(Attempts::open(Path::new(place)).map_err(failed)?),
+        };
+        Ok(Self {
+            quarantine,
+            attempts: on_disk,
+            max_attempts: NonZeroU32::new(attempts.max_attempts),
+        })
+    }
+
+    /// The source, with this policy.
+    pub(crate) fn apply(&self, source: Source) -> Source {
+        let source = source
+            .with_quarantine(self.quarantine.clone())
+            .with_max_attempts(self.max_attempts);
+        match &self.attempts {
+            Some(attempts) => source.with_attempts(attempts),
+            None => source,
+        }
+    }
 }
 
 fn place(

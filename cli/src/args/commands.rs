@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    DecodingArgs, DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, ShippingArgs, SpoolArgs,
-    media, values,
+    AttemptsArgs, DecodingArgs, DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs,
+    ShippingArgs, SpoolArgs, media, values,
 };
 
 /// Flags of `baler demo`.
@@ -198,6 +198,8 @@ pub(crate) struct SendArgs {
     pub(crate) decoding: DecodingArgs,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
+    #[command(flatten)]
+    pub(crate) attempts: AttemptsArgs,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

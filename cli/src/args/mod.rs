@@ -24,8 +24,8 @@ pub(crate) use commands::{
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
-    DecodingArgs, DocumentFormat, GiveUpArgs, GlobalArgs, ObserveArgs, QuarantineArgs, SpoolArgs,
-    SpoolSyncChoice,
+    AttemptsArgs, DecodingArgs, DocumentFormat, GiveUpArgs, GlobalArgs, ObserveArgs,
+    QuarantineArgs, SpoolArgs, SpoolSyncChoice,
 };
 pub(crate) use shipping::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use verify::{

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{DecodingArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, media, values};
+use super::{AttemptsArgs, DecodingArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, media, values};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -72,13 +72,8 @@ pub(crate) struct ReceiveArgs {
     pub(crate) summary: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
-    /// Put a chunk into the quarantine after it crashed this command this number of times; 0 is never
-    ///
-    /// In a quarantine that is a folder, a file counts how often the command died while it processed
-    /// a chunk. Otherwise the count is the medium's, which only quorum queues of RabbitMQ have: how
-    /// often a chunk was delivered and not settled.
-    #[arg(long, value_name = "N", default_value = "5")]
-    pub(crate) max_attempts: u32,
+    #[command(flatten)]
+    pub(crate) attempts: AttemptsArgs,
     /// Measure the response times of operations, and show them in the summary
     #[arg(long)]
     pub(crate) operations: bool,

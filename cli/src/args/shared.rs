@@ -146,6 +146,18 @@ pub(crate) struct QuarantineArgs {
     pub(crate) quarantine_bytes: Option<NonZeroUsize>,
 }
 
+/// When a chunk counts as one that crashes its consumer.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AttemptsArgs {
+    /// Put a chunk into the quarantine after it crashed this command this number of times; 0 is never
+    ///
+    /// In a quarantine that is a folder, a file counts how often the command died while it processed
+    /// a chunk. Otherwise the count is the medium's, which only quorum queues of RabbitMQ have: how
+    /// often a chunk was delivered and not settled.
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub(crate) max_attempts: u32,
+}
+
 /// What happens to chunks while the medium is away.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Spool")]

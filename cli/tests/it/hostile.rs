@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::observability::sum;
 use crate::poison::send;
-use crate::support::{Background, baler, command, file_uri, read_json, wait_for};
+use crate::support::{Background, baler, command, file_uri, output, read_json, wait_for};
 
 /// How many records the bomb has. A decoder accepts four times as many.
 const BOMB_RECORDS: u32 = 1 << 20;
@@ -368,6 +368,34 @@ fn a_chunk_that_kills_its_receiver_goes_to_the_quarantine() {
     let reason = fs::read_to_string(json.next().unwrap()).unwrap();
     assert!(reason.contains("died 2 times"), "{reason}");
     assert!(json.next().is_none());
+}
+
+#[test]
+fn a_chunk_that_kills_a_sender_goes_to_the_quarantine() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = store(&folder.path().join("chunks"), vec![bomb(), repeated(5, 3)]);
+    let quarantine = folder.path().join("quarantine");
+    let to = file_uri(&folder.path().join("out"));
+    let aside = ["--quarantine", quarantine.to_str().unwrap()];
+    let send = ["send", "--from", &from, "--to", &to, "--max-attempts", "1"];
+    let args = [&send[..], &aside].concat();
+    let sender = Background::start(&args);
+    wait_for("it is in the middle of the chunk", || {
+        let out = folder.path().join("out");
+        let files = fs::read_dir(out).ok()?;
+        let sizes = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+        (sizes.sum::<u64>() > 0).then_some(())
+    });
+    drop(sender);
+    baler(&args).code(65);
+    let kept = fs::read_dir(&quarantine)
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let mut json = kept.filter(|it| it.extension().is_some_and(|end| end == "json"));
+    let reason = fs::read_to_string(json.next().unwrap()).unwrap();
+    assert!(reason.contains("died 1 times"), "{reason}");
+    let received = output(&["receive", "--from", &to, "--format", "json"]);
+    assert!(received.lines().count() >= 3, "the chunk after it was sent");
 }
 
 /// What stands where a file is to be written.

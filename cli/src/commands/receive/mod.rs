@@ -6,7 +6,6 @@ mod settings;
 mod stages;
 mod summary;
 
-use std::num::NonZeroU32;
 use std::sync::OnceLock;
 
 use baler_analysis::workers::{Worker, Workers};
@@ -23,20 +22,17 @@ use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
-use crate::quarantine;
+use crate::quarantine::PoisonPolicy;
 use crate::shutdown::Shutdown;
 
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    // Without a quarantine the chunk would be lost.
-    let max_attempts = NonZeroU32::new(args.max_attempts);
-    let max_attempts = max_attempts.filter(|_| args.quarantine.quarantine.is_some());
     let settings = Settings::new(args)?;
     let observation = Observation::start(&settings.args.observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed().add(Box::new(stages.progress()));
-    let aside = quarantine::shared(&settings.args.quarantine, shutdown.timeout())?;
-    let attempts = quarantine::attempts(&settings.args.quarantine)?;
+    let (quarantine, attempts) = (&settings.args.quarantine, &settings.args.attempts);
+    let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
     let decoder = decoding::decoder(&settings.args.decoding, settings.args.workers)?;
     let OpenReaders {
         readers,
@@ -75,11 +71,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 source = source.with_demand(chunks);
             }
             observation.receives(&mut source);
-            source = source.with_quarantine(aside.clone());
-            source = source.with_max_attempts(max_attempts);
-            if let Some(attempts) = &attempts {
-                source = source.with_attempts(attempts);
-            }
+            source = poison.apply(source);
             let stage = stages.next()?;
             Ok(Worker { source, stage })
         },

@@ -21,7 +21,7 @@ use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
-use crate::quarantine::{self, SharedQuarantine};
+use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
@@ -29,7 +29,7 @@ use crate::shutdown::Shutdown;
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
     let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
-    let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
+    let poison = PoisonPolicy::new(&args.quarantine, &args.attempts, shutdown.timeout())?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
@@ -49,10 +49,16 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         RecordSource::Lines(lines) => {
             observation.observed().endpoint("source", &lines.endpoint);
             let waits = (&shipper, shutdown);
-            lines::send(*lines, args.idle_timeout, aside, waits, &progress)
+            lines::send(
+                *lines,
+                args.idle_timeout,
+                poison.quarantine,
+                waits,
+                &progress,
+            )
         }
         RecordSource::Medium(open) => send_medium(
-            (args, aside, decoder),
+            (args, &poison, decoder),
             open,
             &shipper,
             shutdown,
@@ -163,7 +169,7 @@ fn show_bad_lines(bad_lines: &BadLines) {
 /// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
 /// at the other end.
 fn send_medium(
-    (args, aside, decoder): (&SendArgs, SharedQuarantine, ChunkDecoder),
+    (args, poison, decoder): (&SendArgs, &PoisonPolicy, ChunkDecoder),
     open: OpenReader,
     shipper: &Shipper,
     shutdown: &Shutdown,
@@ -173,9 +179,7 @@ fn send_medium(
         output::say(format_args!("listening on {address}"));
     }
     observation.observed().endpoint("source", &open.endpoint);
-    let mut source = Source::new(open.reader)
-        .with_decoder(decoder)
-        .with_quarantine(aside);
+    let mut source = poison.apply(Source::new(open.reader).with_decoder(decoder));
     observation.receives(&mut source);
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
