@@ -31,7 +31,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub struct MediumQuarantine {
     /// `None` only while it is dropped.
     outbox: Option<Outbox>,
-    bell: Arc<Bell>,
+    notification: Arc<WriterNotification>,
     patience: Duration,
     serializer: NativeSerializer,
     next: ChunkIdentity,
@@ -48,11 +48,15 @@ impl fmt::Debug for MediumQuarantine {
 impl MediumQuarantine {
     /// A quarantine behind this writer, which is opened when the first chunk comes.
     pub fn new(writer: Box<dyn ChunkWriter>) -> Self {
-        let bell = Arc::new(Bell::default());
+        let notification = Arc::new(WriterNotification::default());
         let random = RandomState::new();
         let mut settings = OutboxSettings::default();
         settings.retry.seed = random.hash_one("retry");
-        let outbox = Outbox::new(writer, settings, Arc::<Bell>::clone(&bell));
+        let outbox = Outbox::new(
+            writer,
+            settings,
+            Arc::<WriterNotification>::clone(&notification),
+        );
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let [first, second] = [
             random.hash_one("first half"),
@@ -61,7 +65,7 @@ impl MediumQuarantine {
         .map(u128::from);
         Self {
             outbox: Some(outbox),
-            bell,
+            notification,
             patience: DEFAULT_PATIENCE,
             serializer: NativeSerializer::default(),
             next: ChunkIdentity {
@@ -121,7 +125,7 @@ impl MediumQuarantine {
             if now >= by {
                 return false;
             }
-            self.bell
+            self.notification
                 .wait(wake_up.map_or(by, |wake_up| wake_up.min(by)));
         }
         true
@@ -214,12 +218,12 @@ impl Drop for MediumQuarantine {
 
 /// Remembers that the writer told something until somebody waits for it.
 #[derive(Debug, Default)]
-struct Bell {
+struct WriterNotification {
     rung: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Bell {
+impl WriterNotification {
     fn wait(&self, until: Instant) {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let left = until.saturating_duration_since(Instant::now());
@@ -228,7 +232,7 @@ impl Bell {
     }
 }
 
-impl Notify for Bell {
+impl Notify for WriterNotification {
     fn notify(&self) {
         *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_one();

@@ -62,7 +62,7 @@ fn topic_is_created_with_the_shape_that_the_command_is_given() {
 #[test]
 fn topic_cannot_be_created_where_tokens_are_asked_for() {
     let to = "kafka://h:1/topic?security.protocol=sasl_ssl&sasl.mechanism=OAUTHBEARER\
-              &enable.sasl.oauthbearer.unsecure.jwt=true";
+              &sasl.oauthbearer.token.file=/token";
     let wrong = baler(&["generate", "--to", to, "--create-topic", "3,1"]).code(78);
     let told = String::from_utf8(wrong.get_output().stderr.clone()).unwrap();
     assert!(

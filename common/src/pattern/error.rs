@@ -1,106 +1,67 @@
 //! What is wrong with a pattern, and where.
 
-use std::fmt;
+use super::MAX_PATTERN_BYTES;
 
 /// What is wrong with a pattern, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct PatternError {
-    pattern: Box<str>,
+    message: Box<str>,
     position: usize,
-    problem: Problem,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Problem {
-    /// Something else should be here.
-    Expected(&'static str),
-    /// It means something, but not here.
-    Unsupported(&'static str),
-    /// Longer than patterns may be, in bytes.
-    TooLong(usize),
-    /// Too much repetition.
-    TooLarge,
+/// Something that does not belong where it stands in a pattern.
+#[derive(Debug)]
+pub(super) struct Misfit<'t> {
+    /// A part of the pattern's text, so that its address says where it stands.
+    found: &'t str,
+    expected: &'static str,
 }
 
-impl Problem {
-    /// The problem at a byte of the pattern.
-    pub(super) fn at(self, position: usize) -> Misfit {
-        Misfit {
-            position,
-            problem: self,
-        }
+impl<'t> Misfit<'t> {
+    pub(super) const fn new(found: &'t str, expected: &'static str) -> Self {
+        Self { found, expected }
     }
-}
-
-/// A problem and its place, before it is known of which pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Misfit {
-    pub(super) position: usize,
-    pub(super) problem: Problem,
 }
 
 impl PatternError {
-    /// So many characters of a pattern that is too long are repeated in its error.
-    const SHOWN: usize = 200;
-
-    pub(super) fn new(pattern: &str, misfit: Misfit) -> Self {
+    /// The position is that of the misfit within `pattern`.
+    pub(super) fn unexpected(pattern: &str, misfit: &Misfit<'_>) -> Self {
+        let start = pattern.as_ptr().addr();
+        let position = misfit.found.as_ptr().addr().saturating_sub(start);
+        let rest = pattern.get(position..).unwrap_or_default();
+        let found = match rest {
+            "" => "the end".to_owned(),
+            _ => format!("`{}`", rest.chars().take(20).collect::<String>()),
+        };
+        let expected = misfit.expected;
         Self {
-            pattern: match misfit.problem {
-                Problem::TooLong(_) => pattern.chars().take(Self::SHOWN).collect(),
-                _ => pattern.into(),
-            },
-            position: misfit.position,
-            problem: misfit.problem,
+            message: format!(
+                "pattern `{pattern}`: expected {expected} at byte {position}, found {found}"
+            )
+            .into(),
+            position,
         }
     }
 
-    /// The pattern as it was given; the first 200 characters of one that is too long.
-    pub fn pattern(&self) -> &str {
-        &self.pattern
+    /// The whole expression is wrong.
+    pub(super) fn expression(pattern: &str, error: &regex_lite::Error) -> Self {
+        Self {
+            message: format!("pattern `{pattern}`: {error}").into(),
+            position: 0,
+        }
+    }
+
+    pub(super) fn too_long(pattern: &str) -> Self {
+        let start: String = pattern.chars().take(200).collect();
+        Self {
+            message: format!("pattern `{start}…` is longer than {MAX_PATTERN_BYTES} bytes").into(),
+            position: 0,
+        }
     }
 
     /// Where the problem is, in bytes from the start of the pattern.
     pub const fn position(&self) -> usize {
         self.position
     }
-
-    /// Up to so many characters from the problem on.
-    fn found(&self) -> Option<String> {
-        let rest = self.pattern.get(self.position..)?;
-        (!rest.is_empty()).then(|| rest.chars().take(20).collect())
-    }
 }
-
-impl fmt::Display for PatternError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            pattern,
-            position,
-            problem,
-        } = self;
-        match problem {
-            Problem::Expected(what) => {
-                write!(
-                    f,
-                    "pattern `{pattern}`: expected {what} at byte {position}, found "
-                )?;
-                match self.found() {
-                    Some(found) => write!(f, "`{found}`"),
-                    None => f.write_str("the end"),
-                }
-            }
-            Problem::Unsupported(what) => {
-                write!(
-                    f,
-                    "pattern `{pattern}`: {what}, at byte {position}, cannot be used here"
-                )
-            }
-            Problem::TooLong(most) => {
-                write!(f, "pattern `{pattern}…` is longer than {most} bytes")
-            }
-            Problem::TooLarge => write!(f, "pattern `{pattern}` repeats too much"),
-        }
-    }
-}
-
-impl std::error::Error for PatternError {}

@@ -14,41 +14,31 @@
 //! # Ok::<(), baler_common::pattern::PatternError>(())
 //! ```
 //!
-//! The syntax is Kieker's (`adaptiveMonitoring`), in three dialects:
-//!
-//! ```text
-//! text -> (syntax -> kieker | strict) | rust | special -> program
-//! ```
-//!
-//! A pattern is a few instructions for a matcher that takes time linear in the signature, whatever
-//! the pattern is, and that has no recursion to exhaust.
+//! The syntax is Kieker's (`adaptiveMonitoring`), in three dialects.
+//! A pattern becomes a regular expression, which `regex-lite` matches in time linear in the
+//! signature, whatever the pattern is.
 
 mod error;
 mod kieker;
 mod list;
-mod program;
 mod rust;
-mod special;
-mod strict;
-mod syntax;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod word;
 
 use std::fmt;
+
+use regex_lite::{Regex, RegexBuilder};
 
 pub use error::PatternError;
 pub use list::{Action, DutyCycle, LineError, LineProblem, ListFull, MAX_RULES, PatternList, Rule};
 
-use error::{Misfit, Problem};
-use program::{Class, Node, Program};
-use strict::Modifiers;
-use syntax::Care;
-use word::Word;
+use error::Misfit;
 
 /// Patterns are at most so many bytes long.
 pub const MAX_PATTERN_BYTES: usize = 2_048;
+
+/// What a compiled expression may take; only counted repetitions of sensors' patterns come near.
+const MAX_EXPRESSION_BYTES: usize = 1 << 20;
 
 /// How patterns for operations are written and what they mean.
 ///
@@ -60,7 +50,8 @@ pub enum Dialect {
     ///
     /// Checked against Kieker's own parser for the patterns and signatures of
     /// `tests/golden/kieker/pattern-golden.json`.
-    /// Letters beyond ASCII are Rust's, which are nearly Java's.
+    /// Every character beyond ASCII counts as a letter. Three things that Kieker takes are refused:
+    /// two modifiers of a kind, `throwsA` without a blank, and brackets other than `[]`.
     Kieker,
     /// Kieker's syntax without what is odd about it. The differences:
     ///
@@ -68,13 +59,12 @@ pub enum Dialect {
     /// |---|---|---|
     /// | the comma between parameters | optional: `(int, ..)` matches `(integer)` | must be there |
     /// | a modifier that is not named | may be there, but not `default` if none is named | may be there |
-    /// | modifiers | in one order; two of a kind are taken | in any order, each kind once |
+    /// | modifiers | in one order | in any order |
     /// | `*` at the start of a name | spans dots, and nothing | spans no dot; alone it is one name |
     /// | `*` or `..*` as the result or a parameter | no array, a parameter `*` no package | any type |
     /// | the result | must be there | may be left out, then there may be any or none |
     /// | blanks in the signature | one at most around each parameter | any |
     /// | `throws A, B` | an error for the blank | two exceptions |
-    /// | `throwsA` | taken for the exception `throwsA` | an error |
     /// | `(int,)` | taken for `(int)` | an error |
     /// | `$` at the start of a name | never matches | a character |
     #[default]
@@ -106,80 +96,74 @@ impl fmt::Display for Dialect {
 }
 
 /// Says which signatures are meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Pattern {
     text: Box<str>,
     dialect: Dialect,
-    /// Checked apart from the program, which matches what is left.
-    modifiers: Option<Modifiers>,
-    program: Program,
+    /// What signatures must have and not have in front; the expression matches the rest.
+    modifiers: Option<Box<[Box<str>]>>,
+    expression: Regex,
 }
 
 impl Pattern {
     /// Parses a pattern; blanks around it do not count.
     ///
+    /// What begins with `%` is a regular expression for the names of sensors, such as `%CPU::[0-2]`,
+    /// without groups that begin with `(?`, and without possessive repetitions.
+    ///
     /// # Errors
     ///
     /// Where the text is no pattern of this dialect, and what was expected there.
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
-        Self::new(text, dialect).map_err(|misfit| PatternError::new(text, misfit))
-    }
-
-    fn new(text: &str, dialect: Dialect) -> Result<Self, Misfit> {
         if text.len() > MAX_PATTERN_BYTES {
-            return Err(Problem::TooLong(MAX_PATTERN_BYTES).at(0));
+            return Err(PatternError::too_long(text));
         }
-        let word = Word::new(text).trim();
-        let (modifiers, node) = if word.text.is_empty() {
-            return Err(word.expected("a pattern"));
-        } else if word.text == "*" {
+        let unexpected = |misfit| PatternError::unexpected(text, &misfit);
+        let compile = |expression: &str| {
+            let compiled = RegexBuilder::new(expression)
+                .size_limit(MAX_EXPRESSION_BYTES)
+                .build();
+            compiled.map_err(|error| PatternError::expression(text, &error))
+        };
+        let trimmed = text.trim();
+        let (modifiers, expression) = if trimmed == "*" {
             // Everything, where Kieker's `.*` stops at the end of a line.
             let any = match dialect {
-                Dialect::Kieker => Class::Any,
-                _ => Class::Listed {
-                    ranges: Vec::new(),
-                    negated: true,
-                },
+                Dialect::Kieker => ".*",
+                Dialect::Strict | Dialect::Rust => "(?s:.*)",
             };
-            (None, Node::One(any).any_times())
-        } else if word.text.starts_with('%') {
-            let node = special::parse(word.text).map_err(|misfit| Misfit {
-                position: misfit.position.saturating_add(word.at),
-                ..misfit
-            })?;
-            (None, node)
+            (None, any.to_owned())
+        } else if trimmed.starts_with('%') {
+            check_sensor(trimmed).map_err(unexpected)?;
+            // Alone first, as `x)(y` would be well-formed between parentheses.
+            compile(trimmed)?;
+            (None, trimmed.to_owned())
         } else {
-            match dialect {
-                Dialect::Kieker => {
-                    let operation = syntax::parse(word, Care::Kieker)?;
-                    (None, kieker::expression(&operation))
-                }
-                Dialect::Strict => {
-                    let operation = syntax::parse(word, Care::Strict)?;
-                    let modifiers = Modifiers::new(&operation.modifiers);
-                    (Some(modifiers), strict::expression(&operation))
-                }
-                Dialect::Rust => {
-                    let (modifiers, node) = rust::parse(word)?;
-                    (Some(modifiers), node)
-                }
+            let (modifiers, expression) = match dialect {
+                _ if trimmed.is_empty() => Err(Misfit::new(trimmed, "a pattern")),
+                Dialect::Kieker | Dialect::Strict => kieker::parse(trimmed, dialect),
+                Dialect::Rust => rust::parse(trimmed),
             }
+            .map_err(unexpected)?;
+            let modifiers = modifiers.into_iter().map(Into::into).collect();
+            let modifiers = (dialect != Dialect::Kieker).then_some(modifiers);
+            (modifiers, expression)
         };
         Ok(Self {
-            text: word.text.into(),
+            text: trimmed.into(),
             dialect,
             modifiers,
-            program: Program::new(&node).map_err(|problem| problem.at(word.at))?,
+            expression: compile(&format!(r"\A(?:{expression})\z"))?,
         })
     }
 
     /// Whether this signature is meant. Takes time linear in its length.
     pub fn matches(&self, signature: &str) -> bool {
         let rest = match &self.modifiers {
-            Some(modifiers) => modifiers.strip(signature),
+            Some(wanted) => kieker::strip_modifiers(signature, wanted),
             None => Some(signature),
         };
-        rest.is_some_and(|rest| self.program.matches(rest))
+        rest.is_some_and(|rest| self.expression.is_match(rest))
     }
 
     /// The pattern as it was written, without blanks around it.
@@ -202,4 +186,35 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, self.dialect) == (&other.text, other.dialect)
+    }
+}
+
+impl Eq for Pattern {}
+
+/// Refuses what means something else in Java's regular expressions than in `regex-lite`.
+fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
+    let mut previous = ' ';
+    let mut characters = text.char_indices();
+    while let Some((at, c)) = characters.next() {
+        let rest = text.get(at..).unwrap_or_default();
+        match (previous, c) {
+            ('(', '?') if !rest.starts_with("?:") => {
+                return Err(Misfit::new(rest, "a group without `?`"));
+            }
+            ('*' | '+' | '?' | '}', '*' | '+' | '{') => {
+                return Err(Misfit::new(rest, "no second repetition"));
+            }
+            _ => {}
+        }
+        previous = c;
+        if c == '\\' {
+            characters.next();
+        }
+    }
+    Ok(())
 }

@@ -53,17 +53,10 @@ fn kieker_dialect_keeps_what_else_is_odd() {
     assert!(kieker("void a.C.d() throws A, B").is_err());
     let both = kieker("void a.C.d() throws A,B").unwrap();
     assert!(both.matches("void a.C.d() throws A, B"));
-    assert!(
-        kieker("void a.C.d() throwsA")
-            .unwrap()
-            .matches("void a.C.d() throws throwsA")
-    );
-    // Two of a kind: the first scope counts.
-    let twice = kieker("public private void a.C.d()").unwrap();
-    assert!(twice.matches("public void a.C.d()") && !twice.matches("private void a.C.d()"));
-    // Twice the same pushes others from where they are looked for.
-    let pushed = kieker("final synchronized native native void a.C.d()").unwrap();
-    assert!(pushed.matches("synchronized native void a.C.d()"));
+    // Refused, as Kieker takes it for something else.
+    assert!(kieker("void a.C.d() throwsA").is_err());
+    assert!(kieker("public private void a.C.d()").is_err());
+    assert!(kieker("final native native void a.C.d()").is_err());
     let seven = "public abstract default static final synchronized native void a.C.d()";
     assert!(kieker(seven).unwrap().matches(seven));
     assert!(kieker(&format!("public {seven}")).is_err());
@@ -190,8 +183,8 @@ fn strict_dialect_means_what_it_says() {
 fn strict_dialect_refuses_what_kieker_overlooks() {
     let cases = [
         ("", 0, "a pattern"),
-        ("   ", 3, "a pattern"),
-        ("a.C.d", 5, "`(`"),
+        ("   ", 0, "a pattern"),
+        ("a.C.d", 0, "`(`"),
         ("void a.C.d(", 11, "`)`"),
         ("void a.C.d)(", 10, "in front of"),
         ("void a.C.d()()", 12, "no second pair"),
@@ -207,12 +200,12 @@ fn strict_dialect_refuses_what_kieker_overlooks() {
         ("public private void a.C.d()", 7, "one modifier of a kind"),
         ("publik void a.C.d()", 0, "a modifier"),
         ("non-native void a.C.d()", 0, "a modifier"),
-        ("void a.C.d() throwsA", 19, "a blank"),
+        ("void a.C.d() throwsA", 13, "a blank"),
         ("void a.C.d() tosses A", 13, "`throws`"),
         ("int[ a.C.d()", 3, "`[]`"),
         ("fn my_crate::module::func()", 3, "a class and an operation"),
-        ("%CPU::[", 7, "`]`"),
-        ("  %CPU::(?=1)", 8, "look-around"),
+        ("%CPU::[", 0, "unclosed character class"),
+        ("  %CPU::(?=1)", 9, "without `?`"),
     ];
     for (pattern, position, expected) in cases {
         let error = Pattern::parse(pattern, Dialect::Strict).unwrap_err();
@@ -294,11 +287,68 @@ fn rust_dialect_matches_paths_in_every_form_of_signature() {
         ("shop::order(", 12),
         ("shop::order(,)", 12),
         ("shop::order() ->", 16),
-        ("shop::order(str) x", 18),
+        ("shop::order(str) x", 12),
     ];
     for (pattern, position) in refused {
         let error = Pattern::parse(pattern, Dialect::Rust).unwrap_err();
         assert_eq!(error.position(), position, "{error}");
+    }
+}
+
+#[test]
+fn patterns_of_sensors_mean_what_they_mean_in_java() {
+    let cases = [
+        (r"%CPU", "%CPU", "%CPU::0"),
+        (r"%CPU::.*", "%CPU::12", "%CPU"),
+        (r"%CPU::[0-2]", "%CPU::2", "%CPU::3"),
+        (r"%CPU::[^0-2]", "%CPU::3", "%CPU::1"),
+        (r"%CPU::\d+", "%CPU::10", "%CPU::x"),
+        (r"%(CPU|MEM_SWAP)(::.+)?", "%MEM_SWAP", "%LOAD_AVERAGE"),
+        (r"%CPU::(?:1|2){2}", "%CPU::12", "%CPU::1"),
+        (r"%CPU::\d{1,2}?", "%CPU::12", "%CPU::123"),
+        (r"%CPU::[\d_-]+", "%CPU::1_-", "%CPU::a"),
+        (r"%\S*\.x", "%ab.x", "%ab,x"),
+        (r"%a\s\W", "%a !", "%a b"),
+        (r"%a\++", "%a++", "%a"),
+        ("%|%CPU", "%CPU", "%CP"),
+        ("%*", "%%%", "%a"),
+    ];
+    let refused = [
+        "%(?=x)",
+        "%(?<name>x)",
+        "%(?i)x",
+        r"%(x)\1",
+        r"%\p{Lu}",
+        r"%\Qx\E",
+        "%[a&&[b]]",
+        "%[a[b]]",
+        "%x++",
+        "%x**",
+        "%CPU::[",
+        "%[b-a]",
+        "%(x",
+        "%x)",
+        "%x)|(y",
+        "%x{2",
+        "%x{2,1}",
+        "%((x{1000}){1000}){1000}",
+        "%x\\",
+    ];
+    for dialect in Dialect::ALL {
+        for (expression, yes, no) in cases {
+            let pattern = Pattern::parse(expression, dialect).unwrap();
+            assert!(pattern.matches(yes), "{expression} {yes}");
+            assert!(!pattern.matches(no), "{expression} {no}");
+        }
+        for expression in refused {
+            assert!(Pattern::parse(expression, dialect).is_err(), "{expression}");
+        }
+        let deep = format!("%{}x{}", "(".repeat(1_000), ")".repeat(1_000));
+        assert!(Pattern::parse(&deep, dialect).is_err());
+        // A matcher that goes back would not end.
+        let nested = format!("%{}a{}b", "(".repeat(20), "*)".repeat(20));
+        let nested = Pattern::parse(&nested, dialect).unwrap();
+        assert!(!nested.matches(&format!("%{}", "a".repeat(10_000))));
     }
 }
 

@@ -2,11 +2,6 @@
 
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
-
-/// Doublings beyond this one change nothing: `max_delay` was reached long before.
-const MAX_DOUBLINGS: u32 = 62;
-
 /// How often and how long to try again, and with which pauses.
 ///
 /// Pauses grow exponentially with full jitter: the n-th one is drawn evenly from 0 to
@@ -46,23 +41,16 @@ impl RetryPolicy {
     ///
     /// The same policy and arguments yield the same pause.
     pub fn delay(&self, failures: u32, draw: u64) -> Duration {
-        let plain = ExponentialBuilder::new()
-            .with_min_delay(self.min_delay.min(self.max_delay))
-            .with_max_delay(self.max_delay)
-            .without_max_times();
-        // backon adds a jitter from 0 to the whole delay; full jitter is that part alone.
-        let jittered = plain
-            .with_jitter()
-            .with_jitter_seed(self.seed ^ draw.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let nth = usize::try_from(failures.min(MAX_DOUBLINGS)).unwrap_or(0);
-        let plain = plain.build().nth(nth).unwrap_or(self.max_delay);
-        // The generator moves on with every delay, so only the last one is drawn from it.
-        let most = jittered
-            .with_min_delay(plain)
-            .build()
-            .next()
-            .unwrap_or(plain);
-        most.saturating_sub(plain)
+        let doubled = self.min_delay.saturating_mul(1 << failures.min(31));
+        let most = doubled.min(self.max_delay).as_nanos();
+        // splitmix64 (Steele and others 2014): numbers of 64 bits, drawn evenly.
+        let mut random = (self.seed ^ draw.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .wrapping_add(0x9e37_79b9_7f4a_7c15);
+        random = (random ^ (random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        random = (random ^ (random >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        random ^= random >> 31;
+        let nanos = most.saturating_mul(u128::from(random)) >> 64;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 

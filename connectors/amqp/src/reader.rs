@@ -24,7 +24,7 @@ use crate::client;
 use crate::config::{AmqpConfig, QueueType};
 use book::Book;
 use queue::Ledger;
-use shared::Shared;
+use shared::ReaderState;
 
 /// Reads chunks from a queue, alone or beside other readers that share its chunks, or from a
 /// stream, all of it for itself.
@@ -35,7 +35,7 @@ use shared::Shared;
 pub struct AmqpReader {
     endpoint: Box<str>,
     capability: ReaderCapability,
-    shared: Arc<Shared>,
+    shared: Arc<ReaderState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -67,7 +67,7 @@ impl AmqpReader {
             QueueType::Stream => Book::stream(config.start),
             QueueType::Classic | QueueType::Quorum => Book::Queue(Ledger::default()),
         };
-        let shared = Arc::new(Shared::new(&endpoint, &queue, max_chunk_bytes, book));
+        let shared = Arc::new(ReaderState::new(&endpoint, &queue, max_chunk_bytes, book));
         let (ours, config) = (Arc::clone(&shared), Arc::new(config));
         let thread = client::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;

@@ -39,7 +39,7 @@ pub struct AmqpWriter {
     config: Arc<AmqpConfig>,
     endpoint: Box<str>,
     capability: Capability,
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -65,7 +65,7 @@ pub struct AmqpWriterCounts {
 
 /// What the owner and the thread share.
 #[derive(Default)]
-struct Shared {
+struct WriterState {
     state: Mutex<State>,
     /// Wakes the thread: something was offered, or it is to end.
     work: tokio::sync::Notify,
@@ -254,7 +254,7 @@ impl Drop for AmqpWriter {
 
 /// Connects before `by` and says so; serves the connection until it is gone or stopped.
 async fn run(
-    shared: &Shared,
+    shared: &WriterState,
     config: &AmqpConfig,
     endpoint: &str,
     opened: &SyncSender<Result<(), Failure>>,
@@ -285,7 +285,7 @@ async fn run(
 
 /// Publishes and takes answers until it is stopped; yields until when to say good-bye.
 async fn serve(
-    shared: &Shared,
+    shared: &WriterState,
     config: &AmqpConfig,
     endpoint: &str,
     connected: &Connected,
@@ -328,7 +328,7 @@ async fn serve(
     }
 }
 
-impl Shared {
+impl WriterState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
-//! What can go wrong with making things go wrong.
+//! What can go wrong with making things go wrong, and waiting for what must happen.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A fault, or what it is done to, could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -63,4 +63,30 @@ impl FaultError {
             source,
         }
     }
+}
+
+/// Calls `step` until it yields a value, for `limit` at most.
+pub(crate) fn within<T>(
+    limit: Duration,
+    what: &'static str,
+    mut step: impl FnMut() -> Result<Option<T>, FaultError>,
+) -> Result<T, FaultError> {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = step()? {
+            return Ok(value);
+        }
+        if start.elapsed() > limit {
+            return Err(FaultError::Late { what, limit });
+        }
+        pause();
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a pause between two looks at a condition of another process, not a synchronisation"
+)]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(5));
 }

@@ -16,8 +16,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::wait::within;
-use crate::{FaultError, Leash};
+use crate::error::within;
+use crate::{FaultError, ProcessGroupGuard};
 use ports::free_port;
 
 /// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
@@ -36,7 +36,7 @@ pub struct RabbitMqNode {
     /// Somebody else ends it.
     shared: Option<fs::File>,
     /// Ends it when this process is killed, unless it is shared.
-    leash: Option<Leash>,
+    guard: Option<ProcessGroupGuard>,
 }
 
 /// How long a node may take to start: 3 to 10 s on an idle machine.
@@ -77,7 +77,7 @@ impl RabbitMqNode {
     ///
     /// RabbitMQ is not installed.
     pub fn prepare_with(settings: &str) -> Result<Self, FaultError> {
-        Self::in_folder(&fresh_folder(), settings)?.on_a_leash()
+        Self::in_folder(&fresh_folder(), settings)?.guarded()
     }
 
     fn in_folder(folder: &Path, settings: &str) -> Result<Self, FaultError> {
@@ -100,7 +100,7 @@ impl RabbitMqNode {
             epmd_port,
             dist_port: free_port()?,
             shared: None,
-            leash: None,
+            guard: None,
         };
         for inner in [home, &folder.join("mnesia"), &folder.join("log")] {
             let made = fs::create_dir_all(inner);
@@ -125,10 +125,10 @@ impl RabbitMqNode {
     }
 
     /// The node, to end with this process.
-    fn on_a_leash(mut self) -> Result<Self, FaultError> {
+    fn guarded(mut self) -> Result<Self, FaultError> {
         let epmd = format!("ERL_EPMD_PORT={} epmd -kill", self.epmd_port);
-        let leash = Leash::with_command(Some(&self.folder), &epmd);
-        self.leash = Some(leash.map_err(FaultError::io("run a shell"))?);
+        let guard = ProcessGroupGuard::with_command(Some(&self.folder), &epmd);
+        self.guard = Some(guard.map_err(FaultError::io("run a shell"))?);
         Ok(self)
     }
 
@@ -166,8 +166,8 @@ impl RabbitMqNode {
             .process_group(0);
         let script = command.spawn();
         let mut script = script.map_err(FaultError::io("run RabbitMQ's script"))?;
-        if let Some(leash) = &self.leash {
-            let held = leash.hold(script.id());
+        if let Some(guard) = &self.guard {
+            let held = guard.hold(script.id());
             held.map_err(FaultError::io("hold the node"))?;
         }
         within(START, "RabbitMQ starts", || {
@@ -223,8 +223,8 @@ impl RabbitMqNode {
             Ok((ended && !self.listens()).then_some(()))
         })?;
         fs::remove_file(self.folder.join("pid")).ok();
-        if let Some(leash) = &self.leash {
-            leash.free().map_err(FaultError::io("let go of the node"))?;
+        if let Some(guard) = &self.guard {
+            guard.free().map_err(FaultError::io("let go of the node"))?;
         }
         Ok(())
     }

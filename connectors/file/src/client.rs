@@ -1,13 +1,8 @@
-//! The folder: the names of its files, the writer's lock, and how its entries become durable.
+//! The folder: the names of its files, and how its entries become durable.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use baler_common::transport::{RetryClass, TransportError};
-
-use crate::error::{endpoint, io_error};
 
 /// The sub-folder to which damaged bytes are moved.
 pub const DAMAGED_FOLDER: &str = "damaged";
@@ -18,8 +13,6 @@ pub const LOCK_FILE: &str = "writer.lock";
 
 const PREFIX: &str = "chunks-";
 const SUFFIX: &str = ".seg";
-/// How long a writer waits for the lock: readers that look for a writer hold it for a moment.
-const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The name of the segment whose first chunk has this number.
 pub fn segment_name(first_chunk: u64) -> String {
@@ -110,55 +103,6 @@ pub(crate) fn damaged_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
         .ok_or_else(|| io::ErrorKind::AlreadyExists.into())
 }
 
-/// Locks the folder for one writer. The lock ends with the file, or with the process.
-pub(crate) fn lock_for_writing(folder: &Path) -> Result<File, TransportError> {
-    let path = folder.join(LOCK_FILE);
-    let fail = |error| io_error("lock", &path, error);
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .read(true)
-        .open(&path)
-        .map_err(fail)?;
-    let patience = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => break,
-            Err(TryLockError::WouldBlock) if Instant::now() < patience => {
-                std::thread::park_timeout(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => {
-                let holder = fs::read_to_string(&path).unwrap_or_default();
-                let process = match holder.trim() {
-                    "" => String::from("another writer"),
-                    process => format!("another writer (process {process})"),
-                };
-                return Err(TransportError::new(
-                    "lock",
-                    endpoint(folder),
-                    RetryClass::Retry,
-                    format!("{process} has this folder; give each writer its own"),
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(fail(error)),
-        }
-    }
-    // Only people read the process id: a full disk must not keep a writer from opening.
-    let process_id = std::process::id().to_string();
-    let written = file.set_len(0);
-    drop(written.and_then(|()| file.write_all(process_id.as_bytes())));
-    Ok(file)
-}
-
-/// Whether a writer has the folder open now.
-pub(crate) fn has_writer(folder: &Path) -> bool {
-    let Ok(file) = File::open(folder.join(LOCK_FILE)) else {
-        return false;
-    };
-    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,18 +120,5 @@ mod tests {
         ] {
             assert_eq!(parse_segment_name(name), None, "{name}");
         }
-    }
-
-    #[test]
-    fn second_lock_is_refused_with_the_process_that_has_the_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = lock_for_writing(folder.path()).unwrap();
-        assert!(has_writer(folder.path()));
-        let error = lock_for_writing(folder.path()).unwrap_err();
-        let process = format!("process {}", std::process::id());
-        assert!(error.to_string().contains(&process), "{error}");
-        drop(first);
-        assert!(!has_writer(folder.path()));
-        lock_for_writing(folder.path()).unwrap();
     }
 }

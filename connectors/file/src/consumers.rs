@@ -1,18 +1,19 @@
 //! Named consumers: their positions, their backlog, and the removal of segments that all have settled.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use baler_common::transport::{RetryClass, TransportError};
+use baler_common::transport::TransportError;
 
 use crate::client::{
     CONSUMERS_FOLDER, LOCK_FILE, damaged_path, list_segments, make_folder, replace_file,
     segment_name, sync_folder,
 };
-use crate::error::{endpoint, io_error};
+use crate::error::io_error;
 use crate::headers::SEGMENT_HEADER_BYTES;
+use crate::lock::FileLock;
 use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
 
 /// A place in a folder. Later positions compare greater.
@@ -104,7 +105,7 @@ pub(crate) struct Consumer {
     stored: Option<Watermark>,
     /// The stored position, if it could not be read.
     pub(crate) damaged: Option<Vec<u8>>,
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Consumer {
@@ -116,24 +117,7 @@ impl Consumer {
         let path = consumers.join(format!("{}.json", name.as_str()));
         let fail = |error| io_error("open consumer", &path, error);
         make_folder(&consumers).map_err(fail)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path.with_extension("lock"))
-            .map_err(fail)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(TransportError::new(
-                    "open consumer",
-                    endpoint(&path),
-                    RetryClass::Retry,
-                    format!("another reader is the consumer {}", name.as_str()),
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(fail(error)),
-        }
+        let lock = FileLock::acquire(&path.with_extension("lock")).map_err(fail)?;
         let (stored, damaged) = match fs::read(&path) {
             Ok(bytes) => match str::from_utf8(&bytes).ok().and_then(Watermark::decode) {
                 Some(watermark) => (Some(watermark), None),
@@ -223,21 +207,17 @@ pub fn remove_consumed(folder: &Path) -> io::Result<Removed> {
         return Ok(Removed::default());
     };
     let mut removed = remove_settled(folder, settled, false)?;
-    let lock = match File::open(folder.join(LOCK_FILE)) {
-        Ok(lock) => Some(lock),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    if let Some(lock) = &lock {
-        // The lock keeps writers out until the newest segment is removed.
-        match lock.try_lock() {
-            Ok(()) => {
+    let lock_file = folder.join(LOCK_FILE);
+    // The lock keeps writers out until the newest segment is removed.
+    if lock_file.exists() && !FileLock::is_held(&lock_file) {
+        match FileLock::acquire(&lock_file) {
+            Ok(_lock) => {
                 let newest = remove_settled(folder, settled, true)?;
                 removed.segments += newest.segments;
                 removed.bytes += newest.bytes;
             }
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
         }
     }
     if removed.segments > 0 {

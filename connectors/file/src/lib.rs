@@ -5,6 +5,7 @@ mod config;
 mod consumers;
 mod error;
 pub mod headers;
+mod lock;
 mod quarantine;
 mod reader;
 mod writer;
@@ -16,6 +17,7 @@ pub use config::{
 pub use consumers::{
     Backlog, ConsumerName, ConsumerNameError, Position, Removed, backlog, remove_consumed,
 };
+pub use lock::FileLock;
 pub use quarantine::QuarantineFolder;
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};
 pub use writer::{FileWriter, WriterStats};

@@ -82,8 +82,8 @@ struct Context {
 impl ClientContext for Context {
     const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
 
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        self.tokens.next(config)
+    fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.tokens.next()
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {

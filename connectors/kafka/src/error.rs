@@ -11,16 +11,6 @@ pub enum KafkaConfigError {
     /// The URI is wrong, or a setting of this connector is.
     #[error(transparent)]
     Uri(#[from] UriError),
-    /// Two settings contradict each other.
-    #[error("{first} conflicts with {second}: {why}")]
-    Conflict {
-        /// The one.
-        first: Box<str>,
-        /// The other.
-        second: Box<str>,
-        /// Why both cannot be.
-        why: &'static str,
-    },
     /// librdkafka does not know a setting, or does not take its value.
     #[error("librdkafka does not take {name}: {message}")]
     Setting {
@@ -38,16 +28,9 @@ pub enum KafkaConfigError {
 }
 
 impl KafkaConfigError {
-    pub(crate) fn conflict(
-        first: impl Into<Box<str>>,
-        second: impl Into<Box<str>>,
-        why: &'static str,
-    ) -> Self {
-        Self::Conflict {
-            first: first.into(),
-            second: second.into(),
-            why,
-        }
+    /// Two settings contradict each other.
+    pub(crate) fn conflict(first: &str, second: &str, why: &str) -> Self {
+        UriError::conflict(first, second, why).into()
     }
 }
 

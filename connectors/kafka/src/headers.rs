@@ -2,8 +2,6 @@
 //!
 //! README.md describes both, under "A message".
 
-use std::ffi::CStr;
-
 use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
 use rdkafka::Message;
 use rdkafka::message::Headers as _;
@@ -11,16 +9,16 @@ use rdkafka::message::Headers as _;
 use crate::config::PartitionBy;
 
 /// The header of a native container, which says itself who it is: for people.
-const NATIVE: &CStr = c"baler";
+const NATIVE: &str = "baler";
 
 /// The header of Kieker's container, which has no room for an identity.
-const KIEKER: &CStr = c"kieker";
+const KIEKER: &str = "kieker";
 
 /// The key and the header of a message.
 #[derive(Debug)]
 pub(crate) struct Label {
     pub(crate) key: String,
-    pub(crate) header: (&'static CStr, String),
+    pub(crate) header: (&'static str, String),
 }
 
 impl Label {
@@ -55,7 +53,7 @@ pub(crate) fn read(message: &impl Message) -> Option<ChunkMeta> {
         let value = headers.iter().filter(|header| header.key == name).last();
         std::str::from_utf8(value?.value?).ok()
     };
-    let Some(value) = KIEKER.to_str().ok().and_then(text) else {
+    let Some(value) = text(KIEKER) else {
         return read_six_headers(text);
     };
     let key = std::str::from_utf8(message.key()?).ok()?;
@@ -124,7 +122,7 @@ mod tests {
     fn written(meta: &ChunkMeta, partition_by: PartitionBy) -> OwnedMessage {
         let label = Label::new(meta, partition_by);
         let (name, value) = &label.header;
-        message(&label.key, &[(name.to_str().unwrap(), value)])
+        message(&label.key, &[(name, value)])
     }
 
     fn meta(container: ContainerKind) -> ChunkMeta {
@@ -195,7 +193,7 @@ mod tests {
         let record = 3 + 1 + 1 + 1;
         let key = 1 + label.key.len();
         let value = 3;
-        let header = 1 + 1 + NATIVE.to_bytes().len() + 1 + label.header.1.len();
+        let header = 1 + 1 + NATIVE.len() + 1 + label.header.1.len();
         assert!(batch + record + key + value + header <= 120);
     }
 

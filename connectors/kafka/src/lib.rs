@@ -11,7 +11,7 @@ mod reader;
 mod writer;
 
 pub use browser::{Browse, KafkaBrowser};
-pub use config::{KafkaConfig, NewTopicShape, PartitionBy, ShapeError};
+pub use config::{KafkaConfig, NewTopicShape, PartitionBy};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
 pub use plain::PlainProducer;

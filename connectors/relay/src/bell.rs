@@ -7,7 +7,7 @@ use baler_common::transport::Notify;
 
 /// A notification that is remembered until it is looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct SinkNotification {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -19,7 +19,7 @@ struct State {
     waiting: bool,
 }
 
-impl Bell {
+impl SinkNotification {
     /// Whether it was rung since it was last looked at.
     pub(crate) fn take(&self) -> bool {
         std::mem::take(&mut self.lock().rung)
@@ -50,7 +50,7 @@ impl Bell {
     }
 }
 
-impl Notify for Bell {
+impl Notify for SinkNotification {
     fn notify(&self) {
         let mut state = self.lock();
         state.rung = true;
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_when_it_is_rung_and_not_before_its_time_otherwise() {
-        let bell = Arc::new(Bell::default());
+        let bell = Arc::new(SinkNotification::default());
         let soon = Instant::now() + Duration::from_millis(2);
         bell.wait(soon);
         assert!(Instant::now() >= soon && !bell.take());

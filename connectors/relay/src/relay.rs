@@ -10,7 +10,7 @@ use std::{fmt, io};
 use baler_common::transport::{ChunkReader, ChunkWriter, Connection, Fate, Outbox, TransportError};
 use ledger::Ledger;
 
-use crate::bell::Bell;
+use crate::bell::SinkNotification;
 use crate::identity::Identities;
 use crate::settings::RelaySettings;
 use crate::stats::RelayStats;
@@ -29,7 +29,7 @@ use crate::{RelayError, Unfit};
 pub struct Relay {
     ledger: Ledger,
     outbox: Outbox,
-    bell: Arc<Bell>,
+    bell: Arc<SinkNotification>,
     identities: Identities,
     demand: Demand,
     next_ticket: u64,
@@ -73,8 +73,12 @@ impl Relay {
         writer: Box<dyn ChunkWriter>,
         settings: &RelaySettings,
     ) -> Self {
-        let bell = Arc::new(Bell::default());
-        let outbox = Outbox::new(writer, settings.outbox(), Arc::<Bell>::clone(&bell));
+        let bell = Arc::new(SinkNotification::default());
+        let outbox = Outbox::new(
+            writer,
+            settings.outbox(),
+            Arc::<SinkNotification>::clone(&bell),
+        );
         let demand = Demand {
             most: settings.max_chunks.max(1),
             in_all: u64::MAX,

@@ -13,7 +13,7 @@ use crate::watch::SpoolWatch;
 
 /// What the owner's side and the thread share. While chunks go straight through, nothing here is
 /// touched.
-pub(crate) struct Shared {
+pub(crate) struct SpoolState {
     state: Mutex<State>,
     /// Something to do for the thread.
     work: Condvar,
@@ -72,7 +72,7 @@ pub(crate) enum Stop {
     Drop,
 }
 
-impl Shared {
+impl SpoolState {
     pub(crate) fn new(watch: SpoolWatch) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
@@ -159,9 +159,9 @@ impl State {
 }
 
 /// Wakes the spool's thread.
-pub(crate) struct Bell(pub(crate) Weak<Shared>);
+pub(crate) struct SpoolNotification(pub(crate) Weak<SpoolState>);
 
-impl Notify for Bell {
+impl Notify for SpoolNotification {
     fn notify(&self) {
         if let Some(shared) = self.0.upgrade() {
             shared.order(|_| ());

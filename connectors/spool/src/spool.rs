@@ -15,7 +15,7 @@ use baler_common::transport::{
 use self::route::Progress;
 use crate::config::SpoolConfig;
 use crate::direct::Direct;
-use crate::shared::{Diverted, Shared, Stop};
+use crate::shared::{Diverted, SpoolState, Stop};
 use crate::watch::{SpoolRoute, SpoolStatus, SpoolWatch};
 use crate::worker::Worker;
 
@@ -30,7 +30,7 @@ const DISK_GRACE: Duration = Duration::from_millis(500);
 pub struct Spool {
     config: SpoolConfig,
     capability: Capability,
-    shared: Arc<Shared>,
+    shared: Arc<SpoolState>,
     /// Before the first opening.
     fresh: Option<Box<dyn ChunkWriter>>,
     started: bool,
@@ -49,7 +49,7 @@ impl Spool {
     pub fn new(inner: Box<dyn ChunkWriter>, config: SpoolConfig) -> Self {
         Self {
             capability: inner.capability().clone(),
-            shared: Shared::new(SpoolWatch::default()),
+            shared: SpoolState::new(SpoolWatch::default()),
             config,
             fresh: Some(inner),
             started: false,

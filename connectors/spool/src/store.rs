@@ -3,17 +3,16 @@
 mod chunks;
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use baler_common::transport::{
     ChunkReader as _, ChunkWriter as _, Notify, RetryClass, TransportError,
 };
 use baler_connector_file::{
-    ConsumerName, FileReader, FileWriter, backlog, parse_segment_name, remove_consumed,
+    ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name, remove_consumed,
 };
 
 use self::chunks::Flight;
@@ -33,7 +32,7 @@ pub(crate) struct Store {
     config: SpoolConfig,
     watch: SpoolWatch,
     bell: Arc<dyn Notify>,
-    lock: Option<File>,
+    lock: Option<FileLock>,
     writer: Option<FileWriter>,
     /// Damaged pieces that earlier writers of this life found.
     damaged_before: u64,
@@ -72,7 +71,7 @@ impl Store {
         }
     }
 
-    fn disk_error(&self, operation: &'static str, error: std::io::Error) -> TransportError {
+    fn disk_error(&self, operation: &'static str, error: io::Error) -> TransportError {
         TransportError::caused_by(operation, self.endpoint(), RetryClass::Retry, error)
     }
 
@@ -178,47 +177,20 @@ impl Store {
             return Ok(());
         }
         let path = self.config.folder.join(LOCK_FILE);
-        let opened = fs::create_dir_all(&self.config.folder).and_then(|()| {
-            OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .read(true)
-                .write(true)
-                .open(&path)
-        });
-        let mut file = match opened {
-            Ok(file) => file,
+        let locked =
+            fs::create_dir_all(&self.config.folder).and_then(|()| FileLock::acquire(&path));
+        match locked {
+            Ok(lock) => self.lock = Some(lock),
             Err(error) => {
-                self.fail(now, self.disk_error("open", error));
-                return Ok(());
-            }
-        };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = fs::read_to_string(&path).unwrap_or_default();
-                let process = match holder.trim() {
-                    "" => String::from("another process"),
-                    process => format!("another process ({process})"),
-                };
-                return Err(TransportError::new(
-                    "lock",
-                    self.endpoint(),
-                    RetryClass::Retry,
-                    format!("{process} has this spool; give each process its own folder"),
-                ));
-            }
-            Err(TryLockError::Error(error)) => {
-                self.fail(now, self.disk_error("lock", error));
+                let is_taken = error.kind() == io::ErrorKind::WouldBlock;
+                let error = self.disk_error("lock", error);
+                if is_taken {
+                    return Err(error);
+                }
+                self.fail(now, error);
                 return Ok(());
             }
         }
-        // The process number is only for people: a full disk must not prevent opening.
-        let told = file
-            .set_len(0)
-            .and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
-        drop(told);
-        self.lock = Some(file);
         self.find_what_was_left(now);
         Ok(())
     }

@@ -16,7 +16,7 @@ use baler_connector_file::QuarantineFolder;
 
 use crate::REFUSED_FOLDER;
 use crate::config::SpoolConfig;
-use crate::shared::{Bell, Diverted, Shared, Stop};
+use crate::shared::{Diverted, SpoolNotification, SpoolState, Stop};
 use crate::store::Store;
 use crate::watch::SpoolRoute;
 
@@ -27,7 +27,7 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// The spool's thread.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<SpoolState>,
     config: SpoolConfig,
     store: Store,
     refused: QuarantineFolder,
@@ -68,8 +68,8 @@ enum Link {
 }
 
 impl Worker {
-    pub(crate) fn new(config: SpoolConfig, shared: Arc<Shared>) -> Self {
-        let bell = Arc::new(Bell(Arc::downgrade(&shared)));
+    pub(crate) fn new(config: SpoolConfig, shared: Arc<SpoolState>) -> Self {
+        let bell = Arc::new(SpoolNotification(Arc::downgrade(&shared)));
         let store = Store::new(config.clone(), shared.watch.clone(), bell);
         let now = Instant::now();
         Self {
@@ -285,7 +285,7 @@ impl Worker {
 }
 
 /// Lets nobody wait for a thread that has panicked.
-struct EndOnPanic(Arc<Shared>);
+struct EndOnPanic(Arc<SpoolState>);
 
 impl Drop for EndOnPanic {
     fn drop(&mut self) {
@@ -309,7 +309,7 @@ impl Drop for EndOnPanic {
 /// that does not answer.
 ///
 /// Starts an attempt; its outcome comes to [`State::opened`](crate::shared::State::opened).
-fn open(shared: &Arc<Shared>, inner: Box<dyn ChunkWriter>, timeout: Duration) {
+fn open(shared: &Arc<SpoolState>, inner: Box<dyn ChunkWriter>, timeout: Duration) {
     let medium = inner.capability().medium;
     // Were it moved into the closure, it would be lost with a thread that cannot be started.
     let cell = Arc::new(Mutex::new(Some(inner)));

@@ -69,13 +69,6 @@ pub enum ProtocolErrorKind {
         /// The number.
         found: u64,
     },
-    /// The peer is a socket writer of Kieker, which has another protocol.
-    #[error(
-        "the peer is a socket writer of Kieker, and this port takes senders of Baler only; let \
-         Kieker write a text log, which baler send --from kieker-log:FOLDER reads, or chunks to \
-         Kafka or RabbitMQ (ChunkingCollector)"
-    )]
-    Kieker,
     /// A chunk is above the limit that both sides agreed on, or empty of what it must have.
     #[error("the length {found} is not between {low} and {high}")]
     Length {
@@ -87,7 +80,11 @@ pub enum ProtocolErrorKind {
         high: u64,
     },
     /// The peer is no Baler.
-    #[error("the peer does not speak Baler's protocol")]
+    #[error(
+        "the peer does not speak Baler's protocol; if it is a socket writer of Kieker, let Kieker \
+         write a text log, which baler send --from kieker-log:FOLDER reads, or chunks to Kafka or \
+         RabbitMQ (ChunkingCollector)"
+    )]
     Magic,
     /// The first chunk of a connection does not say who it is.
     #[error("a chunk without an identity follows none")]
@@ -155,7 +152,6 @@ impl ProtocolErrorKind {
     pub(crate) fn class(&self) -> RetryClass {
         match self {
             Self::Handshake { .. }
-            | Self::Kieker
             | Self::Magic
             | Self::Role { .. }
             | Self::Token

@@ -7,7 +7,6 @@ mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
 mod headers;
-mod kieker;
 mod reader;
 mod security;
 #[cfg(feature = "tls")]

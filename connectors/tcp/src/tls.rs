@@ -1,10 +1,8 @@
 //! TLS 1.3 by rustls with ring. Certificates and keys come from the files that the settings name.
 
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use baler_common::transport::Failure;
 use rustls::crypto::{CryptoProvider, ring};
@@ -12,13 +10,10 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
-use tokio_rustls::TlsAcceptor;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::config::TlsFiles;
-
-/// How much is read from the socket at a time.
-const READ_BYTES: usize = 4 << 10;
 
 /// Takes connections with TLS.
 ///
@@ -43,12 +38,15 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
     Ok(TlsAcceptor::from(Arc::new(config.map_err(unusable)?)))
 }
 
-/// Begins TLS with a receiver of this name or address.
+/// What begins TLS with a receiver, and the receiver's name or address.
 ///
 /// # Errors
 ///
 /// The authority is missing, or a file or the name cannot be used.
-pub(crate) fn session(files: &TlsFiles, host: &str) -> Result<ClientConnection, Failure> {
+pub(crate) fn connector(
+    files: &TlsFiles,
+    host: &str,
+) -> Result<(TlsConnector, ServerName<'static>), Failure> {
     let path = files.authority.as_ref().ok_or_else(|| {
         missing(
             "cacertfile: the certificates that a sender trusts (the machine's own are in \
@@ -66,7 +64,7 @@ pub(crate) fn session(files: &TlsFiles, host: &str) -> Result<ClientConnection, 
             .map_err(unusable)?,
     };
     let name = ServerName::try_from(host.to_owned()).map_err(unusable)?;
-    ClientConnection::new(Arc::new(config), name).map_err(unusable)
+    Ok((TlsConnector::from(Arc::new(config)), name))
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -115,79 +113,4 @@ fn missing(what: &str) -> Failure {
 
 fn unusable(error: impl fmt::Display) -> Failure {
     Failure::last("open", format!("TLS: {error}"))
-}
-
-/// The sending end of a connection with TLS, for the two threads of a writer.
-///
-/// One reads from the socket and the other one writes to it; they share the session, which does no
-/// I/O. What the session has to answer by itself goes out with the next frame or heartbeat.
-#[derive(Debug)]
-pub(crate) struct TlsSession(Mutex<ClientConnection>);
-
-impl TlsSession {
-    pub(crate) fn new(session: ClientConnection) -> Self {
-        Self(Mutex::new(session))
-    }
-
-    /// Reads what the receiver has sent.
-    pub(crate) fn read(&self, mut socket: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.lock().reader().read(buffer);
-            match read {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
-            }
-            let mut sealed = [0; READ_BYTES];
-            let read = socket.read(&mut sealed)?;
-            let mut sealed = sealed.get(..read).unwrap_or_default();
-            if sealed.is_empty() {
-                return Ok(0);
-            }
-            let mut session = self.lock();
-            while !sealed.is_empty() {
-                session.read_tls(&mut sealed)?;
-                let processed = session.process_new_packets();
-                processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            }
-        }
-    }
-
-    /// Writes some of these bytes.
-    pub(crate) fn write(&self, socket: &TcpStream, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        let written = self.lock().writer().write_vectored(parts)?;
-        self.flush(socket)?;
-        Ok(written)
-    }
-
-    /// Does the next step of the handshake; whether it is complete.
-    pub(crate) fn shake_hands(&self, mut socket: &TcpStream) -> io::Result<bool> {
-        self.flush(socket)?;
-        let mut session = self.lock();
-        if session.read_tls(&mut socket)? == 0 {
-            let message = "the receiver closed the connection during the TLS handshake";
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
-        }
-        let processed = session.process_new_packets();
-        let done = !session.is_handshaking();
-        drop(session);
-        // What is wrong, too.
-        self.flush(socket)?;
-        processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        Ok(done)
-    }
-
-    /// Writes what the session has for the receiver.
-    fn flush(&self, mut socket: &TcpStream) -> io::Result<()> {
-        let mut sealed = Vec::new();
-        let mut session = self.lock();
-        while session.wants_write() {
-            session.write_tls(&mut sealed)?;
-        }
-        drop(session);
-        socket.write_all(&sealed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ClientConnection> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

@@ -16,7 +16,7 @@ use crate::deadline::{PATIENCE, within_patience};
 /// at most once, only if it was offered, and in order within its lane where the medium promises it.
 pub struct Pump {
     writer: Option<Box<dyn ChunkWriter>>,
-    bell: Arc<Bell>,
+    notification: Arc<Notification>,
     pending: VecDeque<Chunk>,
     unconfirmed: VecDeque<Chunk>,
     confirmed: HashSet<u64>,
@@ -44,8 +44,8 @@ impl Pump {
     ///
     /// It cannot be opened in time.
     pub fn open(mut writer: Box<dyn ChunkWriter>) -> Self {
-        let bell = Arc::new(Bell::default());
-        writer.set_notify(Arc::<Bell>::clone(&bell));
+        let notification = Arc::new(Notification::default());
+        writer.set_notify(Arc::<Notification>::clone(&notification));
         within_patience("the writer opens", || {
             let opened = writer.reopen(Instant::now() + PATIENCE);
             match opened {
@@ -56,7 +56,7 @@ impl Pump {
         });
         Self {
             writer: Some(writer),
-            bell,
+            notification,
             pending: VecDeque::new(),
             unconfirmed: VecDeque::new(),
             confirmed: HashSet::new(),
@@ -115,7 +115,7 @@ impl Pump {
 
     /// Waits for the writer's notification.
     pub fn wait(&self, time: Duration) -> bool {
-        self.bell.wait(time)
+        self.notification.wait(time)
     }
 
     /// Offers what the window takes and gathers confirmations; when the writer broke, reopens it
@@ -233,26 +233,26 @@ impl Pump {
 
 /// A notification that can be waited for.
 #[derive(Debug, Default)]
-pub struct Bell {
-    rung: Mutex<bool>,
+pub struct Notification {
+    is_told: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Bell {
-    /// Waits until it was rung since the last wait; whether it was.
+impl Notification {
+    /// Waits until somebody notified since the last wait; whether it was.
     pub fn wait(&self, time: Duration) -> bool {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut rung, _) = self
+        let told = self.is_told.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut told, _) = self
             .changed
-            .wait_timeout_while(rung, time, |rung| !*rung)
+            .wait_timeout_while(told, time, |told| !*told)
             .unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut rung)
+        std::mem::take(&mut told)
     }
 }
 
-impl Notify for Bell {
+impl Notify for Notification {
     fn notify(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_told.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 }

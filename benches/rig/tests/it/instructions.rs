@@ -76,15 +76,16 @@ fn the_application_and_two_clock_reads_stay_small() {
 }
 
 /// With the recursion itself, as the row of `none` has it (10.3), and where there is one, with the
-/// end of a trace at every tenth call.
+/// end of a trace at every tenth call. An operation takes seven instructions to find out whether its
+/// block was sealed meanwhile: else such a call would be in no account.
 #[test]
 #[cfg_attr(not(valgrind), ignore = "valgrind is not installed")]
 fn probes_stay_within_their_bounds() {
     check(&[
         ("deactivated", 25.0),
         ("deactivated-pattern", 25.0),
-        ("operation", 92.0),
-        ("duration", 61.0),
+        ("operation", 101.0),
+        ("duration", 65.0),
         ("aggregated", 60.0),
         ("aggregated-histogram", 95.0),
     ]);

@@ -14,7 +14,7 @@ use lapin::types::FieldTable;
 use lapin::{Channel, Connection, Consumer, Event};
 
 use super::queue::Acknowledgement;
-use super::shared::{Alone, Shared};
+use super::shared::{Alone, ReaderState};
 use super::stream::PositionFile;
 use crate::client::{Connected, at, connect, next};
 use crate::config::{AmqpConfig, QueueType, Start};
@@ -24,7 +24,7 @@ use crate::error;
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
 /// Reads until it is stopped, or fails for good.
-pub(super) async fn run(shared: Arc<Shared>, config: Arc<AmqpConfig>, queue: Box<str>) {
+pub(super) async fn run(shared: Arc<ReaderState>, config: Arc<AmqpConfig>, queue: Box<str>) {
     let mut position = None;
     reconnecting(&shared, &config, &queue, &mut position).await;
     // Whatever the reason was, what is settled is settled.
@@ -36,7 +36,7 @@ pub(super) async fn run(shared: Arc<Shared>, config: Arc<AmqpConfig>, queue: Box
 }
 
 async fn reconnecting(
-    shared: &Shared,
+    shared: &ReaderState,
     config: &AmqpConfig,
     queue: &str,
     position: &mut Option<PositionFile>,
@@ -100,7 +100,7 @@ async fn reconnecting(
 
 /// Connects; the position in a stream comes first, since it says where to begin.
 async fn open(
-    shared: &Shared,
+    shared: &ReaderState,
     config: &AmqpConfig,
     queue: &str,
     position: &mut Option<PositionFile>,
@@ -120,7 +120,7 @@ async fn open(
     .await
 }
 
-async fn stopped(shared: &Shared) {
+async fn stopped(shared: &ReaderState) {
     while shared.stopped().is_none() {
         shared.work.notified().await;
     }
@@ -128,7 +128,7 @@ async fn stopped(shared: &Shared) {
 
 /// Reads until it is stopped; yields until when to say good-bye.
 async fn consume(
-    shared: &Shared,
+    shared: &ReaderState,
     config: &AmqpConfig,
     queue: &str,
     connected: &Connected,
@@ -245,7 +245,7 @@ fn acknowledged_by(config: &AmqpConfig, prefetch: u16) -> (usize, usize) {
 }
 
 /// Saves the watermark of a stream. If that fails it is told, and tried again a moment later.
-fn save(shared: &Shared, position: &mut Option<PositionFile>) {
+fn save(shared: &ReaderState, position: &mut Option<PositionFile>) {
     let (Some(file), Some(next)) = (position, shared.position()) else {
         return;
     };
@@ -297,7 +297,7 @@ async fn subscribe(
 
 /// Ends a consumer and takes what was on its way to it.
 async fn cancel(
-    shared: &Shared,
+    shared: &ReaderState,
     connected: &Connected,
     mut consumer: Consumer,
 ) -> Result<(), Failure> {
@@ -317,7 +317,7 @@ async fn cancel(
 /// The owner keeps it until the connection is closed: a channel that is dropped meanwhile spoils
 /// that.
 async fn watch_lag(
-    shared: &Shared,
+    shared: &ReaderState,
     config: &AmqpConfig,
     queue: &str,
     connection: &Connection,

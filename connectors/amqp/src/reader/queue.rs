@@ -166,7 +166,6 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -246,39 +245,5 @@ mod tests {
         assert!(!ledger.arrive(4));
         assert!(!ledger.arrive(2));
         assert!(ledger.arrive(3));
-    }
-
-    proptest! {
-        #[test]
-        fn broker_is_told_of_what_is_settled_once_and_of_nothing_else(
-            order in Just((1..=40_u64).collect::<Vec<_>>()).prop_shuffle(),
-            verdicts in prop::collection::vec(0..3_usize, 40),
-            behind in 0..50_usize,
-        ) {
-            let (mut ledger, tokens) = with(40);
-            let mut outstanding: HashSet<u64> = (1..=40).collect();
-            let mut settled = HashSet::new();
-            for tag in order {
-                let at = usize::try_from(tag).unwrap() - 1;
-                let verdict = [Verdict::Ack, Verdict::Reject, Verdict::Retry][verdicts[at]];
-                let (done, alone) = ledger.settle(tokens[at], verdict);
-                prop_assert_eq!(done, Settled::Done);
-                settled.insert(tag);
-                if let Some(tag) = alone {
-                    prop_assert!(outstanding.remove(&tag));
-                }
-                for Acknowledgement { tag, multiple } in ledger.acknowledge(behind) {
-                    prop_assert!(outstanding.contains(&tag), "{} was told before", tag);
-                    let low = if multiple { 1 } else { tag };
-                    for tag in low..=tag {
-                        prop_assert!(settled.contains(&tag), "{} is not settled", tag);
-                        outstanding.remove(&tag);
-                    }
-                }
-                prop_assert!(ledger.owed() <= behind);
-            }
-            prop_assert!(outstanding.is_empty());
-            prop_assert_eq!((ledger.handed(), ledger.owed()), (0, 0));
-        }
     }
 }

@@ -17,7 +17,7 @@ use crate::config::Start;
 
 /// What the owner of a reader and its thread share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ReaderState {
     state: Mutex<State>,
     /// Wakes the thread: the demand changed, something was settled, or it is to stop.
     pub(super) work: tokio::sync::Notify,
@@ -78,7 +78,7 @@ pub(super) struct Orders {
     pub(super) stop: Option<Instant>,
 }
 
-impl Shared {
+impl ReaderState {
     pub(super) fn new(endpoint: &str, queue: &str, max_chunk_bytes: usize, book: Book) -> Self {
         Self {
             state: Mutex::new(State {

@@ -267,7 +267,6 @@ mod tests {
     use super::*;
     use baler_common::transport::RetryClass;
     use bytes::Bytes;
-    use proptest::prelude::*;
 
     fn arrived(position: u64) -> Arrived {
         Arrived {
@@ -362,52 +361,6 @@ mod tests {
         ledger.pass(100);
         assert_eq!(ledger.lag(9), Some(8));
         assert_eq!(StreamLedger::from(Start::Next).lag(9), None);
-    }
-
-    proptest! {
-        #[test]
-        fn position_never_passes_an_unsettled_delivery(
-            steps in prop::collection::vec((0..4_usize, any::<prop::sample::Index>()), 1..200),
-        ) {
-            let mut ledger = StreamLedger::from(Start::Offset(0));
-            let (mut offset, mut settled) = (0, HashSet::new());
-            let mut held: Vec<(Token, u64)> = Vec::new();
-            for (step, which) in steps {
-                match step {
-                    1 | 2 if !held.is_empty() => {
-                        let (token, at) = held.swap_remove(which.index(held.len()));
-                        let verdict = if step == 1 { Verdict::Ack } else { Verdict::Retry };
-                        match ledger.settle(token, verdict) {
-                            (Settled::Done, Some(again)) => {
-                                held.push((ledger.hand_out(again), at));
-                            }
-                            (done, _) => {
-                                prop_assert_eq!(done, Settled::Done);
-                                settled.insert(at);
-                            }
-                        }
-                    }
-                    3 if which.index(20) == 0 => {
-                        ledger.reset();
-                        for (token, _) in held.drain(..) {
-                            prop_assert_eq!(ledger.settle(token, Verdict::Ack).0, Settled::Stale);
-                        }
-                        offset = ledger.position().unwrap();
-                    }
-                    _ => {
-                        let arrival = ledger.arrive(offset);
-                        let next = matches!(arrival, Arrival::New { gone: 0, .. });
-                        prop_assert!(next, "{arrival:?}");
-                        held.push((ledger.hand_out(arrived(offset)), offset));
-                        offset += 1;
-                    }
-                }
-                let position = ledger.position().unwrap();
-                prop_assert!((0..position).all(|offset| settled.contains(&offset)));
-                prop_assert!(held.iter().all(|(_, at)| *at >= position));
-                prop_assert_eq!(ledger.handed(), held.len());
-            }
-        }
     }
 
     fn folder(name: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use baler_common::transport::{
     ChunkReader, ChunkWriter, End, Outbox, OutboxSettings, RetryClass, Verdict,
 };
 use baler_connector_testkit::{
-    Bell, ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, read_label, within_patience,
+    ChunkSource, Notification, PATIENCE, Pump, RabbitMq, Tap, drive, read_label, within_patience,
 };
 
 use crate::support::{declared, fresh_name, reader, writer};
@@ -127,7 +127,7 @@ fn queue_deleted_while_writing_takes_what_follows() {
     let node = RabbitMq::shared();
     let queue = fresh_name("deleted");
     let uri = node.uri(&format!("?queue={queue}"));
-    let bell = Arc::<Bell>::default();
+    let bell = Arc::<Notification>::default();
     let mut outbox = Outbox::new(writer(&uri), OutboxSettings::default(), bell);
     let mut source = ChunkSource::new(1);
     let mut confirm = |chunks| {

@@ -7,7 +7,7 @@ use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, RabbitMq, Support, TcpProxy, within_patience,
+    ChunkSource, Medium, PATIENCE, Pump, RabbitMq, TcpProxy, within_patience,
 };
 use tempfile::TempDir;
 
@@ -90,10 +90,6 @@ impl Medium for Rabbit {
         medium
     }
 
-    fn support(&self) -> Support {
-        Support::ALL
-    }
-
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
         let port = self.proxy.address().port();
         writer(&format!("amqp://127.0.0.1:{port}{}", self.settings()))
@@ -136,14 +132,6 @@ impl Medium for RabbitStream {
         };
         declared(&medium.rabbit.node.uri(&medium.settings()));
         medium
-    }
-
-    fn support(&self) -> Support {
-        // Each reader of a stream reads all of it.
-        Support {
-            readers: 1,
-            ..Support::ALL
-        }
     }
 
     fn writer(&mut self) -> Box<dyn ChunkWriter> {

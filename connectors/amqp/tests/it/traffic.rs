@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, End, Outbox, OutboxSettings};
-use baler_connector_testkit::{Bell, ChunkSource, Label, PATIENCE, Tap, read_label};
+use baler_connector_testkit::{ChunkSource, Label, Notification, PATIENCE, Tap, read_label};
 
 use crate::support::{reader, writer};
 
@@ -45,7 +45,7 @@ impl Traffic {
     pub(crate) fn with(settings: OutboxSettings, to: &str, from: &str) -> Self {
         let writer: Box<dyn ChunkWriter> = writer(to);
         Self {
-            outbox: Outbox::new(writer, settings, Arc::<Bell>::default()),
+            outbox: Outbox::new(writer, settings, Arc::<Notification>::default()),
             source: ChunkSource::new(1),
             tap: Tap::new(reader(from)),
             offered: 0,

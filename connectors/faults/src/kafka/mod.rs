@@ -1,6 +1,5 @@
 //! A proxy before a Kafka cluster.
 
-mod frame;
 mod protocol;
 mod relay;
 #[cfg(feature = "security")]
@@ -31,7 +30,7 @@ pub use tls::KafkaTls;
 #[derive(Debug)]
 pub struct KafkaProxy {
     bootstrap_servers: String,
-    shared: Arc<Shared>,
+    shared: Arc<KafkaProxyState>,
 }
 
 /// What clients must do before a proxy hears them; by default nothing. Brokers are asked for none of
@@ -47,16 +46,16 @@ pub struct KafkaSecurity {
 
 /// What the threads share.
 #[derive(Debug, Default)]
-struct Shared {
+struct KafkaProxyState {
     #[cfg(feature = "security")]
     tls: Option<Arc<rustls::ServerConfig>>,
     #[cfg(feature = "security")]
     sasl: Option<KafkaSasl>,
-    state: Mutex<State>,
+    state: Mutex<Fronts>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Fronts {
     /// By the host and port that the cluster names.
     fronts: BTreeMap<(String, u16), Front>,
     switches: Switches,
@@ -89,7 +88,7 @@ impl KafkaProxy {
     ///
     /// A broker is malformed, or no port of the loopback can be listened on.
     pub fn start(bootstrap_servers: &str) -> Result<Self, FaultError> {
-        Self::before(bootstrap_servers, Shared::default())
+        Self::before(bootstrap_servers, KafkaProxyState::default())
     }
 
     /// Starts before the brokers at `host:port,host:port`, to which it speaks plain text.
@@ -103,15 +102,15 @@ impl KafkaProxy {
         security: &KafkaSecurity,
     ) -> Result<Self, FaultError> {
         let tls = security.tls.as_ref().map(KafkaTls::server).transpose()?;
-        let shared = Shared {
+        let shared = KafkaProxyState {
             tls,
             sasl: security.sasl.clone(),
-            ..Shared::default()
+            ..KafkaProxyState::default()
         };
         Self::before(bootstrap_servers, shared)
     }
 
-    fn before(bootstrap_servers: &str, shared: Shared) -> Result<Self, FaultError> {
+    fn before(bootstrap_servers: &str, shared: KafkaProxyState) -> Result<Self, FaultError> {
         let mut proxy = Self {
             bootstrap_servers: String::new(),
             shared: Arc::new(shared),
@@ -197,8 +196,8 @@ impl Drop for KafkaProxy {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl KafkaProxyState {
+    fn lock(&self) -> MutexGuard<'_, Fronts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -301,7 +300,7 @@ impl Switches {
     }
 }
 
-fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<KafkaProxyState>) {
     for client in listener.incoming() {
         if shared.lock().closed {
             return;

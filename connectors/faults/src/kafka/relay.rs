@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::Shared;
-use super::frame;
+use super::KafkaProxyState;
 use super::protocol::{self, Asked};
+use super::splice::{read_frame, write_frame};
 
 /// Requests whose answers are to be rewritten, by number.
 type Open = Arc<Mutex<HashMap<i32, Question>>>;
@@ -24,7 +24,11 @@ enum Question {
 type Muted = Arc<Mutex<Option<Instant>>>;
 
 /// Relays between a client and its broker in threads of their own.
-pub(super) fn start(client: TcpStream, broker: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
+pub(super) fn start(
+    client: TcpStream,
+    broker: TcpStream,
+    shared: &Arc<KafkaProxyState>,
+) -> io::Result<()> {
     client.set_nodelay(true)?;
     broker.set_nodelay(true)?;
     let ends = [client.try_clone()?, broker.try_clone()?];
@@ -58,17 +62,17 @@ fn ask(
     request: &[u8],
     from: &mut impl Read,
     to: &mut impl Write,
-    shared: &Arc<Shared>,
+    shared: &Arc<KafkaProxyState>,
 ) -> io::Result<Vec<u8>> {
-    frame::write(to, request)?;
-    let answer = frame::read(from)?;
+    write_frame(to, request)?;
+    let answer = read_frame(from)?;
     match protocol::asked(request) {
         Some((_, asked)) => rewrite(asked, &answer, shared),
         None => Ok(answer),
     }
 }
 
-fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<Shared>) -> io::Result<Vec<u8>> {
+fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<KafkaProxyState>) -> io::Result<Vec<u8>> {
     let mut other = |host: &str, port: i32| shared.instead_of(host, port);
     let rewritten = protocol::rewrite(asked, answer, shared.offers_sasl(), &mut other);
     rewritten.ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -83,7 +87,7 @@ fn end(streams: &[TcpStream]) {
 
 fn requests(mut from: impl Read, mut to: impl Write, open: &Open, muted: &Muted) -> io::Result<()> {
     loop {
-        let frame = frame::read(&mut from)?;
+        let frame = read_frame(&mut from)?;
         let names = protocol::asked(&frame).map(|(number, it)| (number, Question::Names(it)));
         let counted =
             || protocol::counted(&frame).map(|(number, it)| (number, Question::Counted(it)));
@@ -93,7 +97,7 @@ fn requests(mut from: impl Read, mut to: impl Write, open: &Open, muted: &Muted)
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             open.insert(number, question);
         }
-        frame::write(&mut to, &frame)?;
+        write_frame(&mut to, &frame)?;
     }
 }
 
@@ -113,10 +117,10 @@ fn responses(
     mut to: impl Write,
     open: &Open,
     muted: &Muted,
-    shared: &Arc<Shared>,
+    shared: &Arc<KafkaProxyState>,
 ) -> io::Result<()> {
     loop {
-        let mut frame = frame::read(&mut from)?;
+        let mut frame = read_frame(&mut from)?;
         let question = protocol::answered(&frame).and_then(|number| {
             let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             open.remove(&number)
@@ -135,6 +139,6 @@ fn responses(
                 }
             }
         }
-        frame::write(&mut to, &frame)?;
+        write_frame(&mut to, &frame)?;
     }
 }

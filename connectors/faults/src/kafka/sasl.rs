@@ -5,9 +5,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::frame;
 use super::protocol::{API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE};
-use super::splice::Splice;
+use super::splice::{Splice, read_frame, write_frame};
 
 /// `UNSUPPORTED_SASL_MECHANISM`.
 const UNSUPPORTED_MECHANISM: i16 = 33;
@@ -84,10 +83,10 @@ impl KafkaSasl {
     ) -> io::Result<()> {
         let mut exchange = Exchange::None;
         loop {
-            let request = frame::read(from)?;
+            let request = read_frame(from)?;
             let key = Splice::new(&request).i16();
             if key == Some(API_VERSIONS) {
-                frame::write(to, &ask(&request)?)?;
+                write_frame(to, &ask(&request)?)?;
                 continue;
             }
             // A broker that is asked for something else hangs up, too.
@@ -96,7 +95,7 @@ impl KafkaSasl {
                 Some(SASL_HANDSHAKE) => agree(&request),
                 _ => self.authenticate(&request, exchange),
             };
-            frame::write(to, &answer)?;
+            write_frame(to, &answer)?;
             exchange = next;
             match exchange {
                 Exchange::None => {

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use super::{RabbitMqNode, START};
 use crate::FaultError;
-use crate::wait::within;
+use crate::error::within;
 
 /// What `rabbitmqctl` says of a node that takes connections and has not started yet.
 const STARTING: &str = "requires the 'rabbit' app to be running";

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::ports::free_port;
 use super::{RabbitMqNode, fresh_folder};
-use crate::{FaultError, Leash};
+use crate::{FaultError, ProcessGroupGuard};
 
 /// Nodes on the loopback that are one broker: quorum queues and streams have a replica on each.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct RabbitMqCluster {
     nodes: Vec<RabbitMqNode>,
     folder: PathBuf,
     /// Removes the folder when this process is killed, as each node's ends the node.
-    _leash: Leash,
+    _guard: ProcessGroupGuard,
 }
 
 impl RabbitMqCluster {
@@ -26,18 +26,18 @@ impl RabbitMqCluster {
     pub fn start(nodes: usize) -> Result<Self, FaultError> {
         let folder = fresh_folder();
         let home = folder.join("home");
-        let leash = Leash::new(Some(&folder)).map_err(FaultError::io("run a shell"))?;
+        let guard = ProcessGroupGuard::new(Some(&folder)).map_err(FaultError::io("run a shell"))?;
         let mut cluster = Self {
             nodes: Vec::new(),
             folder,
-            _leash: leash,
+            _guard: guard,
         };
         // The nodes find each other by one port mapper and trust each other by one cookie.
         let epmd_port = free_port()?;
         let mut join = String::new();
         for number in 0..nodes {
             let folder = cluster.folder.join(number.to_string());
-            let node = RabbitMqNode::with_home(&folder, &home, epmd_port, &join)?.on_a_leash()?;
+            let node = RabbitMqNode::with_home(&folder, &home, epmd_port, &join)?.guarded()?;
             if number == 0 {
                 join = format!(
                     "cluster_formation.peer_discovery_backend = classic_config\n\
@@ -54,7 +54,7 @@ impl RabbitMqCluster {
             start_all(others)?;
             let count =
                 format!("[] =/= [N || N <- [rabbit_nodes:all_running()], length(N) =:= {nodes}].");
-            crate::wait::within(super::START, "the nodes join", || {
+            crate::error::within(super::START, "the nodes join", || {
                 let joined = first.control(&["eval", &count])?;
                 Ok((joined.trim() == "true").then_some(()))
             })?;

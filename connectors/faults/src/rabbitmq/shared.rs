@@ -76,7 +76,7 @@ impl RabbitMqNode {
             epmd_port: ports.next()?,
             dist_port: ports.next()?,
             shared: None,
-            leash: None,
+            guard: None,
         };
         let found = TcpStream::connect_timeout(&node.address(), Duration::from_secs(5));
         if found.is_err() {

@@ -2,6 +2,6 @@
 
 #![cfg(test)]
 
-mod leash;
+mod process_group;
 mod proxy;
 mod rabbitmq;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::plain::PlainFile;
 use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
-use crate::client::{has_writer, list_segments, parse_segment_name, segment_name};
+use crate::client::{LOCK_FILE, list_segments, parse_segment_name, segment_name};
 use crate::config::Start;
 use crate::consumers::Position;
+use crate::lock::FileLock;
 
 /// The kinds of paths that a reader reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +130,7 @@ impl Cursor {
             PathKind::Folder => Some(&*self.path),
             PathKind::Plain | PathKind::Segment => self.path.parent(),
         };
+        let has_writer = |folder: &Path| FileLock::is_held(&folder.join(LOCK_FILE));
         if piece.is_some() || self.follow || folder.is_some_and(has_writer) {
             return Ok(piece);
         }

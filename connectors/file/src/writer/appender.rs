@@ -13,12 +13,13 @@ use baler_common::transport::{Chunk, RetryClass, TransportError};
 use super::WriterStats;
 use super::recovery::recover;
 use crate::client::{
-    SegmentEntry, list_segments, lock_for_writing, make_folder, segment_name, sync_folder,
+    LOCK_FILE, SegmentEntry, list_segments, make_folder, segment_name, sync_folder,
 };
 use crate::config::{FileWriterConfig, FullPolicy, Keep, SyncPolicy};
 use crate::consumers::remove_consumed;
 use crate::error::{endpoint, io_error};
 use crate::headers::{FRAME_HEADER_BYTES, FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::lock::FileLock;
 
 /// Frames are collected up to this many bytes before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -40,7 +41,7 @@ pub(super) struct Appender {
     written: usize,
     /// How many free bytes a full folder must have before it is worth opening it again.
     wanted_bytes: u64,
-    _lock: File,
+    _lock: FileLock,
 }
 
 #[derive(Debug)]
@@ -65,7 +66,9 @@ impl Appender {
         let folder = &config.folder;
         let fail = |error| io_error("open", folder, error);
         make_folder(folder).map_err(fail)?;
-        let lock = lock_for_writing(folder)?;
+        let lock_file = folder.join(LOCK_FILE);
+        let lock =
+            FileLock::acquire(&lock_file).map_err(|error| io_error("lock", folder, error))?;
         let recovered = recover(folder, &stats).map_err(fail)?;
         let mut appender = Self {
             config: config.clone(),

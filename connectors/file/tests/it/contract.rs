@@ -7,7 +7,7 @@ use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_file::{
     FileReader, FileReaderConfig, FileWriter, FileWriterConfig, SyncPolicy,
 };
-use baler_connector_testkit::{Medium, Support};
+use baler_connector_testkit::Medium;
 use tempfile::TempDir;
 
 /// A folder with one named consumer.
@@ -30,17 +30,6 @@ impl Medium for Folder {
         Self::with(SyncPolicy::Chunk)
     }
 
-    fn support(&self) -> Support {
-        Support {
-            readers: 1,
-            writers: 1,
-            breaks: false,
-            stalls: false,
-            redelivers_after_restart: true,
-            redelivers_after_retry: true,
-        }
-    }
-
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
         let mut config = FileWriterConfig::new(self.folder.path().join("chunks"));
         config.sync = self.sync;
@@ -61,7 +50,7 @@ impl Medium for Folder {
 
 mod sync_by_chunk {
     use super::Folder;
-    baler_connector_testkit::contract_tests!(Folder);
+    baler_connector_testkit::contract_tests!(Folder: reads redelivers);
 }
 
 /// Confirmations wait for an interval.
@@ -75,10 +64,6 @@ macro_rules! another_policy {
         impl Medium for $medium {
             fn fresh() -> Self {
                 Self(Folder::with($sync))
-            }
-
-            fn support(&self) -> Support {
-                self.0.support()
             }
 
             fn writer(&mut self) -> Box<dyn ChunkWriter> {
@@ -97,10 +82,10 @@ another_policy!(Unsynced, SyncPolicy::None);
 
 mod sync_by_interval {
     use super::ByInterval;
-    baler_connector_testkit::contract_tests!(ByInterval);
+    baler_connector_testkit::contract_tests!(ByInterval: reads redelivers);
 }
 
 mod without_sync {
     use super::Unsynced;
-    baler_connector_testkit::contract_tests!(Unsynced);
+    baler_connector_testkit::contract_tests!(Unsynced: reads redelivers);
 }

@@ -62,7 +62,7 @@ fn second_writer_is_refused_until_the_first_is_gone() {
     let mut second = FileWriter::new(config);
     let error = second.reopen(soon()).unwrap_err();
     assert!(error.is_retryable());
-    assert!(error.to_string().contains("another writer"), "{error}");
+    assert!(error.to_string().contains("has locked"), "{error}");
     pump.close(soon());
     second.reopen(soon()).unwrap();
 }

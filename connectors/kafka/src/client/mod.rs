@@ -152,11 +152,12 @@ impl KafkaConfig {
         let mut config = self.client.over(&[BOTH, PRODUCER])?;
         // The writer keeps to its window; the client's bounds are twice as wide because it counts
         // a message until after its delivery was reported.
-        let bytes = self.window.bytes.max(self.max_message_bytes).get();
+        let message_bytes = self.message_bytes();
+        let bytes = self.window.bytes.get().max(message_bytes);
         config.set("queue.buffering.max.kbytes", (bytes / 512 + 1).to_string());
         let chunks = self.window.chunks.get().saturating_mul(2).min(10_000_000);
         config.set("queue.buffering.max.messages", chunks.to_string());
-        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        config.set("message.max.bytes", message_bytes.to_string());
         if alone {
             config.set("batch.num.messages", "1");
         }
@@ -172,7 +173,7 @@ impl KafkaConfig {
             let interval = POLL_INTERVAL_MS.max(session.unwrap_or(0));
             config.set("max.poll.interval.ms", interval.to_string());
         }
-        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        config.set("message.max.bytes", self.message_bytes().to_string());
         Ok(config)
     }
 
@@ -180,7 +181,7 @@ impl KafkaConfig {
     /// client needs one for: it never subscribes, and who does not subscribe joins no group.
     pub(crate) fn browser(&self, browse: Browse) -> Result<ClientConfig, Failure> {
         let mut config = self.client.over(&[BOTH, CONSUMER])?;
-        config.set("message.max.bytes", self.max_message_bytes.to_string());
+        config.set("message.max.bytes", self.message_bytes().to_string());
         config.set("enable.auto.commit", "false");
         config.set(
             "enable.partition.eof",

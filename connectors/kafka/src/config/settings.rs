@@ -1,4 +1,4 @@
-//! librdkafka's settings: those of the user, and what this connector sets where the user is silent.
+//! librdkafka's settings: those of the user, checked against each other and by librdkafka.
 
 use std::collections::BTreeMap;
 
@@ -31,132 +31,123 @@ const KNOWN: &str = "batch.num.messages batch.size compression.level create_topi
     security.protocol ssl.ca.location ssl.ca.pem ssl.certificate.location ssl.key.location \
     ssl.key.password window window_chunks";
 
-/// The names of settings, as far as this crate has them.
-fn known() -> impl Iterator<Item = &'static str> {
-    let set = [BOTH, PRODUCER, CONSUMER].into_iter().flatten();
-    let files = FILES.iter().map(|(file, _)| *file);
-    set.map(|(name, _)| *name)
-        .chain(ALIASES.iter().copied().flatten().copied())
-        .chain(KNOWN.split_whitespace())
-        .chain(files)
-        .chain([TOKEN_FILE])
-}
+const WINDOW: &str = "the window bounds the client's queue";
+const SETTLE: &str = "what is settled, and nothing else, is committed";
+const HOSTS: &str = "name the brokers there";
 
-/// What this connector decides: the settings, by what, and why.
-const DECIDED: &[(&[&str], &str, &str)] = &[
+/// What this connector decides: the setting, by what, and why.
+const DECIDED: &[(&str, &str, &str)] = &[
+    ("bootstrap.servers", "the hosts of the URI", HOSTS),
+    ("metadata.broker.list", "the hosts of the URI", HOSTS),
+    ("enable.auto.commit", "settle", SETTLE),
+    ("enable.auto.offset.store", "settle", SETTLE),
     (
-        &["bootstrap.servers", "metadata.broker.list"],
-        "the hosts of the URI",
-        "name the brokers there",
-    ),
-    (
-        &["enable.auto.commit", "enable.auto.offset.store"],
-        "settle",
-        "what is settled, and nothing else, is committed",
-    ),
-    (
-        &["enable.partition.eof"],
+        "enable.partition.eof",
         "the reader",
         "it has to know when it is at the end of its partitions",
     ),
-    (&["queue.buffering.max.kbytes"], "window", WINDOW),
-    (&["queue.buffering.max.messages"], "window_chunks", WINDOW),
+    ("queue.buffering.max.kbytes", "window", WINDOW),
+    ("queue.buffering.max.messages", "window_chunks", WINDOW),
     (
-        &["transactional.id"],
+        "transactional.id",
         "confirmations",
         "a chunk is confirmed by its delivery, there are no transactions",
     ),
 ];
 
-const WINDOW: &str = "the window bounds the client's queue";
+/// Names and values.
+type Settings = [(Box<str>, Box<str>)];
 
-const UNSECURED: &str = "enable.sasl.oauthbearer.unsecure.jwt";
+fn value<'a>(settings: &'a Settings, name: &str) -> Option<&'a str> {
+    let found = settings.iter().find(|(given, _)| **given == *name);
+    found.map(|(_, value)| &**value)
+}
+
+/// The value of a setting in lower case, by whichever of these names.
+fn lower(settings: &Settings, names: &[&str]) -> String {
+    let found = names.iter().find_map(|name| value(settings, name));
+    found.unwrap_or_default().to_ascii_lowercase()
+}
 
 /// Checks that settings contradict neither each other nor what this connector decides.
-pub(crate) fn check(given: &[(Box<str>, Box<str>)]) -> Result<(), KafkaConfigError> {
-    let value = |name: &str| {
-        let found = given.iter().find(|(given, _)| **given == *name);
-        found.map(|(_, value)| &**value)
-    };
+fn check(given: &Settings) -> Result<(), KafkaConfigError> {
+    let is_given = |name: &&&str| value(given, name).is_some();
     let conflict =
-        |first: &str, second: &str, why| Err(KafkaConfigError::conflict(first, second, why));
-    for (names, decided_by, why) in DECIDED {
-        if let Some(name) = names.iter().find(|name| value(name).is_some()) {
+        |first: &str, second: &str, why: &str| Err(KafkaConfigError::conflict(first, second, why));
+    for (name, decided_by, why) in DECIDED {
+        if is_given(&name) {
             return conflict(name, decided_by, why);
         }
     }
-    let aliases = ALIASES
-        .iter()
-        .map(|it| (*it, "they are two names of one setting"));
     let files = FILES.map(|(file, direct)| [file, direct]);
-    let secrets = files
-        .iter()
-        .map(|it| (it.as_slice(), "one of them holds the secret"));
-    let tokens = [(
-        [UNSECURED, TOKEN_FILE].as_slice(),
-        "a token is from one of them",
-    )];
-    for (names, why) in aliases.chain(secrets).chain(tokens) {
-        let mut found = names.iter().filter(|name| value(name).is_some());
+    let files = files.iter().map(<[_; 2]>::as_slice);
+    for names in ALIASES.iter().copied().chain(files) {
+        let mut found = names.iter().filter(is_given);
         if let (Some(first), Some(second)) = (found.next(), found.next()) {
-            return conflict(first, second, why);
+            return conflict(first, second, "both set the same");
         }
     }
-    let named = |names: &[&'static str]| {
-        let mut names = names.iter();
-        names.find_map(|name| Some((*name, value(name)?)))
-    };
-    if let Some((name, acks)) = named(&["acks", "request.required.acks"])
-        && !matches!(acks, "all" | "-1")
-        && value("enable.idempotence").is_none_or(|value| value == "true")
-    {
+    let acks = lower(given, &["acks", "request.required.acks"]);
+    let idempotent = value(given, "enable.idempotence").is_none_or(|value| value == "true");
+    if idempotent && !matches!(&*acks, "" | "all" | "-1") {
         let why = "a producer is idempotent only if all replicas acknowledge; turn it off to have \
                    fewer";
-        return conflict(&format!("{name}={acks}"), "enable.idempotence=true", why);
+        return conflict(&format!("acks={acks}"), "enable.idempotence=true", why);
     }
-    if value("sasl.oauthbearer.method").is_some_and(|method| method.eq_ignore_ascii_case("oidc")) {
+    if lower(given, &["sasl.oauthbearer.method"]) == "oidc" {
         let why = "fetching tokens needs libcurl, which is not built in; have another process write \
                    the token to the file that sasl.oauthbearer.token.file names";
         return conflict("sasl.oauthbearer.method=oidc", "this build", why);
     }
-    let mechanism = named(&["sasl.mechanism", "sasl.mechanisms"]);
-    let bearer = mechanism.is_some_and(|(_, it)| it.eq_ignore_ascii_case("OAUTHBEARER"));
-    match (bearer, value(TOKEN_FILE)) {
-        (true, None) if value(UNSECURED) != Some("true") => {
-            let why = "a token is from that file, or unsecured by \
-                       enable.sasl.oauthbearer.unsecure.jwt=true";
-            let second = "no sasl.oauthbearer.token.file";
-            return conflict("sasl.mechanism=OAUTHBEARER", second, why);
-        }
-        (false, Some(_)) => {
-            let mechanism = mechanism.map_or("none", |(_, mechanism)| mechanism);
-            let why = "tokens are for sasl.mechanism=OAUTHBEARER";
-            return conflict(TOKEN_FILE, &format!("sasl.mechanism={mechanism}"), why);
-        }
-        _ => {}
+    let mechanism = lower(given, &["sasl.mechanism", "sasl.mechanisms"]);
+    let is_bearer = mechanism == "oauthbearer";
+    if is_bearer != value(given, TOKEN_FILE).is_some() {
+        let why = "sasl.mechanism=OAUTHBEARER takes its token from sasl.oauthbearer.token.file, and \
+                   no other mechanism takes one";
+        let file = if is_bearer {
+            "no token file"
+        } else {
+            TOKEN_FILE
+        };
+        return conflict(&format!("sasl.mechanism={mechanism}"), file, why);
     }
-    check_tls(named(&["security.protocol"]), mechanism)
-}
-
-/// A setting: its name and its value.
-type Setting<'a> = Option<(&'static str, &'a str)>;
-
-/// Checks that this build has what TLS and SASL need: librdkafka leaves both to OpenSSL.
-fn check_tls(protocol: Setting<'_>, mechanism: Setting<'_>) -> Result<(), KafkaConfigError> {
     if cfg!(feature = "tls") {
         return Ok(());
     }
-    let protocol = protocol.filter(|(_, it)| it.to_ascii_lowercase().ends_with("ssl"));
-    let mechanism = mechanism.filter(|(_, it)| !it.eq_ignore_ascii_case("plain"));
-    match protocol.or(mechanism) {
-        None => Ok(()),
-        Some((name, value)) => Err(KafkaConfigError::Setting {
-            name: format!("{name}={value}").into(),
-            message: "this build has no TLS for Kafka; build the program with \
-                      --features kafka-tls, or the crate baler-connector-kafka with the feature tls"
+    // librdkafka leaves TLS, and all of SASL but PLAIN, to OpenSSL.
+    let protocol = lower(given, &["security.protocol"]);
+    let needs_tls = if protocol.ends_with("ssl") {
+        format!("security.protocol={protocol}")
+    } else if !matches!(&*mechanism, "" | "plain") {
+        format!("sasl.mechanism={mechanism}")
+    } else {
+        return Ok(());
+    };
+    Err(KafkaConfigError::Setting {
+        name: needs_tls.into(),
+        message:
+            "this build has no TLS for Kafka; build the program with --features kafka-tls, or \
+                  the crate baler-connector-kafka with the feature tls"
                 .into(),
-        }),
+    })
+}
+
+/// Checks that the URI may have this part of the credentials beside these settings.
+pub(super) fn check_user(name: &str, settings: &Settings) -> Result<(), KafkaConfigError> {
+    const USER: &str = "the user of the URI";
+    if value(settings, name).is_some() {
+        let why = "there can be one of them";
+        return Err(KafkaConfigError::conflict(USER, name, why));
     }
+    let protocol = lower(settings, &["security.protocol"]);
+    if protocol.starts_with("sasl_") {
+        return Ok(());
+    }
+    Err(KafkaConfigError::conflict(
+        USER,
+        &format!("security.protocol={protocol}"),
+        "a user needs sasl_ssl or sasl_plaintext",
+    ))
 }
 
 /// What the user sets.
@@ -165,47 +156,49 @@ pub(crate) struct ClientSettings(BTreeMap<Box<str>, Box<str>>);
 
 impl ClientSettings {
     pub(crate) fn new(bootstrap_servers: &str) -> Self {
-        Self(BTreeMap::from([(
-            "bootstrap.servers".into(),
-            bootstrap_servers.into(),
-        )]))
+        let servers = ("bootstrap.servers".into(), bootstrap_servers.into());
+        Self(BTreeMap::from([servers]))
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: Box<str>) {
-        self.0.insert(name.into(), value);
-    }
-
-    /// Has librdkafka look at every setting.
-    pub(crate) fn try_out(&self) -> Result<(), KafkaConfigError> {
+    /// Adds settings, once they and librdkafka agree.
+    pub(super) fn set_all(
+        &mut self,
+        settings: Vec<(Box<str>, Box<str>)>,
+    ) -> Result<(), KafkaConfigError> {
+        check(&settings)?;
+        self.0.extend(settings);
         let mut config = ClientConfig::new();
         for (name, value) in self.of_the_client() {
             config.set(name, value);
         }
-        match config.create_native_config() {
-            Ok(_) => Ok(()),
+        let (message, name, value) = match config.create_native_config() {
+            Ok(_) => return Ok(()),
             Err(KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN, _, name, _)) => {
-                Err(UriError::unknown(name, known()).into())
+                let set = [BOTH, PRODUCER, CONSUMER].into_iter().flatten();
+                let known = set
+                    .map(|(name, _)| *name)
+                    .chain(ALIASES.iter().copied().flatten().copied())
+                    .chain(KNOWN.split_whitespace())
+                    .chain(FILES.map(|(file, _)| file))
+                    .chain([TOKEN_FILE]);
+                return Err(UriError::unknown(name, known).into());
             }
-            Err(KafkaError::ClientConfig(_, message, name, value)) => {
-                let secret = name.contains("password") || name.contains("secret");
-                let message = if secret && !value.is_empty() {
-                    message.replace(&value, "***")
-                } else {
-                    message
-                };
-                Err(KafkaConfigError::Setting {
-                    message: message.into(),
-                    name: name.into(),
-                })
-            }
-            Err(error) => Err(KafkaConfigError::Setting {
-                name: "a setting".into(),
-                message: error.to_string().into(),
-            }),
-        }
+            Err(KafkaError::ClientConfig(_, message, name, value)) => (message, name, value),
+            Err(error) => (error.to_string(), "a setting".into(), String::new()),
+        };
+        let is_secret = name.contains("password") || name.contains("secret");
+        let message = if is_secret && !value.is_empty() {
+            message.replace(&value, "***")
+        } else {
+            message
+        };
+        Err(KafkaConfigError::Setting {
+            name: name.into(),
+            message: message.into(),
+        })
     }
 
-    /// What librdkafka knows of.
+    /// The settings that librdkafka knows.
     pub(crate) fn of_the_client(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.0.iter().map(|(name, value)| (&**name, &**value));
         all.filter(|(name, _)| !client::is_own(name))

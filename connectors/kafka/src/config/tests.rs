@@ -18,7 +18,7 @@ fn settings_come_from_the_uri() {
     assert_eq!(&*config.topic, "chunks");
     assert_eq!(config.window.chunks.get(), 8);
     assert_eq!(config.window.bytes.get(), 2 << 20);
-    assert_eq!(config.max_chunk_bytes().get(), (1 << 20) - 512);
+    assert_eq!(chunk_of(config.message_bytes()).get(), (1 << 20) - 512);
     assert_eq!(config.partition_by, PartitionBy::Lane);
     assert_eq!(config.revoke_timeout, Duration::from_secs(1));
     let producer = config.producer(false).unwrap();
@@ -126,24 +126,18 @@ fn conflict_names_both_settings() {
         ),
         (
             "sasl.mechanism=OAUTHBEARER",
-            "sasl.mechanism=OAUTHBEARER",
+            "sasl.mechanism=oauthbearer",
             "sasl.oauthbearer.token.file",
         ),
         (
             "sasl.mechanism=PLAIN&sasl.oauthbearer.token.file=/t",
-            "sasl.mechanism=PLAIN",
+            "sasl.mechanism=plain",
             "sasl.oauthbearer.token.file",
         ),
         (
             "sasl.mechanism=OAUTHBEARER&sasl.oauthbearer.method=oidc",
             "sasl.oauthbearer.method=oidc",
             "this build",
-        ),
-        (
-            "sasl.mechanism=OAUTHBEARER&sasl.oauthbearer.token.file=/t\
-             &enable.sasl.oauthbearer.unsecure.jwt=true",
-            "enable.sasl.oauthbearer.unsecure.jwt",
-            "sasl.oauthbearer.token.file",
         ),
         (
             "create_topic=3,1&security.protocol=sasl_ssl&sasl.mechanism=OAUTHBEARER\
@@ -164,7 +158,7 @@ fn conflict_names_both_settings() {
     ] {
         let error = config(&format!("kafka://host/topic?{query}")).unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, KafkaConfigError::Conflict { .. }), "{text}");
+        assert!(text.contains("conflicts with"), "{text}");
         assert!(text.contains(first) && text.contains(second), "{text}");
     }
     let text = config("kafka://me@host/topic").unwrap_err().to_string();
@@ -189,10 +183,15 @@ fn weaker_acknowledgements_can_be_asked_for() {
 #[test]
 fn topic_that_is_to_be_created_has_a_shape() {
     let made = config("kafka://host/topic?create_topic=12,3&partition_by=trace").unwrap();
-    assert_eq!(made.create_topic.unwrap().to_string(), "12,3");
+    let shape = made.create_topic.unwrap();
+    assert_eq!((shape.partitions.get(), shape.replication.get()), (12, 3));
     assert_eq!(made.partition_by, PartitionBy::Lane);
-    let wrong = config("kafka://host/topic?create_topic=12").unwrap_err();
-    assert!(wrong.to_string().contains("PARTITIONS,REPLICATION"));
+    for wrong in [
+        "", "12", "12,", ",3", "0,1", "1,0", "1,2,3", "1,%202", "99999,1",
+    ] {
+        let wrong = config(&format!("kafka://host/topic?create_topic={wrong}")).unwrap_err();
+        assert!(wrong.to_string().contains("PARTITIONS,REPLICATION"));
+    }
     config("kafka+mock:topic?create_topic=2,1").unwrap();
     let both = config("kafka+mock:topic?create_topic=2,1&partitions=2").unwrap_err();
     let text = both.to_string();
@@ -226,16 +225,4 @@ fn embedded_cluster_tells_where_it_listens() {
         config.to_string(),
         format!("kafka://{}/chunks", cluster.bootstrap_servers())
     );
-}
-
-#[test]
-fn shape_is_two_numbers() {
-    let shape: NewTopicShape = "12,3".parse().unwrap();
-    assert_eq!((shape.partitions.get(), shape.replication.get()), (12, 3));
-    assert_eq!(shape.to_string(), "12,3");
-    for wrong in [
-        "", "12", "12,", ",3", "0,1", "1,0", "1,2,3", "1, 2", "99999,1",
-    ] {
-        assert_eq!(wrong.parse::<NewTopicShape>(), Err(ShapeError), "{wrong}");
-    }
 }

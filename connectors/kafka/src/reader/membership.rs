@@ -1,26 +1,92 @@
 //! A reader's membership in its group: partitions, chunks that came of them, and news for the owner.
 //! The owner's thread and the polling thread share it.
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Damaged, Failure, LaneLag, ReaderStats, Received, RetryClass, Settled, Token, Verdict,
+    ChunkMeta, Damaged, Delivery, Failure, LaneLag, LaneName, Origin, ReaderStats, Received,
+    RetryClass, Settled, Token, Verdict,
 };
 use bytes::Bytes;
 
 use super::lane::Lane;
-use super::state::{Awaited, Fetched, Next, State, name, names, origin};
+
+/// How many chunks are taken from the client before the owner asks for them.
+const AHEAD: usize = 32;
+
+/// How many offsets of a partition may wait behind one that is not settled.
+const MAX_PENDING: usize = 1 << 16;
 
 /// A reader's membership in its group, which the owner's thread and the polling thread share.
 pub(super) struct Membership {
-    pub(super) endpoint: Box<str>,
+    endpoint: Box<str>,
     state: Mutex<State>,
     /// Wakes the owner, who waits for chunks and news.
     news: Condvar,
-    /// Wakes the polling thread.
+    /// Wakes the polling thread, which waits for room or for settlements.
     room: Condvar,
+}
+
+/// What both threads know.
+#[derive(Default)]
+pub(super) struct State {
+    /// The partitions that this reader owns.
+    pub(super) lanes: BTreeMap<i32, Lane>,
+    /// News for the owner, which come before the next chunk.
+    news: VecDeque<Received>,
+    again: VecDeque<Fetched>,
+    fresh: VecDeque<Fetched>,
+    /// Handed out and not settled.
+    pub(super) held: HashMap<Token, Fetched>,
+    next_token: u64,
+    pub(super) demand: usize,
+    failure: Option<Failure>,
+    /// Why a broker could not be reached, until one is.
+    pub(super) unreached: Option<Box<str>>,
+    /// Why the commit at the end failed.
+    pub(super) uncommitted: Option<Failure>,
+    pub(super) paused: bool,
+    stop: bool,
+    /// Whether the reader has committed what it could and leaves the group.
+    pub(super) left: bool,
+    /// Until when a reader that ends tries to commit.
+    pub(super) commit_by: Option<Instant>,
+    /// Whether the group has dealt this reader its partitions, if only none at all.
+    has_joined: bool,
+    was_assigned: bool,
+    /// All but the lag, which the lanes know, and the connection.
+    pub(super) stats: ReaderStats,
+    /// Whether any broker is reached, once the client said so; and whether it will.
+    pub(super) connected: Option<bool>,
+    pub(super) says_connected: bool,
+    /// Who waits; nobody is woken who does not.
+    owner_waits: bool,
+    thread_waits: bool,
+    /// Whether the polling thread waits for settlements, rather than for room.
+    revoking: bool,
+}
+
+/// A chunk from the topic.
+#[derive(Debug, Clone)]
+pub(super) struct Fetched {
+    pub(super) partition: i32,
+    pub(super) offset: i64,
+    pub(super) bytes: Bytes,
+    pub(super) meta: Option<ChunkMeta>,
+    pub(super) redelivered: bool,
+}
+
+/// What the polling thread does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Fetch: there is room for another chunk.
+    Fetch,
+    /// Keep the membership alive: there is no room.
+    Keep,
+    Stop,
 }
 
 impl fmt::Debug for Membership {
@@ -41,49 +107,29 @@ impl Membership {
         }
     }
 
-    /// The client will say whether any broker is reached.
-    pub(super) fn expect_connection(&self) {
-        self.lock().says_connected = true;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// What both threads know. Use [`update`](Self::update) for what one of them may wait for.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    /// Changes the state, and wakes the waiting thread.
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
-        self.wake(state);
+        self.wake(&state);
         result
     }
 
     /// Wakes who waits and has something to do now.
     ///
     /// A wake-up costs more than passing on a small chunk, so there is none for each of them.
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
-        let owner = state.owner_waits && state.has_news();
-        let thread = match state.thread_waits {
-            None => false,
-            Some(Awaited::Room) => state.is_worth_waking(),
-            Some(Awaited::Settlements) => true,
-        };
-        if owner {
-            state.owner_waits = false;
-        }
-        if thread {
-            state.thread_waits = None;
-        }
-        drop(state);
-        if owner {
+    fn wake(&self, state: &State) {
+        if state.owner_waits && state.has_news() {
             self.news.notify_one();
         }
-        if thread {
+        if state.thread_waits && (state.revoking || state.is_worth_waking()) {
             self.room.notify_one();
         }
-    }
-
-    pub(super) fn set_demand(&self, chunks: usize) {
-        self.update(|state| state.demand = chunks);
     }
 
     /// The end. What is settled may be committed until `commit_by`; the first call decides.
@@ -94,42 +140,15 @@ impl Membership {
         });
     }
 
-    /// The reader has committed what it could, and leaves the group.
-    pub(super) fn leave(&self) {
-        self.update(|state| state.left = true);
-    }
-
-    pub(super) fn has_left(&self) -> bool {
-        self.lock().left
-    }
-
-    /// Until when a commit is tried again: `by`, unless the reader ends and has a deadline for it.
-    pub(super) fn commit_by(&self, by: Instant) -> Instant {
-        self.lock().commit_by.unwrap_or(by)
-    }
-
-    pub(super) fn is_paused(&self) -> bool {
-        self.lock().paused
-    }
-
-    pub(super) fn set_paused(&self, paused: bool) {
-        self.lock().paused = paused;
-    }
-
-    /// How many chunks are handed out and not settled.
-    pub(super) fn unsettled(&self) -> usize {
-        self.lock().held.len()
-    }
-
     /// What the owner gets next, waiting for it until `by`.
     pub(super) fn receive(&self, by: Instant) -> Result<Received, Failure> {
         let mut state = self.lock();
         loop {
-            if let Some(told) = state.told.pop_front() {
-                return Ok(told);
+            if let Some(news) = state.news.pop_front() {
+                return Ok(news);
             }
             if let Some(delivery) = state.hand_out(&self.endpoint) {
-                self.wake(state);
+                self.wake(&state);
                 return Ok(Received::Chunk(delivery));
             }
             if let Some(failure) = state.failure.take() {
@@ -171,72 +190,6 @@ impl Membership {
         })
     }
 
-    /// What is known of the partitions beside chunks.
-    pub(super) fn stats(&self) -> ReaderStats {
-        let state = self.lock();
-        let lag = state.lanes.iter().filter_map(|(partition, lane)| {
-            let chunks = lane.lag()?;
-            let lane = name(*partition);
-            Some(LaneLag { lane, chunks })
-        });
-        let mut stats = ReaderStats::default();
-        stats.lag = lag.collect();
-        stats.rebalances = state.rebalances;
-        stats.reconnects = state.reconnects;
-        stats.throttled = state.throttled;
-        // Until the client says it, only a group that dealt partitions was surely reached.
-        let assumed = state.says_connected.then_some(state.was_assigned);
-        stats.connected = state.connected.or(assumed);
-        stats
-    }
-
-    /// What brokers say of a partition, if it is this reader's; see [`Lane::said`].
-    pub(super) fn said(&self, partition: i32, start: Option<i64>, end: i64) {
-        if let Some(lane) = self.lock().lanes.get_mut(&partition) {
-            lane.said(start, end);
-        }
-    }
-
-    /// The client has fetched all that a partition holds.
-    pub(super) fn reached_end(&self, partition: i32) {
-        if let Some(lane) = self.lock().lanes.get_mut(&partition) {
-            lane.is_at_end = true;
-        }
-    }
-
-    /// See [`State::waits_for`].
-    pub(super) fn waits_for(&self) -> Option<&'static str> {
-        self.lock().waits_for()
-    }
-
-    /// How often the client connected again, and whether it reaches any broker now.
-    pub(super) fn reconnected(&self, times: u64, connected: bool) {
-        let mut state = self.lock();
-        state.reconnects = times;
-        state.connected = Some(connected);
-        if connected {
-            state.unreached = None;
-        }
-    }
-
-    /// Brokers held the client back for so long since it was last told.
-    pub(super) fn throttled(&self, more: Duration) {
-        let mut state = self.lock();
-        state.throttled = state.throttled.saturating_add(more);
-    }
-
-    /// The partitions that this reader owns.
-    pub(super) fn partitions(&self) -> Vec<i32> {
-        self.lock().lanes.keys().copied().collect()
-    }
-
-    /// Whether nobody said yet where the group stands in a partition of this reader.
-    pub(super) fn lacks_start(&self, partition: i32) -> bool {
-        let state = self.lock();
-        let lane = state.lanes.get(&partition);
-        lane.is_some_and(Lane::lacks_start)
-    }
-
     /// What the polling thread does next.
     pub(super) fn next(&self) -> Next {
         self.lock().next()
@@ -252,37 +205,31 @@ impl Membership {
             if left.is_zero() {
                 break;
             }
-            state = self.wait_for(Awaited::Room, state, left);
+            state = self.wait(state, left);
         }
         state.next()
     }
 
     /// Lets the polling thread wait until it is woken, for `time` at most.
-    fn wait_for<'a>(
+    fn wait<'a>(
         &'a self,
-        what: Awaited,
         mut state: MutexGuard<'a, State>,
         time: Duration,
     ) -> MutexGuard<'a, State> {
-        state.thread_waits = Some(what);
+        state.thread_waits = true;
         let waited = self.room.wait_timeout(state, time);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.thread_waits = None;
+        state.thread_waits = false;
         state
     }
 
-    /// A chunk came, of which the owner is to be [told](Self::tell).
+    /// A chunk came. The owner is woken by the next [`update`](Self::update).
     pub(super) fn fetched(&self, fetched: Fetched) {
         let mut state = self.lock();
         let lane = state.lanes.entry(fetched.partition).or_default();
         if lane.fetched(fetched.offset) {
             state.fresh.push_back(fetched);
         }
-    }
-
-    /// Wakes the owner for what came.
-    pub(super) fn tell(&self) {
-        self.wake(self.lock());
     }
 
     /// A message came that is no chunk. `store` as in `settle`.
@@ -294,13 +241,12 @@ impl Membership {
         store: impl FnOnce(i32, i64) -> bool,
     ) {
         self.update(|state| {
-            let lane = state.lanes.entry(partition).or_default();
-            lane.fetched(offset);
+            state.lanes.entry(partition).or_default().fetched(offset);
             if let Some(offset) = state.settled(partition, offset) {
                 // If it is not stored, the partition is another reader's, which meets it again.
                 store(partition, offset);
             }
-            state.told.push_back(Received::Damaged(Damaged {
+            state.news.push_back(Received::Damaged(Damaged {
                 bytes: Bytes::new(),
                 origin: origin(&self.endpoint, partition, offset),
                 reason: reason.into(),
@@ -308,8 +254,8 @@ impl Membership {
         });
     }
 
-    /// Something failed. The last one is told, but the first one that failed for good: what follows
-    /// is that no broker is reached, or the same without a reason.
+    /// Something failed. The owner gets the last failure, unless an earlier one was final: after that
+    /// come only failures to reach a broker, or the same without a reason.
     pub(super) fn fail(&self, failure: Failure) {
         self.update(|state| {
             let known = state.failure.as_ref();
@@ -319,26 +265,14 @@ impl Membership {
         });
     }
 
-    /// Why a broker could not be reached.
-    pub(super) fn note_unreached(&self, reason: &str) {
-        self.lock().unreached = Some(reason.into());
-    }
-
-    /// No broker can be reached.
-    pub(super) fn fail_to_connect(&self) {
-        let reason = self.lock().unreached.clone();
-        let reason = reason.unwrap_or_else(|| "no broker answers".into());
-        self.fail(Failure::retry("connect to", reason));
-    }
-
-    /// Something failed that is made up for later: what failed for good is told before it.
+    /// Something failed that is made up for later, so any other failure is told before it.
     pub(super) fn fail_for_now(&self, failure: Failure) {
         self.update(|state| {
             state.failure.get_or_insert(failure);
         });
     }
 
-    /// What was settled of partitions that leave could not be committed.
+    /// Settled offsets of partitions that leave could not be committed.
     pub(super) fn uncommitted(&self, failure: Failure) {
         self.update(|state| {
             if state.stop {
@@ -347,16 +281,6 @@ impl Membership {
                 state.failure = Some(failure);
             }
         });
-    }
-
-    /// Why the commit at the end failed, if it did.
-    pub(super) fn last_uncommitted(&self) -> Option<Failure> {
-        self.lock().uncommitted.take()
-    }
-
-    /// Whether no broker is reached, as far as the client said.
-    pub(super) fn is_cut_off(&self) -> bool {
-        self.lock().connected == Some(false)
     }
 
     /// Partitions were assigned. A member may get none, if there are more members than partitions.
@@ -370,36 +294,36 @@ impl Membership {
                 state.lanes.insert(*partition, Lane::default());
             }
             if std::mem::replace(&mut state.was_assigned, true) {
-                state.rebalances = state.rebalances.saturating_add(1);
+                state.stats.rebalances += 1;
             }
             let lanes = names(partitions);
-            state.told.push_back(Received::Assigned { lanes });
+            state.news.push_back(Received::Assigned { lanes });
         });
     }
 
-    /// Partitions go to another reader: tells the owner and waits until what is handed out of them
-    /// is settled, `by` at most. What was not handed out is forgotten, so it comes again there.
+    /// Partitions go to another reader: tells the owner and waits until everything handed out of them
+    /// is settled, `by` at most. Chunks that were not handed out are forgotten; they come again there.
     pub(super) fn revoked(&self, partitions: &[i32], by: Instant) {
         let mut state = self.lock();
         let leaves = |fetched: &Fetched| partitions.contains(&fetched.partition);
         // The group deals again, and says what is left.
         state.has_joined = false;
-        state.rebalances = state.rebalances.saturating_add(1);
+        state.stats.rebalances += 1;
         state.fresh.retain(|fetched| !leaves(fetched));
         let lanes = names(partitions);
-        state.told.push_back(Received::Revoked { lanes, by });
-        if std::mem::take(&mut state.owner_waits) {
-            self.news.notify_one();
-        }
+        state.news.push_back(Received::Revoked { lanes, by });
+        self.news.notify_one();
+        state.revoking = true;
         while !state.stop && state.held.values().any(leaves) {
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            state = self.wait_for(Awaited::Settlements, state, left);
-            // Given back while waiting: it comes again there.
+            state = self.wait(state, left);
+            // Given back while this waited: it comes again there.
             state.again.retain(|fetched| !leaves(fetched));
         }
+        state.revoking = false;
         state.again.retain(|fetched| !leaves(fetched));
         if !state.stop {
             // At the end the owner still learns how many it did not settle.
@@ -408,6 +332,118 @@ impl Membership {
         state
             .lanes
             .retain(|partition, _| !partitions.contains(partition));
-        self.wake(state);
+        self.wake(&state);
+    }
+}
+
+impl State {
+    fn next(&self) -> Next {
+        if self.stop {
+            Next::Stop
+        } else if self.room() > 0 {
+            Next::Fetch
+        } else {
+            Next::Keep
+        }
+    }
+
+    /// How many chunks are taken from the client and not handed out.
+    fn ahead(&self) -> usize {
+        self.fresh.len() + self.again.len()
+    }
+
+    /// How many more chunks may be taken from the client.
+    fn room(&self) -> usize {
+        if self.lanes.values().any(|lane| lane.len() >= MAX_PENDING) {
+            return 0;
+        }
+        let wanted = self.demand.saturating_sub(self.held.len());
+        wanted.min(AHEAD).saturating_sub(self.ahead())
+    }
+
+    /// Whether the polling thread is worth waking: it is to stop, the owner has nothing left, or
+    /// there is room for half of what it may take.
+    fn is_worth_waking(&self) -> bool {
+        let room = self.room();
+        let half = self.demand.min(AHEAD) / 2;
+        self.stop || room > 0 && (room >= half || self.ahead() == 0)
+    }
+
+    /// What is between this reader and the end of its partitions.
+    pub(super) fn waits_for(&self) -> Option<&'static str> {
+        if self.is_cut_off() {
+            Some("broker")
+        } else if !self.has_joined {
+            Some("partitions")
+        } else if self.ahead() > 0 || self.lanes.values().any(|lane| !lane.is_at_end) {
+            Some("chunks")
+        } else {
+            None
+        }
+    }
+
+    /// Whether no broker is reached, as far as the client said.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.connected == Some(false)
+    }
+
+    /// What the reader knows of its medium.
+    pub(super) fn stats(&self) -> ReaderStats {
+        let mut stats = self.stats.clone();
+        let lag = self.lanes.iter().filter_map(|(partition, lane)| {
+            let chunks = lane.lag()?;
+            let lane = name(*partition);
+            Some(LaneLag { lane, chunks })
+        });
+        stats.lag = lag.collect();
+        // Until the client says it, only a group that dealt partitions was surely reached.
+        let assumed = self.says_connected.then_some(self.was_assigned);
+        stats.connected = self.connected.or(assumed);
+        stats
+    }
+
+    /// Whether the owner has something to take.
+    fn has_news(&self) -> bool {
+        let takes = self.held.len() < self.demand && self.ahead() > 0;
+        takes || !self.news.is_empty() || self.failure.is_some()
+    }
+
+    fn hand_out(&mut self, endpoint: &str) -> Option<Delivery> {
+        if self.held.len() >= self.demand {
+            return None;
+        }
+        let fetched = self.again.pop_front().or_else(|| self.fresh.pop_front())?;
+        let token = Token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1);
+        let delivery = Delivery {
+            token,
+            bytes: fetched.bytes.clone(),
+            meta: fetched.meta,
+            origin: origin(endpoint, fetched.partition, fetched.offset),
+            redelivered: fetched.redelivered,
+            attempts: 0,
+        };
+        self.held.insert(token, fetched);
+        Some(delivery)
+    }
+
+    fn settled(&mut self, partition: i32, offset: i64) -> Option<i64> {
+        self.lanes.get_mut(&partition)?.settled(offset)
+    }
+}
+
+fn name(partition: i32) -> LaneName {
+    partition.to_string().into()
+}
+
+fn names(partitions: &[i32]) -> Vec<LaneName> {
+    partitions.iter().copied().map(name).collect()
+}
+
+pub(crate) fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
+    Origin {
+        endpoint: endpoint.into(),
+        lane: name(partition),
+        position: u64::try_from(offset).unwrap_or_default(),
     }
 }

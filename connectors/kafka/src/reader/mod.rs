@@ -4,10 +4,7 @@ mod commit;
 mod lane;
 mod membership;
 #[cfg(test)]
-mod passing;
-#[cfg(test)]
 mod schedules;
-mod state;
 mod worker;
 
 use std::fmt;
@@ -18,16 +15,16 @@ use std::thread;
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received,
-    Settled, Token, TransportError, Verdict,
+    ChunkReader, Failure, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled,
+    Token, TransportError, Verdict,
 };
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::Consumer;
 
 use crate::SCHEME;
-use crate::config::{KafkaConfig, PartitionBy};
+use crate::config::{KafkaConfig, chunk_of};
 use membership::Membership;
-pub(crate) use state::origin;
+pub(crate) use membership::origin;
 pub(crate) use worker::NO_VALUE;
 use worker::{Callbacks, Client};
 
@@ -87,7 +84,7 @@ impl KafkaReader {
         let reset = settings.get("auto.offset.reset");
         callbacks.from_the_end = reset.is_some_and(|reset| !STARTS.contains(&reset));
         if settings.get("statistics.interval.ms") != Some("0") {
-            membership.expect_connection();
+            membership.lock().says_connected = true;
         }
         let client = Client::from_config_and_context(&settings, callbacks)
             .map_err(|error| failed(&error))?;
@@ -109,17 +106,13 @@ impl KafkaReader {
                 drop(running);
             })
             .map_err(|error| failed(&error))?;
-        let order = match config.partition_by {
-            PartitionBy::Producer | PartitionBy::Lane => Order::PerLane,
-            PartitionBy::RoundRobin => Order::Unordered,
-        };
-        let mut capability = ReaderCapability::new(SCHEME, order);
+        let mut capability = ReaderCapability::new(SCHEME, config.partition_by.order());
         let largest = config
             .client
             .value("receive.message.max.bytes")
             .and_then(|bytes| bytes.parse().ok())
             .unwrap_or(RECEIVE_MAX_BYTES);
-        let largest = largest.max(config.max_chunk_bytes().get());
+        let largest = largest.max(chunk_of(config.message_bytes()).get());
         capability.max_chunk_bytes = NonZeroUsize::new(largest).unwrap_or(NonZeroUsize::MIN);
         Ok(Self {
             capability,
@@ -144,7 +137,7 @@ impl ChunkReader for KafkaReader {
     }
 
     fn set_demand(&mut self, chunks: usize) {
-        self.membership.set_demand(chunks);
+        self.membership.update(|state| state.demand = chunks);
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
@@ -164,15 +157,15 @@ impl ChunkReader for KafkaReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        self.membership.waits_for()
+        self.membership.lock().waits_for()
     }
 
     fn stats(&self) -> ReaderStats {
-        self.membership.stats()
+        self.membership.lock().stats()
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
-        let unsettled = self.membership.unsettled();
+        let unsettled = self.membership.lock().held.len();
         let now = Instant::now();
         let left = by.saturating_duration_since(now);
         // The rest is for leaving the group, so that a commit that stays refused is told in time.
@@ -181,7 +174,7 @@ impl ChunkReader for KafkaReader {
         let error = match self.ended.recv_timeout(left) {
             // Nothing is ever sent; the end of the thread is told as that of the channel.
             Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                self.membership.last_uncommitted()
+                self.membership.lock().uncommitted.take()
             }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 let message = "the group was not left in time; the last commit may be missing";

@@ -7,8 +7,7 @@ use baler_common::transport::{Received, Settled, Token, Verdict};
 use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 
-use super::membership::Membership;
-use super::state::Fetched;
+use super::membership::{Fetched, Membership};
 
 /// Offsets of each partition; every fifth is no chunk but a mark of a transaction.
 const OFFSETS: i64 = 30;
@@ -50,7 +49,7 @@ impl Group {
             partitions: Default::default(),
             held: Vec::new(),
         };
-        group.reader.set_demand(8);
+        group.reader.lock().demand = 8;
         (0..PARTITIONS).for_each(|partition| group.assign(partition));
         group
     }
@@ -138,7 +137,7 @@ impl Group {
     /// The process is gone; the next one starts where the broker says.
     fn kill(&mut self) {
         self.reader = Membership::new("kafka://h:1/t");
-        self.reader.set_demand(8);
+        self.reader.lock().demand = 8;
         self.held.clear();
         for partition in 0..PARTITIONS {
             self.partitions[partition].owned = false;

@@ -16,8 +16,8 @@ use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::commit::{commit_stored, wait_for_commits};
-use super::membership::Membership;
-use super::state::{Fetched, Next};
+use super::lane::Lane;
+use super::membership::{Fetched, Membership, Next};
 use crate::client;
 use crate::client::token::TokenSource;
 use crate::error::{code_of, is_refusal, refusal};
@@ -64,8 +64,8 @@ pub(super) type Client = BaseConsumer<Callbacks>;
 impl ClientContext for Callbacks {
     const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
 
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        self.tokens.next(config)
+    fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.tokens.next()
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -73,12 +73,16 @@ impl ClientContext for Callbacks {
     }
 
     fn stats(&self, statistics: Statistics) {
+        let brokers = || statistics.brokers.values();
         let again = |broker: &Broker| u64::try_from(broker.connects? - 1).ok();
-        let reconnects = statistics.brokers.values().filter_map(again).sum();
-        let up = |broker: &Broker| broker.state == "UP";
-        let connected = statistics.brokers.values().any(up);
-        self.membership.reconnected(reconnects, connected);
-        self.membership.throttled(client::throttled(&statistics));
+        let mut state = self.membership.lock();
+        state.stats.reconnects = brokers().filter_map(again).sum();
+        state.stats.throttled += client::throttled(&statistics);
+        let is_connected = brokers().any(|broker| broker.state == "UP");
+        state.connected = Some(is_connected);
+        if is_connected {
+            state.unreached = None;
+        }
         let Some(topic) = statistics.topics.get(&*self.topic) else {
             return;
         };
@@ -87,8 +91,9 @@ impl ClientContext for Callbacks {
             let start = [partition.committed_offset, partition.lo_offset]
                 .into_iter()
                 .find(|offset| *offset >= 0);
-            self.membership
-                .said(partition.partition, start, partition.hi_offset);
+            if let Some(lane) = state.lanes.get_mut(&partition.partition) {
+                lane.said(start, partition.hi_offset);
+            }
         }
     }
 
@@ -99,11 +104,15 @@ impl ClientContext for Callbacks {
             return;
         }
         match code_of(&error) {
-            // Of one broker. That all are away is said next, and not why.
+            // One broker is away. The client says next that all are, and not why.
             Some(RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve) => {
-                self.membership.note_unreached(reason);
+                self.membership.lock().unreached = Some(reason.into());
             }
-            Some(RDKafkaErrorCode::AllBrokersDown) => self.membership.fail_to_connect(),
+            Some(RDKafkaErrorCode::AllBrokersDown) => {
+                let reason = self.membership.lock().unreached.clone();
+                let reason = reason.unwrap_or_else(|| "no broker answers".into());
+                self.membership.fail(Failure::retry("connect to", reason));
+            }
             _ => {}
         }
     }
@@ -131,7 +140,7 @@ impl ConsumerContext for Callbacks {
             let by = Instant::now() + time;
             self.membership.revoked(&partitions, by);
             // A reader that leaves has committed before.
-            if !lost && !self.membership.has_left() {
+            if !lost && !self.membership.lock().left {
                 self.commit(&partitions, by, || {});
             }
         }
@@ -141,7 +150,7 @@ impl ConsumerContext for Callbacks {
         match rebalance {
             Rebalance::Assign(list) => {
                 self.membership.assigned(&partitions(list));
-                if self.membership.is_paused() && list.count() > 0 {
+                if self.membership.lock().paused && list.count() > 0 {
                     report(&self.membership, client.pause(list));
                 }
             }
@@ -167,13 +176,15 @@ impl Callbacks {
     /// Commits what is settled of partitions that leave; see `commit_stored` for `meanwhile`.
     fn commit(&self, partitions: &[i32], by: Instant, meanwhile: impl Fn()) {
         // Without a broker it would only wait: then the client's own commit does, behind it.
-        if partitions.is_empty() || self.membership.is_cut_off() {
+        if partitions.is_empty() || self.membership.lock().is_cut_off() {
             return;
         }
         let Some(client) = self.client.get().and_then(Weak::upgrade) else {
             return;
         };
-        if let Err(error) = commit_stored(&client, || self.membership.commit_by(by), meanwhile) {
+        // A reader that ends has a deadline of its own.
+        let by = || self.membership.lock().commit_by.unwrap_or(by);
+        if let Err(error) = commit_stored(&client, by, meanwhile) {
             let message = format!(
                 "{error}; what was settled of {partitions:?} since the last commit comes again"
             );
@@ -209,12 +220,12 @@ pub(super) fn run(client: Arc<Client>, membership: &Membership) {
         match membership.next() {
             Next::Stop => break,
             Next::Fetch => {
-                if membership.is_paused() {
+                if membership.lock().paused {
                     set_paused(&client, membership, false);
                 }
                 take(&client, membership, POLL);
             }
-            Next::Keep if membership.is_paused() => {
+            Next::Keep if membership.lock().paused => {
                 if membership.wait_for_room(WHILE_PAUSED) == Next::Keep {
                     take(&client, membership, Duration::ZERO);
                     if asked.elapsed() >= BETWEEN_QUESTIONS {
@@ -237,30 +248,36 @@ pub(super) fn run(client: Arc<Client>, membership: &Membership) {
     if !client.assignment_lost() {
         let by = Instant::now() + client.context().revoke_timeout;
         let poll = || take(&client, membership, Duration::ZERO);
-        client.context().commit(&membership.partitions(), by, poll);
+        client.context().commit(&owned(membership), by, poll);
     }
-    membership.leave();
+    membership.lock().left = true;
     wait_for_commits(&client);
     // The last one to hold it: this leaves the group.
     drop(client);
+}
+
+/// The partitions of this reader.
+fn owned(membership: &Membership) -> Vec<i32> {
+    membership.lock().lanes.keys().copied().collect()
 }
 
 /// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
 /// that the reader falls behind.
 fn ask_for_ends(client: &Client, membership: &Membership) {
     let topic = &client.context().topic;
-    for partition in membership.partitions() {
-        match client.fetch_watermarks(topic, partition, QUESTION) {
-            Ok((first, end)) => {
-                let start = if membership.lacks_start(partition) {
-                    committed(client, topic, partition, (first, end))
-                } else {
-                    None
-                };
-                membership.said(partition, start, end);
-            }
-            // The broker is away: the others are asked the next time.
-            Err(_) => return,
+    for partition in owned(membership) {
+        // The broker is away: the others are asked the next time.
+        let Ok(range) = client.fetch_watermarks(topic, partition, QUESTION) else {
+            return;
+        };
+        let lacks_start = {
+            let state = membership.lock();
+            let lane = state.lanes.get(&partition);
+            lane.is_some_and(Lane::lacks_start)
+        };
+        let start = lacks_start.then(|| committed(client, topic, partition, range));
+        if let Some(lane) = membership.lock().lanes.get_mut(&partition) {
+            lane.said(start.flatten(), range.1);
         }
     }
 }
@@ -285,7 +302,7 @@ fn committed(
 }
 
 fn set_paused(client: &Client, membership: &Membership, paused: bool) {
-    membership.set_paused(paused);
+    membership.lock().paused = paused;
     let result = client.assignment().and_then(|list| {
         if list.count() == 0 {
             Ok(())
@@ -308,7 +325,11 @@ fn take(client: &Client, membership: &Membership, time: Duration) {
         match polled {
             Ok(message) => pass_on(client, membership, &message),
             Err(error) => match error {
-                KafkaError::PartitionEOF(partition) => membership.reached_end(partition),
+                KafkaError::PartitionEOF(partition) => {
+                    if let Some(lane) = membership.lock().lanes.get_mut(&partition) {
+                        lane.is_at_end = true;
+                    }
+                }
                 // One broker of several is away; that all are is told apart.
                 KafkaError::MessageConsumption(
                     RDKafkaErrorCode::AllBrokersDown
@@ -323,7 +344,8 @@ fn take(client: &Client, membership: &Membership, time: Duration) {
         }
         next = client.poll(Duration::ZERO);
     }
-    membership.tell();
+    // Wakes the owner for all of it at once.
+    membership.update(|_| ());
 }
 
 fn pass_on(client: &Client, membership: &Membership, message: &BorrowedMessage<'_>) {

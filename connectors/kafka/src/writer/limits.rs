@@ -2,27 +2,24 @@
 
 use std::time::Instant;
 
-use crate::client::admin::Admin;
-use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use baler_common::transport::Failure;
 
-/// What was known of a topic's limit.
+use crate::client::admin::Admin;
+use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
+
+/// What is known of a topic's limit.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    asked: bool,
+    /// Whether the cluster was asked since the last chunk that was too large.
+    is_known: bool,
+    /// Whether the settings were compared with what the cluster says.
+    is_checked: bool,
     /// What the cluster says.
     topic: Option<u32>,
-    /// What was found out from messages that were refused.
+    /// What follows from a chunk that was refused.
     found: Option<u32>,
-}
-
-/// What the topic took for too large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TooLarge {
-    /// A batch of several chunks.
-    Batch,
-    /// A chunk of so many bytes, alone.
-    Chunk { bytes: usize },
+    /// The bytes of a chunk that was refused, alone in its batch.
+    refused: Option<usize>,
 }
 
 impl Limits {
@@ -31,34 +28,24 @@ impl Limits {
         self.topic
     }
 
+    /// The size in bytes of a chunk that was refused because it, or its batch, was too large.
+    pub(super) fn too_large(&mut self, bytes: usize, alone: bool) {
+        self.is_known = false;
+        self.refused = alone.then_some(bytes);
+    }
+
     /// The largest message, in bytes. The cluster is asked when the writer opens first, and when
     /// something was too large; not at every reopening, which shall be quick.
-    pub(super) fn learn(
-        &mut self,
-        config: &KafkaConfig,
-        too_large: Option<TooLarge>,
-        by: Instant,
-    ) -> Result<u32, Failure> {
+    pub(super) fn learn(&mut self, config: &KafkaConfig, by: Instant) -> Result<u32, Failure> {
         // The embedded cluster has no limits.
         let answers = config.embedded.is_none() && config.can_administer();
-        if answers && (!self.asked || too_large.is_some()) {
-            let settings = Admin::start(config)?.settings(&config.topic, by);
-            let settings = settings.unwrap_or_default();
-            self.topic = settings.max_message_bytes.or(self.topic);
-            let policy = settings.cleanup_policy.unwrap_or_default();
-            if policy.split(',').any(|policy| policy.trim() == "compact") {
-                let topic = &config.topic;
-                let message = format!(
-                    "topic {topic} has cleanup.policy={policy}, which keeps only the last chunk of \
-                     each key and deletes the others; set cleanup.policy=delete for it, or choose \
-                     another topic"
-                );
-                return Err(Failure::last("open", message));
-            }
+        if answers && !self.is_known {
+            self.ask(config, by)?;
         }
-        let first = !std::mem::replace(&mut self.asked, true);
-        let most = config.max_message_bytes.get();
-        if let (true, true, Some(limit)) = (first, config.max_message_is_set, self.topic)
+        self.is_known = true;
+        let most = config.message_bytes();
+        let first = !std::mem::replace(&mut self.is_checked, true);
+        if let (true, Some(_), Some(limit)) = (first, config.max_message_bytes, self.topic)
             && most > limit
         {
             let topic = &config.topic;
@@ -68,19 +55,34 @@ impl Limits {
             );
             return Err(Failure::last("open", message));
         }
-        if let Some(TooLarge::Chunk { bytes }) = too_large {
-            self.too_large(bytes);
+        if let Some(bytes) = self.refused.take() {
+            self.halve(bytes);
         }
         let limits = [self.topic, self.found];
         Ok(limits.into_iter().flatten().fold(most, u32::min))
     }
 
+    /// Asks for the topic's limit, and refuses a topic that would delete chunks.
+    fn ask(&mut self, config: &KafkaConfig, by: Instant) -> Result<(), Failure> {
+        let settings = Admin::start(config)?.settings(&config.topic, by);
+        let settings = settings.unwrap_or_default();
+        self.topic = settings.max_message_bytes.or(self.topic);
+        let policy = settings.cleanup_policy.unwrap_or_default();
+        if !policy.split(',').any(|policy| policy.trim() == "compact") {
+            return Ok(());
+        }
+        let topic = &config.topic;
+        let message = format!(
+            "topic {topic} has cleanup.policy={policy}, which keeps only the last chunk of each \
+             key and deletes the others; set cleanup.policy=delete for it, or choose another topic"
+        );
+        Err(Failure::last("open", message))
+    }
+
     /// Halves what the writer takes if the cluster did not explain why a chunk was too large.
-    fn too_large(&mut self, bytes: usize) {
-        let explained = self
-            .topic
-            .is_some_and(|limit| bytes > chunk_of(limit).get());
-        if !explained {
+    fn halve(&mut self, bytes: usize) {
+        let is_explained = |limit| bytes > chunk_of(limit).get();
+        if !self.topic.is_some_and(is_explained) {
             let half = u32::try_from(bytes / 2).unwrap_or(u32::MAX);
             // The rest of a message comes on top.
             let half = half.saturating_add(LEAST_MESSAGE_MAX_BYTES / 2);
@@ -91,53 +93,28 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn chunk_that_is_too_large_without_a_known_reason_halves_the_limit() {
-        let config = KafkaConfig::new("nobody:1", "topic");
-        let mut limits = Limits {
-            asked: true,
-            ..Limits::default()
-        };
-        let mut bytes = config.max_chunk_bytes().get();
+        let mut limits = Limits::default();
+        let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
+        let mut bytes = 1_000_000;
         for _ in 0..20 {
-            limits.too_large(bytes);
+            limits.halve(bytes);
             let next = chunk_of(limits.found.unwrap()).get();
-            assert!(next < bytes || next == chunk_of(LEAST_MESSAGE_MAX_BYTES).get());
+            assert!(next < bytes || next == least);
             bytes = next;
         }
-        assert_eq!(bytes, chunk_of(LEAST_MESSAGE_MAX_BYTES).get());
-    }
-
-    #[test]
-    fn settings_count_where_the_cluster_cannot_be_asked() {
-        let settings = [
-            ("sasl.mechanism", "OAUTHBEARER"),
-            ("enable.sasl.oauthbearer.unsecure.jwt", "true"),
-        ];
-        let config = KafkaConfig::new("nobody:1", "topic")
-            .client_settings(&settings)
-            .unwrap();
-        let began = Instant::now();
-        let by = began + Duration::from_secs(60);
-        let learnt = Limits::default().learn(&config, None, by).unwrap();
-        assert_eq!(learnt, config.max_message_bytes.get());
-        let took = began.elapsed();
-        assert!(took < Duration::from_millis(1500), "it waited for {took:?}");
-    }
-
-    #[test]
-    fn limit_that_explains_it_counts() {
+        assert_eq!(bytes, least);
+        let topic = Some(10_512);
         let mut limits = Limits {
-            topic: Some(10_512),
+            topic,
             ..Limits::default()
         };
-        limits.too_large(10_001);
-        assert_eq!(limits.found, None);
-        limits.too_large(9_000);
+        limits.halve(10_001);
+        assert_eq!(limits.found, None, "the topic's limit explains it");
+        limits.halve(9_000);
         assert_eq!(limits.found, Some(5_000));
     }
 }

@@ -1,46 +1,40 @@
 //! The sending end.
 
 mod limits;
-mod offsets;
-mod produce;
 mod producer;
 mod state;
 
-use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify,
     RejectReason, Rejected, TransportError, WriterStats,
 };
 use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::BaseRecord;
 
 use crate::SCHEME;
 use crate::client::admin::Admin;
 use crate::config::{KafkaConfig, PartitionBy, chunk_of};
-use crate::error::{Concern, concern};
+use crate::error::{Concern, code_of, concern};
 use crate::headers::Label;
-use limits::{Limits, TooLarge};
-use produce::{Envelope, produce};
-use producer::{Producer, Topic};
+use limits::Limits;
+use producer::Producer;
 use state::ProducerState;
 
 /// Sends chunks to a topic, one chunk a message.
 ///
-/// A thread of its own serves delivery reports; [`offer`](ChunkWriter::offer) puts the chunk into
-/// the client's queue, which shares its memory, and never blocks. Each [`reopen`](ChunkWriter::reopen) makes a new producer,
+/// A thread of its own serves delivery reports; [`offer`](ChunkWriter::offer) copies the chunk into
+/// the client's queue and never blocks. Each [`reopen`](ChunkWriter::reopen) makes a new producer,
 /// since errors that librdkafka calls fatal end one.
 pub struct KafkaWriter {
     config: KafkaConfig,
-    /// The configured topic, once the writer was opened.
-    topic: CString,
     capability: Capability,
-    producer_state: Arc<ProducerState>,
+    state: Arc<ProducerState>,
     producer: Option<Producer>,
-    /// Whether each message is a batch of its own, after a batch was above the topic's limit.
-    alone: bool,
     limits: Limits,
     /// Whether the topic was created, or was there.
     created: bool,
@@ -60,54 +54,41 @@ impl fmt::Debug for KafkaWriter {
 impl KafkaWriter {
     /// A writer to the configured topic; like every writer it starts closed.
     pub fn new(config: KafkaConfig) -> Self {
-        let order = match config.partition_by {
-            PartitionBy::Producer | PartitionBy::Lane => Order::PerLane,
-            PartitionBy::RoundRobin => Order::Unordered,
-        };
-        let mut capability = Capability::new(SCHEME, order, Durability::Replicated);
-        capability.max_chunk_bytes = config.max_chunk_bytes();
+        let durability = durability(&config, 2);
+        let mut capability = Capability::new(SCHEME, config.partition_by.order(), durability);
+        capability.max_chunk_bytes = chunk_of(config.message_bytes());
         config.window.apply(&mut capability);
-        capability.durability = durability(&config, 2);
         Self {
-            producer_state: ProducerState::unopened(&config.endpoint),
+            state: ProducerState::unopened(&config.endpoint),
             config,
             capability,
             producer: None,
-            alone: false,
             limits: Limits::default(),
             created: false,
             partitions: 1,
             turn: 0,
-            topic: CString::default(),
         }
     }
 
-    /// The topic's `max.message.bytes`, once the writer is open; nothing if the cluster does not
-    /// say it. Then only the settings count, until a chunk turns out to be too large.
+    /// The topic's `max.message.bytes`, once the writer is open; `None` if the cluster does not say
+    /// it. Then only the settings count, until a chunk turns out to be too large.
     pub fn topic_limit(&self) -> Option<u32> {
         self.limits.topic()
     }
 
-    fn open(&mut self, by: Instant, too_large: Option<TooLarge>) -> Result<(), Failure> {
-        self.config
-            .check_topic()
-            .map_err(|error| Failure::last("open", error.to_string()))?;
-        self.topic = CString::new(&*self.config.topic)
-            .map_err(|error| Failure::last("open", error.to_string()))?;
-        let producer = Producer::start(&self.config, &self.producer_state, self.alone)?;
+    fn open(&mut self, by: Instant) -> Result<(), Failure> {
+        let topic = &self.config.topic;
+        let producer = Producer::start(&self.config, &self.state)?;
         if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
-            producer.reach(&self.producer_state, by)?;
-            Admin::start(&self.config)?.create(&self.config.topic, shape, by)?;
+            producer.reach(by)?;
+            Admin::start(&self.config)?.create(topic, shape, by)?;
             self.created = true;
         }
-        let Topic {
-            partitions,
-            replicas,
-        } = producer.find(&self.config.topic, &self.producer_state, by)?;
-        let message_bytes = self.limits.learn(&self.config, too_large, by)?;
+        let found = producer.find(topic, by)?;
+        let message_bytes = self.limits.learn(&self.config, by)?;
         self.capability.max_chunk_bytes = chunk_of(message_bytes);
-        self.partitions = partitions;
-        self.capability.durability = durability(&self.config, replicas);
+        self.capability.durability = durability(&self.config, found.replicas);
+        self.partitions = found.partitions;
         self.producer = Some(producer);
         Ok(())
     }
@@ -116,39 +97,41 @@ impl KafkaWriter {
         RejectReason::Broken(Box::new(failure.at(&self.config.endpoint)))
     }
 
-    /// Hands a chunk to the client's queue.
+    /// Puts a chunk that the window has taken into the client's queue.
     fn send(&mut self, chunk: &Chunk) -> Result<(), RejectReason> {
         let Some(client) = self.producer.as_ref().and_then(Producer::client) else {
-            let failure = Failure::retry("write to", "it is closed");
-            return Err(self.broken(&failure));
+            return Err(self.broken(&Failure::retry("write to", "it is closed")));
         };
         let label = Label::new(&chunk.meta, self.config.partition_by);
-        let in_turn = self.config.partition_by == PartitionBy::RoundRobin;
-        let envelope = Envelope {
-            topic: &self.topic,
-            partition: in_turn.then(|| self.turn % self.partitions.max(1)),
-            label: &label,
+        let header = Header {
+            key: label.header.0,
+            value: Some(&label.header.1),
         };
-        let sent = Box::new(self.producer_state.lend(chunk));
-        let Err(code) = produce(client, &envelope, sent) else {
+        let mut record =
+            BaseRecord::with_opaque_to(&self.config.topic, self.state.number(chunk.ticket))
+                .key(&label.key)
+                .payload(&*chunk.bytes)
+                .headers(OwnedHeaders::new_with_capacity(1).insert(header));
+        if self.config.partition_by == PartitionBy::RoundRobin {
+            record = record.partition(self.turn % self.partitions.max(1));
+        }
+        let Err((error, _)) = client.send(record) else {
             self.turn = self.turn.checked_add(1).unwrap_or(0);
             return Ok(());
         };
-        if code == RDKafkaErrorCode::QueueFull {
-            self.producer_state.give_back(chunk.ticket, true);
-            return Err(RejectReason::Full);
-        }
-        self.producer_state.give_back(chunk.ticket, false);
-        if concern(code) == Concern::Size {
-            return Err(RejectReason::TooLarge {
-                max_chunk_bytes: self.capability.max_chunk_bytes.get(),
-            });
-        }
+        self.state.give_back(chunk.ticket);
+        let code = code_of(&error).unwrap_or(RDKafkaErrorCode::Unknown);
         let failure = match concern(code) {
+            _ if code == RDKafkaErrorCode::QueueFull => return Err(RejectReason::Full),
+            Concern::Size => {
+                return Err(RejectReason::TooLarge {
+                    max_chunk_bytes: self.capability.max_chunk_bytes.get(),
+                });
+            }
             Concern::Everything => Failure::last("write to", code.to_string()),
-            _ => Failure::retry("write to", code.to_string()),
+            Concern::Chunk | Concern::Now => Failure::retry("write to", code.to_string()),
         };
-        self.producer_state.fail(failure.clone());
+        self.state.fail(failure.clone());
         Err(self.broken(&failure))
     }
 }
@@ -171,53 +154,51 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        let max_chunk_bytes = self.capability.max_chunk_bytes.get();
-        let result = if let Some(failure) = self.producer_state.failure() {
-            Err(self.broken(&failure))
-        } else if chunk.bytes.len() > max_chunk_bytes {
-            Err(RejectReason::TooLarge { max_chunk_bytes })
-        } else if self.producer_state.take(&chunk, &self.capability) {
-            self.send(&chunk)
-        } else {
-            Err(RejectReason::Full)
-        };
-        result.map_err(|reason| Rejected { chunk, reason })
+        if let Some(failure) = self.state.failure() {
+            let reason = self.broken(&failure);
+            return Err(Rejected { chunk, reason });
+        }
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
+        }
+        if !self.state.take(&chunk, &self.capability) {
+            return Err(Rejected::full(chunk));
+        }
+        self.send(&chunk)
+            .map_err(|reason| Rejected { chunk, reason })
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        match self.producer_state.confirmations(out) {
+        match self.state.confirmations(out) {
             None => Ok(()),
             Some(failure) => Err(failure.at(&self.config.endpoint)),
         }
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.producer_state.set_notify(notify);
+        self.state.lasting.notify.set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.producer_state.set_awaited(awaited);
+        self.state.lasting.notify.set_awaited(awaited);
     }
 
     fn stats(&self) -> WriterStats {
         let mut stats = WriterStats::default();
-        stats.throttled = self.producer_state.throttled();
+        stats.throttled = self.state.throttled();
         stats
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
-        let too_large = match self.producer_state.chunk_too_large() {
-            Some(bytes) => Some(TooLarge::Chunk { bytes }),
-            None => self
-                .producer_state
-                .batch_too_large()
-                .then_some(TooLarge::Batch),
-        };
-        self.alone |= too_large == Some(TooLarge::Batch);
         self.producer = None;
-        self.producer_state = self.producer_state.next(self.alone);
-        self.open(by, too_large).map_err(|failure| {
-            self.producer_state.fail(failure.clone());
+        let too_large = self.state.too_large();
+        if let Some(bytes) = too_large {
+            self.limits.too_large(bytes, self.state.alone);
+        }
+        let alone = self.state.alone || too_large.is_some();
+        self.state = self.state.next(alone);
+        self.open(by).map_err(|failure| {
+            self.state.fail(failure.clone());
             failure.at(&self.config.endpoint)
         })
     }
@@ -227,12 +208,11 @@ impl ChunkWriter for KafkaWriter {
         let Some(producer) = self.producer.take() else {
             return report;
         };
-        let failure = self.producer_state.drain(by);
+        let failure = self.state.drain(by);
         // From here on nothing is confirmed any more: what follows is the whole account.
-        self.producer_state
-            .fail(Failure::retry("write to", "it was closed"));
-        self.producer_state.confirmations(&mut report.confirmations);
-        report.unconfirmed = self.producer_state.unconfirmed();
+        self.state.fail(Failure::retry("write to", "it was closed"));
+        self.state.confirmations(&mut report.confirmations);
+        report.unconfirmed = self.state.unconfirmed();
         report.error = failure.map(|failure| failure.at(&self.config.endpoint));
         producer.close(by);
         report

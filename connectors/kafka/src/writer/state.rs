@@ -1,16 +1,15 @@
 //! The state of a producer: chunks that are not confirmed, confirmations, and why it failed. The
 //! owner's thread and the client's callbacks share it.
 
+use std::collections::HashMap;
 use std::error::Error;
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Window,
+    Capability, Chunk, Confirmation, Failure, Notify as _, NotifyCell, Outcome, Window,
 };
-use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -18,29 +17,32 @@ use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 use rdkafka::statistics::Statistics;
 
-use super::offsets::Offsets;
 use crate::client;
 use crate::client::token::TokenSource;
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{Concern, code_of, concern, is_alert, is_refusal};
 
-/// The state of one producer, which the owner's thread and the client's callbacks share.
+/// The state of one producer.
 #[derive(Debug)]
 pub(super) struct ProducerState {
-    endpoint: Box<str>,
     /// Whether each message is a batch of its own, so that its size alone is judged.
-    alone: bool,
-    state: Mutex<Progress>,
+    pub(super) alone: bool,
+    pub(super) lasting: Arc<Lasting>,
+    progress: Mutex<Progress>,
     changed: Condvar,
-    notify: Arc<NotifyCell>,
-    throttled: Arc<Throttled>,
-    offsets: Arc<Offsets>,
 }
 
-/// For how long brokers held the writer back, in milliseconds.
-type Throttled = AtomicU64;
+/// What outlives a producer.
+#[derive(Debug, Default)]
+pub(super) struct Lasting {
+    endpoint: Box<str>,
+    pub(super) notify: NotifyCell,
+    /// For how long brokers held the writer back, in milliseconds.
+    throttled_ms: AtomicU64,
+    offsets: Mutex<Offsets>,
+}
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Progress {
     /// What was taken and not confirmed.
     window: Window,
@@ -48,48 +50,33 @@ struct Progress {
     failure: Option<Failure>,
     /// What the client said last of its connections.
     trouble: Option<Box<str>>,
-    /// The cluster does not accept who connects.
+    /// Why the cluster does not accept this client.
     refused: Option<Box<str>>,
-    /// A batch was above the topic's limit.
-    batch_too_large: bool,
-    /// A chunk of so many bytes was, alone in its batch.
-    chunk_too_large: Option<usize>,
-    /// An offer was handed back although the window was open.
-    owes_notification: bool,
-    /// An offer was handed back since the window was full.
+    /// The bytes of a chunk that was refused for its size, or for that of its batch.
+    too_large: Option<usize>,
+    /// An offer was handed back since there was no room.
     lacks_room: bool,
-}
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress")
-            .field("window", &self.window.len())
-            .field("failure", &self.failure)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What travels with a message to its delivery report.
 #[derive(Debug)]
 pub(super) struct SentChunk {
-    pub(super) ticket: u64,
+    ticket: u64,
     /// Its number among all that were offered.
     number: u64,
-    /// The message's payload, which librdkafka reads until then.
-    pub(super) bytes: Bytes,
 }
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
-    pub(super) producer_state: Arc<ProducerState>,
+    pub(super) state: Arc<ProducerState>,
     pub(super) tokens: TokenSource,
 }
 
 impl ClientContext for Callbacks {
     const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
 
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        self.tokens.next(config)
+    fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.tokens.next()
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -99,35 +86,27 @@ impl ClientContext for Callbacks {
     fn stats(&self, statistics: Statistics) {
         let more = client::throttled(&statistics).as_millis();
         let more = u64::try_from(more).unwrap_or(u64::MAX);
-        self.producer_state
-            .throttled
-            .fetch_add(more, Ordering::Relaxed);
+        let throttled = &self.state.lasting.throttled_ms;
+        throttled.fetch_add(more, Ordering::Relaxed);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
+        let state = &self.state;
         match code_of(&error) {
             // The next delivery report or offer meets it as well; this one says why.
-            Some(RDKafkaErrorCode::Fatal) => {
-                self.producer_state.fail(Failure::retry("write to", reason))
-            }
+            Some(RDKafkaErrorCode::Fatal) => state.fail(Failure::retry("write to", reason)),
             Some(code) if is_refusal(code) || is_alert(reason) => {
-                self.producer_state.update(|state| {
-                    state.refused = Some(reason.into());
-                })
+                state.update(|progress| progress.refused = Some(reason.into()));
             }
             // It says how many, but not why.
-            Some(RDKafkaErrorCode::AllBrokersDown) => match self.producer_state.refused() {
+            Some(RDKafkaErrorCode::AllBrokersDown) => match state.refused() {
                 // The next producer reads secrets anew, and is refused for good if they are wrong.
-                Some(refused) => self
-                    .producer_state
-                    .fail(Failure::retry("write to", refused)),
-                None => self.producer_state.update(|state| {
-                    state.trouble.get_or_insert_with(|| reason.into());
+                Some(refused) => state.fail(Failure::retry("write to", refused)),
+                None => state.update(|progress| {
+                    progress.trouble.get_or_insert_with(|| reason.into());
                 }),
             },
-            _ => self
-                .producer_state
-                .update(|state| state.trouble = Some(reason.into())),
+            _ => state.update(|progress| progress.trouble = Some(reason.into())),
         }
     }
 }
@@ -138,14 +117,11 @@ impl ProducerContext for Callbacks {
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Self::DeliveryOpaque) {
         match result {
             Ok(message) => {
-                self.producer_state.settle(sent.ticket, Outcome::Confirmed);
-                self.producer_state.check_offset(
-                    sent.number,
-                    message.partition(),
-                    message.offset(),
-                );
+                self.state.settle(sent.ticket, Outcome::Confirmed);
+                self.state
+                    .check_offset(sent.number, message.partition(), message.offset());
             }
-            Err((error, _)) => self.producer_state.failed(sent.ticket, error),
+            Err((error, _)) => self.state.failed(sent.ticket, error),
         }
     }
 }
@@ -153,61 +129,33 @@ impl ProducerContext for Callbacks {
 impl ProducerState {
     /// A state of a producer that was never opened.
     pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
-        let producer_state = Arc::new(Self {
+        let lasting = Lasting {
             endpoint: endpoint.into(),
-            alone: false,
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            notify: Arc::default(),
-            throttled: Arc::default(),
-            offsets: Arc::default(),
+            ..Lasting::default()
+        };
+        let state = Self::with(false, Arc::new(lasting));
+        state.update(|progress| {
+            progress.failure = Some(Failure::retry("write to", "it was not opened yet"));
         });
-        producer_state.lock().failure = Some(Failure::retry("write to", "it was not opened yet"));
-        producer_state
+        state
     }
 
     /// The state of the next producer, which notifies the same owner and goes on counting.
     pub(super) fn next(&self, alone: bool) -> Arc<Self> {
+        Self::with(alone, Arc::clone(&self.lasting))
+    }
+
+    fn with(alone: bool, lasting: Arc<Lasting>) -> Arc<Self> {
         Arc::new(Self {
-            endpoint: self.endpoint.clone(),
             alone,
-            state: Mutex::default(),
+            lasting,
+            progress: Mutex::default(),
             changed: Condvar::new(),
-            notify: Arc::clone(&self.notify),
-            throttled: Arc::clone(&self.throttled),
-            offsets: Arc::clone(&self.offsets),
         })
     }
 
-    /// What travels with the message of a chunk.
-    pub(super) fn lend(&self, chunk: &Chunk) -> SentChunk {
-        SentChunk {
-            ticket: chunk.ticket,
-            number: self.offsets.offer(),
-            bytes: chunk.bytes.clone(),
-        }
-    }
-
-    /// Breaks the producer if the partition of a confirmed chunk lost earlier ones, so that the
-    /// owner is told.
-    fn check_offset(&self, number: u64, partition: i32, offset: i64) {
-        if let Some(lost) = self.offsets.confirm(number, partition, offset) {
-            let message = format!(
-                "partition {partition} went back by {lost} messages to offset {offset}: the topic \
-                 was deleted and created again, or a replica without them became its leader; \
-                 confirmed chunks that nobody has read are lost"
-            );
-            self.fail(Failure::retry("write to", message));
-        }
-    }
-
-    /// For how long brokers held the writer back.
-    pub(super) fn throttled(&self) -> Duration {
-        Duration::from_millis(self.throttled.load(Ordering::Relaxed))
-    }
-
     fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn update(&self, change: impl FnOnce(&mut Progress)) {
@@ -215,23 +163,21 @@ impl ProducerState {
         self.changed.notify_all();
     }
 
-    fn tell(&self) {
-        self.notify.notify();
+    fn offsets(&self) -> MutexGuard<'_, Offsets> {
+        let offsets = self.lasting.offsets.lock();
+        offsets.unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
-        self.notify.set(notify);
-    }
-
-    pub(super) fn set_awaited(&self, awaited: bool) {
-        self.notify.set_awaited(awaited);
+    /// For how long brokers held the writer back.
+    pub(super) fn throttled(&self) -> Duration {
+        Duration::from_millis(self.lasting.throttled_ms.load(Ordering::Relaxed))
     }
 
     pub(super) fn failure(&self) -> Option<Failure> {
         self.lock().failure.clone()
     }
 
-    /// Why the cluster does not accept who connects, if it said so.
+    /// Why the cluster does not accept this client, if it said so.
     pub(super) fn refused(&self) -> Option<Box<str>> {
         self.lock().refused.clone()
     }
@@ -241,59 +187,73 @@ impl ProducerState {
         self.lock().trouble.clone()
     }
 
-    /// Whether a batch was above the topic's limit.
-    pub(super) fn batch_too_large(&self) -> bool {
-        self.lock().batch_too_large
-    }
-
-    /// The bytes of a chunk that was above the topic's limit, alone in its batch.
-    pub(super) fn chunk_too_large(&self) -> Option<usize> {
-        self.lock().chunk_too_large
+    /// The bytes of a chunk that was refused for its size, or for that of its batch.
+    pub(super) fn too_large(&self) -> Option<usize> {
+        self.lock().too_large
     }
 
     /// Counts a chunk as taken if the window has room; a single chunk always has.
     pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
-        let mut state = self.lock();
-        state.lacks_room = !state.window.take(chunk, capability);
-        !state.lacks_room
+        let mut progress = self.lock();
+        progress.lacks_room = !progress.window.take(chunk, capability);
+        !progress.lacks_room
     }
 
-    /// The client did not take it after all. `owes`: the owner is to be told when it may.
-    pub(super) fn give_back(&self, ticket: u64, owes: bool) {
-        let mut state = self.lock();
-        state.window.remove(ticket);
-        state.owes_notification |= owes;
+    /// What travels with the next message.
+    pub(super) fn number(&self, ticket: u64) -> Box<SentChunk> {
+        let number = self.offsets().offer();
+        Box::new(SentChunk { ticket, number })
     }
 
-    /// Tells the owner what it was promised.
-    pub(super) fn pay(&self) {
-        let owes = std::mem::take(&mut self.lock().owes_notification);
-        if owes {
-            self.tell();
+    /// The client did not take a chunk after all.
+    pub(super) fn give_back(&self, ticket: u64) {
+        let mut progress = self.lock();
+        progress.window.remove(ticket);
+        progress.lacks_room = true;
+    }
+
+    /// Tells an owner whose offer the client handed back that it may try again.
+    pub(super) fn tell_of_room(&self) {
+        if self.lock().lacks_room {
+            self.lasting.notify.notify();
         }
     }
 
     /// Appends what is known, and says whether the producer is broken.
     pub(super) fn confirmations(&self, out: &mut Vec<Confirmation>) -> Option<Failure> {
-        let mut state = self.lock();
-        out.append(&mut state.known);
-        state.failure.clone()
+        let mut progress = self.lock();
+        out.append(&mut progress.known);
+        progress.failure.clone()
     }
 
     fn settle(&self, ticket: u64, outcome: Outcome) {
-        let mut state = self.lock();
+        let mut progress = self.lock();
         // After a failure everything is in doubt: a later chunk must not be confirmed before an
         // earlier one of its lane.
-        if state.failure.is_some() || !state.window.remove(ticket) {
+        if progress.failure.is_some() || !progress.window.remove(ticket) {
             return;
         }
-        let refused = !matches!(outcome, Outcome::Confirmed);
-        state.known.push(Confirmation { ticket, outcome });
-        let tells = refused || state.lacks_room || self.notify.is_awaited();
-        drop(state);
+        let is_refused = !matches!(outcome, Outcome::Confirmed);
+        progress.known.push(Confirmation { ticket, outcome });
+        let tells = is_refused || progress.lacks_room || self.lasting.notify.is_awaited();
+        drop(progress);
         self.changed.notify_all();
         if tells {
-            self.tell();
+            self.lasting.notify.notify();
+        }
+    }
+
+    /// Breaks the producer if the partition of a confirmed chunk lost earlier ones, so that the
+    /// owner learns of it.
+    fn check_offset(&self, number: u64, partition: i32, offset: i64) {
+        let lost = self.offsets().confirm(number, partition, offset);
+        if let Some(lost) = lost {
+            let message = format!(
+                "partition {partition} went back by {lost} messages to offset {offset}: the topic \
+                 was deleted and created again, or a replica without them became its leader; \
+                 confirmed chunks that nobody has read are lost"
+            );
+            self.fail(Failure::retry("write to", message));
         }
     }
 
@@ -301,48 +261,49 @@ impl ProducerState {
     fn failed(&self, ticket: u64, error: &KafkaError) {
         let code = code_of(error).unwrap_or(RDKafkaErrorCode::Unknown);
         match concern(code) {
-            Concern::Size if !self.alone => {
-                self.update(|state| state.batch_too_large = true);
-                let message = "a batch of chunks is above the topic's max.message.bytes";
-                self.fail(Failure::retry("write to", message));
-            }
-            Concern::Size if self.can_be_split(ticket) => {
-                let message = "a chunk is above the topic's max.message.bytes";
+            Concern::Size if self.can_be_smaller(ticket) => {
+                let what = if self.alone {
+                    "chunk"
+                } else {
+                    "batch of chunks"
+                };
+                let message = format!("a {what} is above the topic's max.message.bytes");
                 self.fail(Failure::retry("write to", message));
             }
             Concern::Size | Concern::Chunk => {
                 let failure = Failure::last("write to", error.to_string());
-                self.settle(ticket, Outcome::Refused(failure.at(&self.endpoint)));
+                let refused = failure.at(&self.lasting.endpoint);
+                self.settle(ticket, Outcome::Refused(refused));
             }
             Concern::Everything => self.fail(Failure::last("write to", error.to_string())),
             Concern::Now => {
-                let trouble = self.trouble().unwrap_or_default();
-                let colon = if trouble.is_empty() { "" } else { "; last: " };
-                let message = format!("{error}{colon}{trouble}");
+                let last = self.trouble().map(|trouble| format!("; last: {trouble}"));
+                let message = format!("{error}{}", last.unwrap_or_default());
                 self.fail(Failure::retry("write to", message));
             }
         }
     }
 
-    /// Notes that a chunk is above the topic's limit, if less than it could be sent.
-    fn can_be_split(&self, ticket: u64) -> bool {
-        let mut state = self.lock();
-        let bytes = state.window.bytes_of(ticket);
+    /// Notes a chunk that was too large, if it can be sent without others or be split.
+    fn can_be_smaller(&self, ticket: u64) -> bool {
+        let mut progress = self.lock();
         let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
-        state.chunk_too_large = bytes.filter(|bytes| *bytes > least);
-        state.chunk_too_large.is_some()
+        let bytes = progress.window.bytes_of(ticket);
+        let too_large = bytes.filter(|bytes| !self.alone || *bytes > least);
+        progress.too_large = too_large.or(progress.too_large);
+        too_large.is_some()
     }
 
     /// The producer is of no use any more. The first reason stays.
     pub(super) fn fail(&self, failure: Failure) {
-        let mut state = self.lock();
-        if state.failure.is_some() {
+        let mut progress = self.lock();
+        if progress.failure.is_some() {
             return;
         }
-        state.failure = Some(failure);
-        drop(state);
+        progress.failure = Some(failure);
+        drop(progress);
         self.changed.notify_all();
-        self.tell();
+        self.lasting.notify.notify();
     }
 
     /// Waits for a change, shortly.
@@ -354,28 +315,82 @@ impl ProducerState {
     /// Waits until everything is confirmed, the producer is broken, or `by`; yields why not
     /// everything is.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
-        let mut state = self.lock();
-        loop {
-            if state.window.is_empty() {
-                return None;
-            }
-            if state.failure.is_some() {
-                return state.failure.clone();
-            }
-            let left = by.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let message = "not everything was confirmed in time";
-                // What is reported from now on comes too late for the owner's account.
-                state.failure = Some(Failure::retry("close", message));
-                return state.failure.clone();
-            }
-            let waited = self.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let left = by.saturating_duration_since(Instant::now());
+        let waits =
+            |progress: &mut Progress| !progress.window.is_empty() && progress.failure.is_none();
+        let waited = self.changed.wait_timeout_while(self.lock(), left, waits);
+        let mut progress = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if progress.window.is_empty() {
+            return None;
         }
+        // What is reported from now on comes too late for the owner's account.
+        let late = || Failure::retry("close", "not everything was confirmed in time");
+        Some(progress.failure.get_or_insert_with(late).clone())
     }
 
     /// Tickets that are not confirmed, in order.
     pub(super) fn unconfirmed(&self) -> Vec<u64> {
         self.lock().window.tickets().collect()
+    }
+}
+
+/// The offsets of confirmed chunks.
+///
+/// A chunk that is offered after another one was confirmed gets a higher offset in the same
+/// partition. A lower one means that the partition lost what it had: somebody deleted the topic and
+/// created it again, or a replica without the confirmed chunks became the leader.
+#[derive(Debug, Default)]
+struct Offsets {
+    /// How many chunks were offered.
+    offered: u64,
+    /// The last confirmed offset of each partition, and how many chunks had been offered then.
+    marks: HashMap<i32, (i64, u64)>,
+}
+
+impl Offsets {
+    /// The number of the next chunk, before it is offered.
+    fn offer(&mut self) -> u64 {
+        self.offered += 1;
+        self.offered
+    }
+
+    /// A chunk was confirmed; yields how many messages its partition lost, if it did.
+    fn confirm(&mut self, number: u64, partition: i32, offset: i64) -> Option<u64> {
+        // With acks=0 brokers do not tell offsets.
+        if offset < 0 {
+            return None;
+        }
+        let now = (offset, self.offered);
+        let mark = self.marks.entry(partition).or_insert(now);
+        // A chunk that was under way at the same time may have any offset.
+        if number <= mark.1 {
+            return None;
+        }
+        let before = std::mem::replace(mark, now).0;
+        let lost = before.checked_sub(offset)?.checked_add(1)?;
+        u64::try_from(lost).ok().filter(|lost| *lost > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_chunk_that_was_offered_later_tells_that_a_partition_lost_chunks() {
+        let mut offsets = Offsets::default();
+        let [first, second] = [(); 2].map(|()| offsets.offer());
+        assert_eq!(offsets.confirm(second, 0, 110), None);
+        // It was under way at the same time and was written twice.
+        assert_eq!(offsets.confirm(first, 0, 100), None);
+        let [third, fourth, fifth] = [(); 3].map(|()| offsets.offer());
+        assert_eq!(offsets.confirm(third, 1, 3), None, "another partition");
+        assert_eq!(offsets.confirm(third, 0, -1), None, "nobody said where");
+        assert_eq!(offsets.confirm(fourth, 0, 111), None);
+        assert_eq!(offsets.confirm(fifth, 0, 2), None, "under way with it");
+        let sixth = offsets.offer();
+        assert_eq!(offsets.confirm(sixth, 0, 3), Some(109), "it is late");
+        let seventh = offsets.offer();
+        assert_eq!(offsets.confirm(seventh, 0, 4), None, "it is said once");
     }
 }

@@ -99,14 +99,14 @@ fn errors_that_pass_are_no_business_of_the_owner() {
 fn chunks_larger_than_the_queue_of_the_client_pass_one_after_the_other() {
     let kafka = Kafka::fresh();
     let bootstrap = kafka.cluster.bootstrap_servers();
-    let config = KafkaConfig::new(bootstrap, TOPIC)
-        .partition_by(PartitionBy::Lane)
+    let mut config = KafkaConfig::new(bootstrap, TOPIC)
         .client_settings(&[
             // Half a chunk: it is full with the first one.
             ("queued.max.messages.kbytes", "400"),
             ("session.timeout.ms", "6000"),
         ])
         .unwrap();
+    config.partition_by = PartitionBy::Lane;
     let mut pump = Pump::open(kafka.writer_with(config.clone()));
     let mut tap = Tap::holding(kafka.reader_with(config), 2);
     let mut source = ChunkSource::new(1);
@@ -231,7 +231,8 @@ fn message_without_a_value_is_told_as_damaged_and_passed() {
 /// The partitions in which 16 chunks of 8 lanes of each of two producers arrive.
 fn partitions(partition_by: PartitionBy) -> Vec<Vec<String>> {
     let kafka = Kafka::fresh();
-    let config = kafka.config().partition_by(partition_by);
+    let mut config = kafka.config();
+    config.partition_by = partition_by;
     let mut tap = Tap::holding(kafka.reader_with(config.clone()), 1000);
     let mut pumps = [1, 2].map(|producer| {
         let mut pump = Pump::open(kafka.writer_with(config.clone()));
@@ -278,8 +279,8 @@ fn round_robin_reaches_every_partition() {
 
 #[test]
 fn container_with_an_identity_speaks_for_itself() {
-    let config = KafkaConfig::embedded("native", 1).unwrap();
     let kafka = Kafka::fresh();
+    let config = kafka.config();
     let mut reader = kafka.reader_with(config.clone());
     reader.set_demand(8);
     let mut pump = Pump::open(kafka.writer_with(config));

@@ -157,9 +157,8 @@ fn reader_that_joins_and_reader_that_leaves_lose_nothing() {
 #[test]
 fn chunk_of_a_partition_that_left_is_stale_and_comes_again_elsewhere() {
     let kafka = Kafka::fresh();
-    let config = kafka
-        .config_with(&[("partition.assignment.strategy", "cooperative-sticky")])
-        .revoke_timeout(Duration::from_millis(100));
+    let mut config = kafka.config_with(&[("partition.assignment.strategy", "cooperative-sticky")]);
+    config.revoke_timeout = Duration::from_millis(100);
     let mut first: Box<dyn ChunkReader> = kafka.reader_with(config.clone());
     first.set_demand(100);
     let mut pump = Pump::open(kafka.writer_with(config.clone()));

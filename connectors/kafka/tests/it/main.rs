@@ -7,7 +7,6 @@ mod browse;
 mod contract;
 mod failure;
 mod group;
-mod lent;
 mod network;
 mod real;
 mod requests;

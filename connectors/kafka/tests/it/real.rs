@@ -4,16 +4,14 @@
 mod churn;
 
 use std::future::Future;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RejectReason, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
-use baler_connector_testkit::{
-    ChunkSource, Medium, Pump, Support, Tap, drive_pair, within_patience,
-};
+use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair, within_patience};
 use baler_faults::KafkaProxy;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -34,13 +32,19 @@ pub(crate) fn name() -> String {
 
 fn config_at(bootstrap: &str) -> KafkaConfig {
     let name = name();
-    KafkaConfig::new(bootstrap, name.as_str())
+    let mut config = KafkaConfig::new(bootstrap, name.as_str())
         .client_settings(&[("group.id", &name), ("session.timeout.ms", "6000")])
-        .unwrap()
-        .create_topic(NewTopicShape {
-            partitions: NonZeroU16::new(4).unwrap(),
-            replication: NonZeroU16::MIN,
-        })
+        .unwrap();
+    config.create_topic = Some(shape());
+    config
+}
+
+/// The shape of the topic of each case.
+pub(crate) fn shape() -> NewTopicShape {
+    NewTopicShape {
+        partitions: NonZeroU16::new(4).unwrap(),
+        replication: NonZeroU16::MIN,
+    }
 }
 
 fn config() -> KafkaConfig {
@@ -90,14 +94,6 @@ impl Medium for Cluster {
         Self { proxy, config }
     }
 
-    fn support(&self) -> Support {
-        Support {
-            // The client mends connections by itself.
-            breaks: false,
-            ..Support::ALL
-        }
-    }
-
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
         Box::new(KafkaWriter::new(self.config.clone()))
     }
@@ -116,7 +112,7 @@ impl Medium for Cluster {
 }
 
 mod contract {
-    baler_connector_testkit::contract_tests!(super::Cluster, #[ignore = "needs KAFKA_BOOTSTRAP"]);
+    baler_connector_testkit::contract_tests!(super::Cluster: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP"]);
 }
 
 #[test]
@@ -126,17 +122,12 @@ fn topic_is_created_once_and_tells_its_limit() {
     for _ in 0..2 {
         let mut writer = KafkaWriter::new(config.clone());
         writer.reopen(soon()).unwrap();
-        // A cluster may keep it to itself.
-        let Some(limit) = writer.topic_limit() else {
-            eprintln!("skipped: the cluster does not tell max.message.bytes");
-            return;
-        };
+        let limit = writer.topic_limit().unwrap();
         let most = usize::try_from(limit).unwrap().min(1_000_000) - 512;
         assert_eq!(writer.capability().max_chunk_bytes.get(), most);
     }
-    let above = config.max_message_bytes(
-        std::num::NonZeroU32::MAX.min(std::num::NonZeroU32::new(1_000_000_000).unwrap()),
-    );
+    let mut above = config;
+    above.max_message_bytes = NonZeroU32::new(1_000_000_000);
     let error = KafkaWriter::new(above).reopen(soon()).unwrap_err();
     assert_eq!(error.class, RetryClass::Final);
     let text = error.to_string();
@@ -207,7 +198,8 @@ fn topic_that_comes_back_empty_is_told_as_a_loss() {
 #[ignore = "needs KAFKA_BOOTSTRAP"]
 fn resets_and_stalls_lose_nothing() {
     let proxy = KafkaProxy::start(&bootstrap()).unwrap();
-    let config = config_at(proxy.bootstrap_servers()).partition_by(PartitionBy::Lane);
+    let mut config = config_at(proxy.bootstrap_servers());
+    config.partition_by = PartitionBy::Lane;
     let mut pump = Pump::open(Box::new(KafkaWriter::new(config.clone())));
     let mut tap = Tap::new(Box::new(KafkaReader::open(config).unwrap()));
     let mut source = ChunkSource::new(1);

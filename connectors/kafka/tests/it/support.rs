@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
-use baler_connector_testkit::{Medium, Support};
+use baler_connector_testkit::Medium;
 
 pub(crate) const TOPIC: &str = "chunks";
 
 pub(crate) const PARTITIONS: u16 = 4;
 
 /// Small limits, so that the cases that reach them are quick.
-pub(crate) fn limited(config: KafkaConfig) -> KafkaConfig {
+pub(crate) fn limited(mut config: KafkaConfig) -> KafkaConfig {
     let small = |value| NonZeroU32::new(value).unwrap();
+    config.max_message_bytes = Some(small(20_512));
+    config.window.chunks = small(32);
+    config.window.bytes = small(60_000);
+    config.partition_by = PartitionBy::Lane;
     config
-        .max_message_bytes(small(20_512))
-        .window_chunks(small(32))
-        .window_bytes(small(60_000))
-        .partition_by(PartitionBy::Lane)
 }
 
 /// The topic of the tests, with small limits, by way of somebody else: a proxy.
@@ -78,14 +78,6 @@ impl Kafka {
 impl Medium for Kafka {
     fn fresh() -> Self {
         Self::with_brokers(1)
-    }
-
-    fn support(&self) -> Support {
-        Support {
-            // The client mends connections by itself.
-            breaks: false,
-            ..Support::ALL
-        }
     }
 
     fn writer(&mut self) -> Box<dyn ChunkWriter> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RejectReason};
 use baler_connector_null::{NullConfig, NullReader, NullWriter};
-use baler_connector_testkit::{ChunkSource, Medium, Support};
+use baler_connector_testkit::{ChunkSource, Medium};
 
 struct Null;
 
@@ -15,8 +15,8 @@ impl Medium for Null {
         Self
     }
 
-    fn support(&self) -> Support {
-        Support::DISCARDS
+    fn is_readable(&self) -> bool {
+        false
     }
 
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
@@ -29,7 +29,7 @@ impl Medium for Null {
 }
 
 mod contract {
-    baler_connector_testkit::contract_tests!(super::Null);
+    baler_connector_testkit::contract_tests!(super::Null:);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use baler_common::transport::{
 
 use super::{DISK_GRACE, Spool};
 use crate::direct::{Broken, Direct};
-use crate::shared::{Bell, Diverted};
+use crate::shared::{Diverted, SpoolNotification};
 
 /// When the medium last confirmed anything, as far as looks at it tell.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +89,7 @@ impl Spool {
 
     /// Lets the medium's writer tell the thread, and of everything: the thread goes by that alone.
     pub(super) fn give_to_thread(&self, inner: &mut dyn ChunkWriter) {
-        inner.set_notify(Arc::new(Bell(Arc::downgrade(&self.shared))));
+        inner.set_notify(Arc::new(SpoolNotification(Arc::downgrade(&self.shared))));
         inner.set_awaited(true);
     }
 

@@ -216,7 +216,7 @@ fn second_process_is_refused_until_the_first_is_gone() {
     let first = Sender::open(&medium, config(folder.path()));
     let mut second = Spool::new(Box::new(medium.writer()), config(folder.path()));
     let error = second.reopen(soon()).unwrap_err();
-    let process = format!("({})", std::process::id());
+    let process = format!("process {} ", std::process::id());
     assert!(error.is_retryable());
     assert!(error.to_string().contains(&process), "{error}");
     first.close();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_testkit::{Medium, MemoryLimits, MemoryMedium, Support};
+use baler_connector_testkit::{Medium, MemoryLimits, MemoryMedium};
 use baler_spool::{Spool, SpoolConfig};
 use tempfile::TempDir;
 
@@ -13,11 +13,10 @@ struct Spooled {
     folder: TempDir,
     spools: u32,
     change: fn(&mut SpoolConfig),
-    support: Support,
 }
 
 impl Spooled {
-    fn with(change: fn(&mut SpoolConfig), support: Support) -> Self {
+    fn with(change: fn(&mut SpoolConfig)) -> Self {
         let limits = MemoryLimits {
             max_chunk_bytes: 16_384.try_into().unwrap(),
             window_chunks: 16.try_into().unwrap(),
@@ -29,7 +28,6 @@ impl Spooled {
             folder: tempfile::tempdir().unwrap(),
             spools: 0,
             change,
-            support,
         }
     }
 
@@ -45,16 +43,12 @@ impl Spooled {
 }
 
 macro_rules! medium {
-    ($name:ident, $change:expr, $support:expr) => {
+    ($name:ident, $change:expr) => {
         struct $name(Spooled);
 
         impl Medium for $name {
             fn fresh() -> Self {
-                Self(Spooled::with($change, $support))
-            }
-
-            fn support(&self) -> Support {
-                self.0.support
+                Self(Spooled::with($change))
             }
 
             fn writer(&mut self) -> Box<dyn ChunkWriter> {
@@ -80,40 +74,25 @@ macro_rules! medium {
     };
 }
 
-/// A break does not reach the owner, and what is not confirmed at a close is on disk.
-const HIDES_FAULTS: Support = Support {
-    breaks: false,
-    stalls: false,
-    ..Support::ALL
-};
-
-medium!(Patient, |_| {}, HIDES_FAULTS);
-medium!(
-    Eager,
-    |config| config.spool_after = Duration::ZERO,
-    HIDES_FAULTS
-);
+// A break does not reach the owner, and chunks without a confirmation at a close are on disk: no
+// groups `breaks` and `stalls`.
+medium!(Patient, |_| {});
+medium!(Eager, |config| config.spool_after = Duration::ZERO);
 // A folder below a file: there is no disk, and the spool is as good as none.
-medium!(
-    WithoutDisk,
-    |config| config.folder = "/dev/null/spool".into(),
-    Support {
-        breaks: false,
-        ..Support::ALL
-    }
-);
+medium!(WithoutDisk, |config| config.folder =
+    "/dev/null/spool".into());
 
 mod straight_through {
     use super::Patient;
-    baler_connector_testkit::contract_tests!(Patient);
+    baler_connector_testkit::contract_tests!(Patient: reads redelivers many_writers many_readers);
 }
 
 mod spooling_at_once {
     use super::Eager;
-    baler_connector_testkit::contract_tests!(Eager);
+    baler_connector_testkit::contract_tests!(Eager: reads redelivers many_writers many_readers);
 }
 
 mod without_a_disk {
     use super::WithoutDisk;
-    baler_connector_testkit::contract_tests!(WithoutDisk);
+    baler_connector_testkit::contract_tests!(WithoutDisk: reads redelivers many_writers many_readers stalls);
 }

@@ -4,5 +4,6 @@
 mod away;
 mod contract;
 mod disk;
+mod fork;
 mod property;
 mod support;

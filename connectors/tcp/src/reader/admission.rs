@@ -4,17 +4,17 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time;
 #[cfg(feature = "tls")]
 use tokio_rustls::TlsAcceptor;
 
 use super::state::ReaderState;
+use crate::client::{Stream, send};
 use crate::config::TcpConfig;
 use crate::error::{ProtocolError, ProtocolErrorKind};
 use crate::headers::{Hello, Role};
-use crate::kieker::{self, Guess};
 use crate::security::{self, ACCEPTED, PROOF_BYTES, Proof, REFUSED};
 
 /// Below so much room a new buffer is made instead of reading little.
@@ -54,11 +54,6 @@ pub(super) struct Settings {
     #[cfg(feature = "tls")]
     pub(super) acceptor: Option<TlsAcceptor>,
 }
-
-/// A connection with TLS or without it.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Agrees with the sender on TLS, if the settings want it.
 #[cfg(feature = "tls")]
@@ -122,9 +117,7 @@ pub(super) async fn greet(
     };
     let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
     let heard = time::timeout(config.connect_timeout, async {
-        while (bytes.len() < Hello::BYTES && Hello::may_start(&bytes))
-            || kieker::guess(&bytes) == Guess::Perhaps
-        {
+        while bytes.len() < Hello::BYTES && Hello::may_start(&bytes) {
             if stream.read_buf(&mut bytes).await? == 0 {
                 break;
             }
@@ -135,9 +128,6 @@ pub(super) async fn greet(
     if bytes.is_empty() {
         // Somebody looked whether the port is open.
         return Err(End::Bye);
-    }
-    if kieker::guess(&bytes) == Guess::Yes {
-        return Err(broken(ProtocolErrorKind::Kieker, bytes));
     }
     if !Hello::may_start(&bytes) {
         return Err(broken(ProtocolErrorKind::Magic, bytes));
@@ -208,15 +198,6 @@ async fn admit(
     } else {
         Err(Some(ProtocolErrorKind::Token))
     }
-}
-
-/// Writes these bytes, and all that TLS makes of them.
-pub(super) async fn send(
-    stream: &mut (impl AsyncWrite + Unpin + ?Sized),
-    bytes: &[u8],
-) -> io::Result<()> {
-    stream.write_all(bytes).await?;
-    stream.flush().await
 }
 
 /// Sends a last answer, and closes the connection when the peer has read it.

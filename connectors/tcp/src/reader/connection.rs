@@ -12,9 +12,10 @@ use tokio::sync::watch;
 use tokio::time;
 
 use super::add;
-use super::admission::{End, LEAST_ROOM, Settings, Stream, farewell, greet, secure, send};
+use super::admission::{End, LEAST_ROOM, Settings, farewell, greet, secure};
 use super::progress::Connection;
 use super::state::{Arriving, Pending, ReaderState};
+use crate::client::{Stream, send};
 use crate::config::{TcpConfig, silence};
 use crate::error::{ProtocolError, ProtocolErrorKind};
 use crate::framing::{Incoming, Step};

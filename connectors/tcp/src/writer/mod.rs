@@ -1,36 +1,34 @@
 //! The sending end.
 
+mod connection;
 mod state;
-mod threads;
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Rejected,
-    TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
+    Rejected, TransportError,
 };
 
+use crate::SCHEME;
 use crate::config::TcpConfig;
 use crate::headers::{ConnectionLimits, Role};
-use crate::{SCHEME, client};
 use state::WriterState;
 
 /// Sends chunks to one [`TcpReader`](crate::TcpReader).
 ///
-/// A connection has two threads: one writes what was offered, as many chunks at a time as there
-/// are; one reads acknowledgements, and finds out when the peer is gone.
-/// Neither blocks [`offer`](ChunkWriter::offer), and both end with the connection.
+/// A connection has a thread, which writes offered chunks, as many at a time as there are, and reads
+/// acknowledgements. It never blocks [`offer`](ChunkWriter::offer), and ends with the connection.
 pub struct TcpWriter {
     config: TcpConfig,
     endpoint: Box<str>,
     capability: Capability,
     state: Arc<WriterState>,
-    /// The one that writes first.
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for TcpWriter {
@@ -50,30 +48,36 @@ impl TcpWriter {
             endpoint: config.to_string().into(),
             capability,
             state: Arc::default(),
-            threads: Vec::new(),
+            thread: None,
             config,
         }
     }
 
-    /// Ends the connection, if there is one, and its threads.
+    /// Ends the connection, if there is one, and its thread.
     fn disconnect(&mut self) {
-        self.state.hang_up();
-        for thread in self.threads.drain(..) {
+        self.state.fail(Failure::retry("write to", "it was closed"));
+        self.join();
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
             // A thread that panicked has ended as well.
             drop(thread.join());
         }
     }
 
-    fn connect(&mut self, by: Instant) -> Result<(), TransportError> {
-        let connected =
-            client::connect(&self.config, by).map_err(|failure| failure.at(&self.endpoint))?;
-        apply(&mut self.capability, connected.limits);
-        let threads = state::start(&self.state, &connected, self.config.heartbeat);
-        self.threads = threads.map_err(|failure| {
-            self.state.hang_up();
-            failure.at(&self.endpoint)
-        })?;
-        Ok(())
+    /// Starts the thread of a connection, and waits until both sides have said hello.
+    fn connect(&mut self, by: Instant) -> Result<ConnectionLimits, Failure> {
+        let by = by.min(Instant::now() + self.config.connect_timeout);
+        let (connected, answer) = mpsc::channel();
+        let (config, state) = (self.config.clone(), Arc::clone(&self.state));
+        let thread = thread::Builder::new()
+            .name("baler-tcp-send".into())
+            .spawn(move || connection::run(&config, &state, by, &connected));
+        let failed = |error| crate::error::failed("set up", &error);
+        self.thread = Some(thread.map_err(failed)?);
+        let ended = |_| Err(Failure::retry("connect to", "its thread ended"));
+        answer.recv().unwrap_or_else(ended)
     }
 }
 
@@ -111,33 +115,35 @@ impl ChunkWriter for TcpWriter {
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.state.set_notify(notify);
+        self.state.notify.set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.state.set_awaited(awaited);
+        self.state.notify.set_awaited(awaited);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.disconnect();
-        self.state.forget();
-        self.connect(by)
+        self.state.reset();
+        let limits = self.connect(by).map_err(|failure| {
+            self.state.fail(failure.clone());
+            failure.at(&self.endpoint)
+        })?;
+        apply(&mut self.capability, limits);
+        Ok(())
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
-        let error = self
-            .state
-            .drain(by)
-            .map(|failure| failure.at(&self.endpoint));
-        if error.is_none() && !self.threads.is_empty() {
-            // Everything is acknowledged, so there is room for the last frame.
-            drop(self.threads.remove(0).join());
+        let mut report = CloseReport::default();
+        if self.thread.is_some() {
+            let failure = self.state.drain(by);
+            if failure.is_none() {
+                // Everything is acknowledged, so there is room for the last frame.
+                self.join();
+            }
+            report.error = failure.map(|failure| failure.at(&self.endpoint));
         }
         self.disconnect();
-        let mut report = CloseReport {
-            error,
-            ..CloseReport::default()
-        };
         // The report has the failure already.
         self.state.confirmations(&mut report.confirmations);
         report.unconfirmed = self.state.unconfirmed();

@@ -1,39 +1,34 @@
-//! What the owner of a writer and its two threads share.
+//! The state of a connection: chunks that are not written, or not confirmed, and why it failed. The
+//! owner of a writer and its thread share it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, Confirmation, Failure, Notify, NotifyCell, Outcome, Rejected, Window,
+    Capability, Chunk, Confirmation, Failure, Notify as _, NotifyCell, Outcome, Rejected, Window,
 };
+use tokio::sync::Notify;
 
-use super::threads;
-use crate::client::{Connected, Socket};
-use crate::error::failed;
-
-/// What the owner of a writer and its two threads share.
 #[derive(Debug)]
 pub(super) struct WriterState {
+    pub(super) notify: NotifyCell,
     state: Mutex<State>,
     /// Wakes the thread that writes.
-    work: Condvar,
+    work: Notify,
+    /// Wakes the thread, whatever it does.
+    failed: Notify,
     /// Wakes an owner that closes.
     answered: Condvar,
-    notify: NotifyCell,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    socket: Option<Socket>,
     /// Why nothing can be offered.
     failure: Option<Failure>,
-    /// Whether the connection never was.
-    unopened: bool,
     /// Offered and not yet given to the thread that writes.
     queue: VecDeque<Chunk>,
-    /// What was offered and not acknowledged, `queue` included.
+    /// Offered and not acknowledged, `queue` included.
     window: Window,
     /// How many chunks of this connection are acknowledged.
     acknowledged: u64,
@@ -43,59 +38,28 @@ struct State {
     closing: bool,
     /// An offer was handed back since the window was full.
     lacks_room: bool,
-    /// The thread that writes has nothing to do and must be woken.
-    sender_waits: bool,
 }
 
-/// What the thread that writes is to do.
+/// What the thread writes next.
 #[derive(Debug)]
 pub(super) enum Work {
     Bye,
-    Heartbeat,
-    Stop,
     Write,
 }
 
 impl Default for WriterState {
     fn default() -> Self {
         Self {
-            state: Mutex::new(State {
-                socket: None,
-                failure: Some(Failure::retry("write to", "it was not opened")),
-                unopened: true,
-                queue: VecDeque::new(),
-                window: Window::default(),
-                acknowledged: 0,
-                confirmed: Vec::new(),
-                closing: false,
-                lacks_room: false,
-                sender_waits: false,
-            }),
-            work: Condvar::new(),
-            answered: Condvar::new(),
             notify: NotifyCell::default(),
+            state: Mutex::new(State {
+                failure: Some(Failure::retry("write to", "it was not opened")),
+                ..State::default()
+            }),
+            work: Notify::new(),
+            failed: Notify::new(),
+            answered: Condvar::new(),
         }
     }
-}
-
-/// Starts the two threads of a new connection.
-pub(super) fn start(
-    state: &Arc<WriterState>,
-    connected: &Connected,
-    heartbeat: Duration,
-) -> Result<Vec<JoinHandle<()>>, Failure> {
-    state.open(connected.socket.clone());
-    let spawn = |name: &str, run: fn(&WriterState, Socket, Duration), time: Duration| {
-        let (state, socket) = (Arc::clone(state), connected.socket.clone());
-        let builder = thread::Builder::new().name(name.into());
-        builder
-            .spawn(move || run(&state, socket, time))
-            .map_err(|error| failed("set up", &error))
-    };
-    Ok(vec![
-        spawn("baler-tcp-send", threads::send, heartbeat)?,
-        spawn("baler-tcp-acks", threads::receive, connected.silence)?,
-    ])
 }
 
 impl WriterState {
@@ -103,12 +67,9 @@ impl WriterState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, socket: Socket) {
-        let mut state = self.lock();
-        state.socket = Some(socket);
-        state.failure = None;
-        state.unopened = false;
-        state.acknowledged = 0;
+    /// Forgets the connection before, for the next one.
+    pub(super) fn reset(&self) {
+        *self.lock() = State::default();
     }
 
     /// Why nothing can be offered.
@@ -124,12 +85,8 @@ impl WriterState {
             return Err(Rejected::full(chunk));
         }
         state.queue.push_back(chunk);
-        // A wake-up costs a system call; a thread that is writing looks again when it is done.
-        let waits = std::mem::take(&mut state.sender_waits);
         drop(state);
-        if waits {
-            self.work.notify_one();
-        }
+        self.work.notify_one();
         Ok(())
     }
 
@@ -143,41 +100,32 @@ impl WriterState {
         state.failure.clone()
     }
 
-    pub(super) fn set_notify(&self, notify: Arc<dyn Notify>) {
-        self.notify.set(notify);
+    /// Waits until there is something to write. Puts chunks into `chunks`, which is empty.
+    pub(super) async fn work(&self, chunks: &mut VecDeque<Chunk>) -> Work {
+        loop {
+            {
+                let mut state = self.lock();
+                if !state.queue.is_empty() {
+                    std::mem::swap(chunks, &mut state.queue);
+                    return Work::Write;
+                }
+                if state.closing && state.window.is_empty() {
+                    return Work::Bye;
+                }
+            }
+            self.work.notified().await;
+        }
     }
 
-    pub(super) fn set_awaited(&self, awaited: bool) {
-        self.notify.set_awaited(awaited);
-    }
-
-    /// Waits until there is work, or for a heartbeat's time; puts it into `chunks`.
-    pub(super) fn wait_for_work(&self, heartbeat: Duration, chunks: &mut VecDeque<Chunk>) -> Work {
-        let mut state = self.lock();
-        state.sender_waits = true;
-        let idle = |state: &mut State| {
-            let done = state.closing && state.window.is_empty();
-            state.failure.is_none() && state.queue.is_empty() && !done
-        };
-        let (mut state, _) = self
-            .work
-            .wait_timeout_while(state, heartbeat, idle)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.sender_waits = false;
-        if state.failure.is_some() {
-            Work::Stop
-        } else if !state.queue.is_empty() {
-            std::mem::swap(chunks, &mut state.queue);
-            Work::Write
-        } else if state.closing && state.window.is_empty() {
-            Work::Bye
-        } else {
-            Work::Heartbeat
+    /// Waits until the connection is of no use any more.
+    pub(super) async fn failed(&self) {
+        while self.lock().failure.is_none() {
+            self.failed.notified().await;
         }
     }
 
     /// The receiver has settled this many chunks of the connection; whether that is more than
-    /// before. [`WriterState::tell_confirmed`] follows.
+    /// before. [`tell_confirmed`](Self::tell_confirmed) follows.
     ///
     /// # Errors
     ///
@@ -198,7 +146,7 @@ impl WriterState {
         Ok(settled > low)
     }
 
-    /// Wakes the owner and the thread that waits for the last confirmation.
+    /// Wakes the owner, and the thread if it waits for the last confirmation.
     pub(super) fn tell_confirmed(&self) {
         let state = self.lock();
         let done = state.closing && state.window.is_empty();
@@ -220,68 +168,28 @@ impl WriterState {
             return;
         }
         state.failure = Some(failure);
-        state.hang_up();
         drop(state);
-        self.work.notify_all();
+        self.failed.notify_one();
         self.answered.notify_all();
         self.notify.notify();
     }
 
-    /// Ends the connection for the owner.
-    pub(super) fn hang_up(&self) {
-        let mut state = self.lock();
-        state.hang_up();
-        if state.failure.is_none() {
-            state.failure = Some(Failure::retry("write to", "it was closed"));
-        }
-        drop(state);
-        self.work.notify_all();
-    }
-
-    /// Forgets what was not confirmed.
-    pub(super) fn forget(&self) {
-        let mut state = self.lock();
-        state.queue.clear();
-        state.window.clear();
-        state.confirmed.clear();
-    }
-
-    /// Waits until everything is acknowledged, the connection is gone, or `by`; yields why it is
-    /// gone, if it is.
+    /// Waits until everything is acknowledged, the connection is gone, or `by`; yields why not
+    /// everything is.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
-        let mut state = self.lock();
-        if state.failure.is_some() {
-            return state.failure.clone().filter(|_| !state.unopened);
-        }
-        state.closing = true;
-        self.work.notify_all();
+        self.lock().closing = true;
+        self.work.notify_one();
+        let left = by.saturating_duration_since(Instant::now());
+        let waits = |state: &mut State| !state.window.is_empty() && state.failure.is_none();
+        let waited = self.answered.wait_timeout_while(self.lock(), left, waits);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
         // After the bye the receiver closes the connection, which is no failure.
-        while !state.window.is_empty() {
-            if state.failure.is_some() {
-                return state.failure.clone();
-            }
-            let left = by.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let message = "not everything was acknowledged in time";
-                return Some(Failure::retry("close", message));
-            }
-            let waited = self.answered.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        None
+        let late = || Failure::retry("close", "not everything was acknowledged in time");
+        (!state.window.is_empty()).then(|| state.failure.clone().unwrap_or_else(late))
     }
 
     /// Tickets that are not acknowledged, in order.
     pub(super) fn unconfirmed(&self) -> Vec<u64> {
         self.lock().window.tickets().collect()
-    }
-}
-
-impl State {
-    /// Wakes both threads out of what they wait for.
-    fn hang_up(&mut self) {
-        if let Some(socket) = self.socket.take() {
-            socket.shut_down();
-        }
     }
 }

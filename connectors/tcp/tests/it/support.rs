@@ -7,7 +7,7 @@ use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_connector_testkit::hostile::Guard;
-use baler_connector_testkit::{Medium, Support, TcpProxy};
+use baler_connector_testkit::{Medium, TcpProxy};
 use tempfile::TempDir;
 
 /// Small limits, so that the cases that reach them are quick.
@@ -99,13 +99,6 @@ impl Medium for Tcp {
     fn fresh() -> Self {
         Self {
             proxy: TcpProxy::start().unwrap(),
-        }
-    }
-
-    fn support(&self) -> Support {
-        Support {
-            readers: 1,
-            ..Support::ALL
         }
     }
 

@@ -8,7 +8,7 @@ use baler_common::transport::{ChunkReader, ChunkWriter, Received, RetryClass};
 use baler_connector_tcp::{TcpReader, TcpWriter};
 use baler_connector_testkit::hostile::Guard;
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, Support, Tap, drive_pair, within_patience,
+    ChunkSource, Medium, PATIENCE, Pump, Tap, drive_pair, within_patience,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -60,10 +60,6 @@ impl Medium for Tls {
         }
     }
 
-    fn support(&self) -> Support {
-        self.tcp.support()
-    }
-
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
         let port = self.tcp.proxy.address().port();
         let text = self.secrets.tls(port, "authority", Some("two")) + LIMITS;
@@ -89,7 +85,7 @@ impl Medium for Tls {
 }
 
 mod contract {
-    baler_connector_testkit::contract_tests!(super::Tls);
+    baler_connector_testkit::contract_tests!(super::Tls: reads redelivers breaks stalls many_writers);
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{Order, Settled, Token, Verdict};
 
-use super::{applies, is_readable};
 use crate::chunks::{ChunkSource, Label};
 use crate::medium::Medium;
 use crate::pump::Pump;
@@ -14,7 +13,9 @@ use crate::tap::{Tap, drive, drive_pair};
 
 /// Writes chunks and receives them without settling: as many as the window takes, at most 8.
 fn held<M: Medium>(medium: &mut M) -> (Pump, Tap) {
-    let mut tap = Tap::holding(medium.reader(), 64);
+    let reader = medium.reader();
+    assert!(reader.capability().redelivers);
+    let mut tap = Tap::holding(reader, 64);
     let mut pump = Pump::open(medium.writer());
     let chunks = pump.writer().capability().window_chunks.get().min(8);
     assert!(chunks >= 4, "give the medium a window of at least 4 chunks");
@@ -38,11 +39,6 @@ fn finish(mut pump: Pump, mut tap: Tap) -> Tap {
 /// A verdict of retry delivers again, with the same bytes; then it can be acknowledged.
 pub fn retried_chunk_is_delivered_again<M: Medium>() {
     let mut medium = M::fresh();
-    let case = "retried_chunk_is_delivered_again";
-    let retries = medium.support().redelivers_after_retry;
-    if !is_readable(case, &medium) || !applies::<M>(case, retries, "it does not redeliver") {
-        return;
-    }
     let (mut pump, mut tap) = held(&mut medium);
     let (first, second) = match tap.unsettled().as_slice() {
         [first, second, ..] => (*first, *second),
@@ -67,9 +63,6 @@ pub fn retried_chunk_is_delivered_again<M: Medium>() {
 /// A verdict of reject is final, for this reader and after a restart.
 pub fn rejected_chunk_is_not_delivered_again<M: Medium>() {
     let mut medium = M::fresh();
-    if !is_readable("rejected_chunk_is_not_delivered_again", &medium) {
-        return;
-    }
     let (pump, mut tap) = held(&mut medium);
     let before = tap.received().len();
     for label in tap.unsettled() {
@@ -90,9 +83,6 @@ pub fn rejected_chunk_is_not_delivered_again<M: Medium>() {
 /// A token that was settled, or never given, is told to be stale; that is no error.
 pub fn stale_token_is_told<M: Medium>() {
     let mut medium = M::fresh();
-    if !is_readable("stale_token_is_told", &medium) {
-        return;
-    }
     let (pump, mut tap) = held(&mut medium);
     let label = tap.unsettled().first().copied();
     let label = label.expect("several chunks are held");
@@ -113,11 +103,6 @@ pub fn stale_token_is_told<M: Medium>() {
 /// What a reader received and did not settle comes again when it is restarted.
 pub fn unsettled_chunks_come_again_after_restart<M: Medium>() {
     let mut medium = M::fresh();
-    let case = "unsettled_chunks_come_again_after_restart";
-    let redelivers = medium.support().redelivers_after_restart;
-    if !is_readable(case, &medium) || !applies::<M>(case, redelivers, "it does not redeliver") {
-        return;
-    }
     let (mut pump, tap) = held(&mut medium);
     let unsettled = tap.unsettled();
     // Dropped, not closed: as after a crash.
@@ -132,11 +117,6 @@ pub fn unsettled_chunks_come_again_after_restart<M: Medium>() {
 /// Settled out of order, then restarted: what was not settled comes again, all of it.
 pub fn watermark_never_passes_an_unsettled_chunk<M: Medium>() {
     let mut medium = M::fresh();
-    let case = "watermark_never_passes_an_unsettled_chunk";
-    let redelivers = medium.support().redelivers_after_restart;
-    if !is_readable(case, &medium) || !applies::<M>(case, redelivers, "it does not redeliver") {
-        return;
-    }
     let (mut pump, mut tap) = held(&mut medium);
     // All but the second and the last but one, the later ones first.
     let held = tap.unsettled();
@@ -168,11 +148,6 @@ pub fn watermark_never_passes_an_unsettled_chunk<M: Medium>() {
 /// the first deliveries are in order.
 pub fn broken_connection_loses_nothing<M: Medium>() {
     let mut medium = M::fresh();
-    let case = "broken_connection_loses_nothing";
-    let breaks = medium.support().breaks;
-    if !is_readable(case, &medium) || !applies::<M>(case, breaks, "it has no connection to break") {
-        return;
-    }
     let mut tap = Tap::new(medium.reader());
     let mut pump = Pump::open(medium.writer());
     let mut source = ChunkSource::new(1);

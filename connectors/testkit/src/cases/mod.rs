@@ -7,25 +7,15 @@ pub mod writing;
 
 use std::time::Duration;
 
-use crate::medium::{Medium, skip};
+use crate::medium::Medium;
 use crate::pump::Pump;
 use crate::tap::Tap;
 
 /// What a deadline may be missed by on a busy machine.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Whether the condition holds; says that the case is skipped if it does not.
-fn applies<M: Medium>(case: &str, condition: bool, why: &str) -> bool {
-    if !condition {
-        skip(case, std::any::type_name::<M>(), why);
-    }
-    condition
-}
-
-/// Whether what is written can be read.
-fn is_readable<M: Medium>(case: &str, medium: &M) -> bool {
-    applies::<M>(case, medium.support().readers > 0, "nothing can be read")
-}
+/// How many readers or writers of one medium a case opens.
+const SEVERAL: usize = 4;
 
 /// A reader that acknowledges everything and a writer to it, open.
 fn pair<M: Medium>(medium: &mut M) -> (Pump, Tap) {
@@ -36,9 +26,9 @@ fn pair<M: Medium>(medium: &mut M) -> (Pump, Tap) {
 
 /// The readers that a medium has while a case looks at a writer only.
 fn drains<M: Medium>(medium: &mut M) -> Vec<Tap> {
-    let readable = medium.support().readers > 0;
-    readable
-        .then(|| Tap::new(medium.reader()))
-        .into_iter()
-        .collect()
+    if medium.is_readable() {
+        vec![Tap::new(medium.reader())]
+    } else {
+        Vec::new()
+    }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_testkit::{Medium, MemoryLimits, MemoryMedium, Support, contract_tests};
+use baler_connector_testkit::{Medium, MemoryLimits, MemoryMedium, contract_tests};
 
 struct Memory(MemoryMedium);
 
@@ -16,10 +16,6 @@ impl Medium for Memory {
             window_bytes: small(8192),
             capacity_chunks: small(32),
         }))
-    }
-
-    fn support(&self) -> Support {
-        Support::ALL
     }
 
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
@@ -43,4 +39,4 @@ impl Medium for Memory {
     }
 }
 
-contract_tests!(Memory);
+contract_tests!(Memory: reads redelivers breaks stalls many_writers many_readers);

@@ -8,10 +8,10 @@ use super::{
     Extent, HEAD_WORDS, KIND_RECORD, OPEN, ROW, SEALED, SEALING, WORDS_IN_USE, record_words,
 };
 
-/// Appends a call, if there is room: the hot path of probes. `call` is asked once there is room.
+/// Appends a call, if there is room and the block was not sealed before, even by another thread: the
+/// hot path of probes. `call` is asked once there is room.
 ///
-/// Only the block's owner may call it. It does not learn whether another thread has sealed the block
-/// meanwhile; such a call was not emitted.
+/// Only the block's owner may call it.
 #[cfg(feature = "enable")]
 #[inline(always)]
 pub(in super::super) fn append_call(
@@ -31,11 +31,7 @@ pub(in super::super) fn append_call(
     for (slot, word) in slots.iter().zip(call()) {
         slot.store(word, Ordering::Relaxed);
     }
-    head.store(
-        committed.wrapping_add(ROW | CALL_WORDS as u64),
-        Ordering::Release,
-    );
-    true
+    commit_exactly(words, committed.wrapping_add(ROW | CALL_WORDS as u64))
 }
 
 /// Appends a record whose type has this number, if there is room and the block was not sealed before,
@@ -91,7 +87,7 @@ pub(in super::super) fn commit_exactly(words: &[AtomicU64], commit: u64) -> bool
     };
     committed.store(commit, Ordering::Release);
     // The thread that seals does the same in the opposite order, so that one of the two sees the
-    // other. Probes report to nobody whether their record was taken and do without this.
+    // other.
     barrier::light();
     sealed.load(Ordering::Relaxed) == OPEN || settle(head, commit)
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 #[cfg(feature = "faults")]
-use baler_faults::{Leash, TcpProxy};
+use baler_faults::{ProcessGroupGuard, TcpProxy};
 
 use super::random::Random;
 use crate::args::{FaultChoice, VerifyArgs};
@@ -141,7 +141,7 @@ pub(super) const WITH_SPOOL: &[FaultChoice] = &[FaultChoice::DiskFull, FaultChoi
 pub(super) struct Scratch {
     path: PathBuf,
     #[cfg(feature = "faults")]
-    _leash: Leash,
+    _guard: ProcessGroupGuard,
 }
 
 impl Scratch {
@@ -158,7 +158,7 @@ impl Scratch {
         std::fs::create_dir_all(&folder).map_err(broken)?;
         Ok(Self {
             #[cfg(feature = "faults")]
-            _leash: Leash::new(Some(&folder)).map_err(broken)?,
+            _guard: ProcessGroupGuard::new(Some(&folder)).map_err(broken)?,
             path: folder,
         })
     }

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Child, Stdio};
 
-use baler_faults::{Leash, TcpProxy};
+use baler_faults::{ProcessGroupGuard, TcpProxy};
 use rustix::process::Signal;
 
 use super::{Harm, Stand, broken};
@@ -40,7 +40,7 @@ struct Relay {
     sends_to: SocketAddr,
     process: Option<Child>,
     /// Ends it when this process is killed.
-    leash: Leash,
+    guard: ProcessGroupGuard,
 }
 
 impl Tcp {
@@ -60,7 +60,7 @@ impl Tcp {
                     listens_on: target,
                     sends_to: consumer,
                     process: None,
-                    leash: Leash::new(None).map_err(broken)?,
+                    guard: ProcessGroupGuard::new(None).map_err(broken)?,
                 });
             }
             proxy.set_target(Some(target));
@@ -116,7 +116,7 @@ impl Stand for Tcp {
                 .stderr(Stdio::null());
             let process = relay.process.insert(command.spawn().map_err(broken)?);
             // It leads a process group of its own.
-            relay.leash.hold(process.id()).map_err(broken)?;
+            relay.guard.hold(process.id()).map_err(broken)?;
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Stand for Tcp {
         for relay in &mut self.relays {
             if let Some(mut process) = relay.process.take() {
                 process.wait().map_err(broken)?;
-                relay.leash.free().map_err(broken)?;
+                relay.guard.free().map_err(broken)?;
             }
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! Measures a group whose members come and go: how long partitions rest, and what comes twice.
 
 use std::collections::{HashMap, HashSet};
-use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneName, Received, Verdict};
-use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
+use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
 use baler_connector_testkit::{ChunkSource, Dice, Label, PATIENCE, read_label};
 use baler_faults::KafkaProxy;
 
@@ -143,12 +142,9 @@ fn measure(what: &str, settings: impl Fn(usize) -> String, how: impl Fn(&mut Dic
         let uri = format!("kafka://{servers}/{name}?group.id={name}{settings}&{further}");
         KafkaConfig::from_uri(Uri::parse(uri.trim_end_matches('&')).unwrap()).unwrap()
     };
-    let writer = KafkaConfig::new(&bootstrap, name.as_str())
-        .partition_by(PartitionBy::Lane)
-        .create_topic(NewTopicShape {
-            partitions: NonZeroU16::new(4).unwrap(),
-            replication: NonZeroU16::MIN,
-        });
+    let mut writer = KafkaConfig::new(&bootstrap, name.as_str());
+    writer.partition_by = PartitionBy::Lane;
+    writer.create_topic = Some(super::shape());
     KafkaWriter::new(writer.clone()).reopen(soon()).unwrap();
     let (arrivals, arrived): (_, Receiver<Arrival>) = channel();
     let join = |number, slot| Member::join((number, slot), &reader, arrivals.clone());

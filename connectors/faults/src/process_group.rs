@@ -27,13 +27,13 @@ done
 /// Ends a process group and removes a folder when this process ends without having done so itself:
 /// no destructor runs when it is killed.
 ///
-/// A shell does it, which waits for the end of a pipe. Dropping the leash lets go of both.
+/// A shell does it, which waits for the end of a pipe. Dropping the guard releases both.
 #[derive(Debug)]
-pub struct Leash {
+pub struct ProcessGroupGuard {
     shell: Child,
 }
 
-impl Leash {
+impl ProcessGroupGuard {
     /// Holds a folder, if there is one, and no process yet.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Leash {
     /// Runs a shell's command at the end as well, before the folder is removed.
     pub(crate) fn with_command(folder: Option<&Path>, command: &str) -> io::Result<Self> {
         let shell = Command::new("sh")
-            .args(["-c", WATCH, "leash", command])
+            .args(["-c", WATCH, "guard", command])
             .arg(folder.unwrap_or_else(|| Path::new("")))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -66,7 +66,7 @@ impl Leash {
         self.say(&group.to_string())
     }
 
-    /// Lets go of the process group: it has ended, and its id may become another's.
+    /// Releases the process group: it has ended, and its id may become another's.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Leash {
     }
 }
 
-impl Drop for Leash {
+impl Drop for ProcessGroupGuard {
     fn drop(&mut self) {
         if self.say("done").is_ok() {
             self.shell.wait().ok();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_faults::{Leash, RabbitMqNode};
+use baler_faults::{ProcessGroupGuard, RabbitMqNode};
 
 /// The variable that makes a test of this file the process that is killed: a folder of its own.
 const VICTIM: &str = "BALER_LEASH_VICTIM";
@@ -57,20 +57,20 @@ fn processes_and_folders_end_with_an_owner_that_is_killed() {
     if let Some(folder) = std::env::var_os(VICTIM) {
         let kept = Path::new(&folder).join("kept");
         fs::create_dir_all(&kept).unwrap();
-        let leash = Leash::new(Some(&kept)).unwrap();
+        let guard = ProcessGroupGuard::new(Some(&kept)).unwrap();
         let mut sleeper = Command::new("sleep")
             .arg("1000")
             .process_group(0)
             .spawn()
             .unwrap();
-        leash.hold(sleeper.id()).unwrap();
+        guard.hold(sleeper.id()).unwrap();
         say_ready(&sleeper.id().to_string());
         sleeper.wait().unwrap();
         return;
     }
-    let folder = fresh_folder("leash");
+    let folder = fresh_folder("guard");
     let sleeper = kill_when_ready(
-        "leash::processes_and_folders_end_with_an_owner_that_is_killed",
+        "process_group::processes_and_folders_end_with_an_owner_that_is_killed",
         &folder,
     );
     wait_until("the process is left", || !runs(&sleeper));
@@ -86,10 +86,10 @@ fn what_was_let_go_of_stays() {
         .process_group(0)
         .spawn()
         .unwrap();
-    let leash = Leash::new(Some(&folder)).unwrap();
-    leash.hold(sleeper.id()).unwrap();
+    let guard = ProcessGroupGuard::new(Some(&folder)).unwrap();
+    guard.hold(sleeper.id()).unwrap();
     // It has ended when this returns, so nothing can follow.
-    drop(leash);
+    drop(guard);
     assert!(folder.exists());
     assert!(sleeper.try_wait().unwrap().is_none());
     sleeper.kill().unwrap();
@@ -107,7 +107,10 @@ fn node_ends_with_an_owner_that_is_killed() {
         }
     }
     let folder = fresh_folder("node");
-    let node = kill_when_ready("leash::node_ends_with_an_owner_that_is_killed", &folder);
+    let node = kill_when_ready(
+        "process_group::node_ends_with_an_owner_that_is_killed",
+        &folder,
+    );
     wait_until("the node is left", || !runs(&node));
     wait_until("its port mapper is left", || processes_in(&folder) == 0);
     let left = || fs::read_dir(&folder).unwrap().count();

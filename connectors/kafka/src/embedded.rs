@@ -1,7 +1,5 @@
 //! A cluster inside the process, for trying things out and for faults: librdkafka's mock.
 
-mod fault;
-
 use std::fmt;
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
@@ -12,9 +10,9 @@ use std::time::Duration;
 use rdkafka::error::KafkaResult;
 use rdkafka::mocking::{MockCluster, MockCoordinator};
 use rdkafka::producer::DefaultProducerContext;
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use crate::error::KafkaConfigError;
-pub use fault::{RequestFault, RequestKind};
 
 /// A cluster inside the process: librdkafka's mock, which other processes of the machine can reach.
 ///
@@ -223,9 +221,9 @@ impl EmbeddedCluster {
         kind: RequestKind,
         faults: &[RequestFault],
     ) -> Result<(), KafkaConfigError> {
-        let codes: Vec<_> = faults.iter().map(|fault| fault.code()).collect();
+        let codes: Vec<_> = faults.iter().map(|fault| (*fault).into()).collect();
         self.order(move |kept| {
-            kept.cluster.request_errors(kind.key(), &codes);
+            kept.cluster.request_errors(kind.into(), &codes);
             Ok(())
         })
     }
@@ -237,7 +235,7 @@ impl EmbeddedCluster {
     /// The cluster has ended.
     pub fn stop_failing(&self, kind: RequestKind) -> Result<(), KafkaConfigError> {
         self.order(move |kept| {
-            kept.cluster.clear_request_errors(kind.key());
+            kept.cluster.clear_request_errors(kind.into());
             Ok(())
         })
     }
@@ -253,10 +251,7 @@ impl EmbeddedCluster {
         fault: Option<RequestFault>,
     ) -> Result<(), KafkaConfigError> {
         let topic = topic.to_owned();
-        let code = fault.map_or(
-            rdkafka::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR,
-            RequestFault::code,
-        );
+        let code = fault.map_or(RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR, Into::into);
         self.order(move |kept| kept.cluster.topic_error(&topic, code))
     }
 
@@ -286,5 +281,87 @@ fn keep(brokers: u16, started: &Sender<KafkaResult<String>>, orders: &Receiver<O
     let mut kept = ClusterState { cluster, topics };
     for order in orders {
         order(&mut kept);
+    }
+}
+
+/// Makes an enum of names for codes of librdkafka.
+macro_rules! names {
+    ($(#[$about:meta])* $name:ident of $codes:ident { $($(#[$doc:meta])* $variant:ident = $code:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl From<$name> for $codes {
+            fn from(name: $name) -> Self {
+                match name {
+                    $($name::$variant => Self::$code,)*
+                }
+            }
+        }
+    };
+}
+
+names! {
+    /// A request of Kafka's protocol, by its name there.
+    RequestKind of RDKafkaApiKey {
+        /// A producer brings chunks.
+        Produce = Produce,
+        /// A consumer takes chunks.
+        Fetch = Fetch,
+        /// A consumer enters its group.
+        JoinGroup = JoinGroup,
+        /// A consumer lives.
+        Heartbeat = Heartbeat,
+        /// A consumer says what it has settled.
+        OffsetCommit = OffsetCommit,
+    }
+}
+
+names! {
+    /// An error that a broker answers with, by its name in Kafka's protocol.
+    RequestFault of RDKafkaRespErr {
+        /// No answer: the connection is closed. The mock takes the client's own code as that order.
+        Disconnect = RD_KAFKA_RESP_ERR__TRANSPORT,
+        /// `NOT_LEADER_OR_FOLLOWER`.
+        NotLeader = RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+        /// `LEADER_NOT_AVAILABLE`.
+        LeaderNotAvailable = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+        /// `REQUEST_TIMED_OUT`.
+        RequestTimedOut = RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+        /// `THROTTLING_QUOTA_EXCEEDED`.
+        Throttled = RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED,
+        /// `NOT_ENOUGH_REPLICAS`: nothing was written.
+        NotEnoughReplicas = RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
+        /// `NOT_ENOUGH_REPLICAS_AFTER_APPEND`: it was written to too few.
+        NotEnoughReplicasAfterAppend = RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        /// `KAFKA_STORAGE_ERROR`: the broker's disk failed.
+        StorageFailed = RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
+        /// `MESSAGE_TOO_LARGE`.
+        MessageTooLarge = RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+        /// `UNKNOWN_TOPIC_OR_PARTITION`.
+        UnknownTopic = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+        /// `TOPIC_AUTHORIZATION_FAILED`.
+        TopicAuthorizationFailed = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+        /// `GROUP_AUTHORIZATION_FAILED`.
+        GroupAuthorizationFailed = RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED,
+        /// `CLUSTER_AUTHORIZATION_FAILED`.
+        ClusterAuthorizationFailed = RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
+        /// `OUT_OF_ORDER_SEQUENCE_NUMBER`: fatal for an idempotent producer.
+        OutOfOrderSequence = RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
+        /// `UNKNOWN_PRODUCER_ID`.
+        UnknownProducer = RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID,
+        /// `INVALID_PRODUCER_EPOCH`.
+        InvalidProducerEpoch = RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH,
+        /// `COORDINATOR_LOAD_IN_PROGRESS`.
+        CoordinatorLoading = RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+        /// `COORDINATOR_NOT_AVAILABLE`.
+        CoordinatorNotAvailable = RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
+        /// `NOT_COORDINATOR`.
+        NotCoordinator = RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+        /// `REBALANCE_IN_PROGRESS`.
+        RebalanceInProgress = RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS,
     }
 }

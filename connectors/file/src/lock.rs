@@ -1,0 +1,182 @@
+//! Locks on files: each is held by one process, and not by the children that it forks.
+//!
+//! A forked child inherits its parent's open files, and with them their locks (`flock`). These would
+//! outlive the parent. So all locked files of a process are in one list, which the child empties
+//! before `fork` returns there.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The locked files of this process. Whoever opens one holds the list meanwhile, and so does a thread
+/// that forks.
+static LOCKED: Mutex<Vec<LockedFile>> = Mutex::new(Vec::new());
+
+struct LockedFile {
+    number: u64,
+    _file: File,
+}
+
+/// How long to try: whoever looks for a lock holds it for a moment.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A lock on a file, for as long as this value or the process lives. A child of a fork does not hold
+/// it.
+#[derive(Debug)]
+pub struct FileLock {
+    number: u64,
+}
+
+impl FileLock {
+    /// Locks a file, which is made if it is missing, and writes the process number to it.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] names the process that has the lock.
+    pub fn acquire(path: &Path) -> io::Result<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        watch_forks();
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            let mut locked = hold_locked();
+            let mut file = OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(path)?;
+            match file.try_lock() {
+                Ok(()) => {
+                    // Only people read the process number: a full disk must not prevent the lock.
+                    let process = std::process::id().to_string();
+                    let written = file.set_len(0);
+                    drop(written.and_then(|()| file.write_all(process.as_bytes())));
+                    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+                    locked.push(LockedFile {
+                        number,
+                        _file: file,
+                    });
+                    return Ok(Self { number });
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => drop((file, locked)),
+            }
+            if Instant::now() >= patience {
+                let holder = fs::read_to_string(path).unwrap_or_default();
+                let message = format!(
+                    "process {} has locked {}; give each process its own folder or name",
+                    holder.trim(),
+                    path.display()
+                );
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
+            }
+            thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+
+    /// Whether anybody has locked this file.
+    pub(crate) fn is_held(path: &Path) -> bool {
+        let _no_fork = hold_locked();
+        let Ok(file) = File::open(path) else {
+            return false;
+        };
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        hold_locked().retain(|locked| locked.number != self.number);
+    }
+}
+
+fn hold_locked() -> MutexGuard<'static, Vec<LockedFile>> {
+    LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(unix)]
+mod forks {
+    #![expect(
+        unsafe_code,
+        reason = "the standard library does not know `pthread_atfork`"
+    )]
+
+    use std::cell::Cell;
+    use std::ffi::c_int;
+    use std::sync::{MutexGuard, Once};
+
+    use super::{LockedFile, hold_locked};
+
+    // SAFETY: as POSIX declares it.
+    unsafe extern "C" {
+        fn pthread_atfork(
+            prepare: Option<extern "C" fn()>,
+            parent: Option<extern "C" fn()>,
+            child: Option<extern "C" fn()>,
+        ) -> c_int;
+    }
+
+    thread_local! {
+        /// The list, while this thread forks.
+        static HELD: Cell<Option<MutexGuard<'static, Vec<LockedFile>>>> = const { Cell::new(None) };
+    }
+
+    /// Registers the handlers, once.
+    pub(super) fn watch_forks() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            // SAFETY: the handlers neither panic nor unwind, and stay as long as the program.
+            let result = unsafe { pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+            // It fails only without memory; a child then keeps its parent's locks.
+            debug_assert_eq!(result, 0);
+        });
+    }
+
+    extern "C" fn prepare() {
+        let locked = hold_locked();
+        HELD.try_with(|held| held.set(Some(locked)))
+            .unwrap_or_default();
+    }
+
+    extern "C" fn in_parent() {
+        drop(HELD.try_with(Cell::take));
+    }
+
+    /// Closes the files, which ends no lock of the parent's. The list keeps its memory: not every
+    /// allocator can free some here.
+    extern "C" fn in_child() {
+        if let Ok(Some(mut locked)) = HELD.try_with(Cell::take) {
+            locked.clear();
+        }
+    }
+}
+
+#[cfg(unix)]
+use forks::watch_forks;
+
+/// There is no fork.
+#[cfg(not(unix))]
+fn watch_forks() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_lock_is_refused_with_the_process_that_has_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert!(!FileLock::is_held(&path));
+        let first = FileLock::acquire(&path).unwrap();
+        assert!(FileLock::is_held(&path));
+        let error = FileLock::acquire(&path).unwrap_err();
+        let process = format!("process {} ", std::process::id());
+        assert!(error.to_string().contains(&process), "{error}");
+        drop(first);
+        assert!(!FileLock::is_held(&path));
+        FileLock::acquire(&path).unwrap();
+    }
+}

@@ -1,0 +1,166 @@
+//! The thread of a connection: writes offered chunks and reads acknowledgements.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, IoSlice};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::Failure;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
+use tokio::{runtime, time};
+
+use super::state::{Work, WriterState};
+use crate::client::{self, Connected, Stream};
+use crate::config::TcpConfig;
+use crate::error::{ProtocolError, ProtocolErrorKind, failed};
+use crate::framing::Outgoing;
+use crate::headers::{ConnectionLimits, FrameHeader, FrameKind, Hello};
+
+/// Connects before `by`, says so, and serves the connection until it ends.
+pub(super) fn run(
+    config: &TcpConfig,
+    state: &WriterState,
+    by: Instant,
+    connected: &Sender<Result<ConnectionLimits, Failure>>,
+) {
+    // The owner waits for one answer; a second one is not sent.
+    let answer = |answer| connected.send(answer).ok();
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            answer(Err(failed("set up", &error)));
+            return;
+        }
+    };
+    runtime.block_on(async {
+        let opened = time::timeout_at(by.into(), client::connect(config)).await;
+        let late = |_| Err(Failure::retry("connect to", "no answer in time"));
+        match opened.unwrap_or_else(late) {
+            Err(failure) => {
+                answer(Err(failure));
+            }
+            Ok(opened) => {
+                answer(Ok(opened.limits));
+                if let Err(failure) = serve(opened, state, config.heartbeat).await {
+                    state.fail(failure);
+                }
+            }
+        }
+    });
+    // A name that is still being looked up holds nobody up.
+    runtime.shutdown_background();
+}
+
+/// Writes and reads at the same time until everything is said, or the connection ends.
+async fn serve(
+    connected: Connected,
+    state: &WriterState,
+    heartbeat: Duration,
+) -> Result<(), Failure> {
+    let (read, write) = tokio::io::split(connected.stream);
+    tokio::select! {
+        sent = send(write, state, heartbeat) => sent,
+        failure = receive(read, state, connected.silence) => Err(failure),
+        // The owner closes.
+        () = state.failed() => Ok(()),
+    }
+}
+
+/// Writes what is offered until the owner closes and everything is acknowledged.
+async fn send(
+    mut write: WriteHalf<Box<dyn Stream>>,
+    state: &WriterState,
+    heartbeat: Duration,
+) -> Result<(), Failure> {
+    let fail = |error| failed("write to", &error);
+    let mut outgoing = Outgoing::default();
+    let mut chunks = VecDeque::new();
+    loop {
+        let work = time::timeout(heartbeat, state.work(&mut chunks)).await;
+        match work {
+            Ok(Work::Write) => chunks.drain(..).for_each(|chunk| outgoing.push(&chunk)),
+            Ok(Work::Bye) => outgoing.push_short(FrameKind::Bye),
+            Err(_) => outgoing.push_short(FrameKind::Heartbeat),
+        }
+        let mut slices = outgoing.slices();
+        let mut left = slices.as_mut_slice();
+        while !left.is_empty() {
+            match write.write_vectored(left).await.map_err(fail)? {
+                0 => return Err(fail(ErrorKind::WriteZero.into())),
+                written => IoSlice::advance_slices(&mut left, written),
+            }
+        }
+        write.flush().await.map_err(fail)?;
+        drop(slices);
+        outgoing.clear();
+        if matches!(work, Ok(Work::Bye)) {
+            return write.shutdown().await.map_err(fail);
+        }
+    }
+}
+
+/// Reads the receiver's frames until the connection ends; yields why it did.
+async fn receive(
+    read: ReadHalf<Box<dyn Stream>>,
+    state: &WriterState,
+    silence: Duration,
+) -> Failure {
+    let mut offset = u64::try_from(Hello::BYTES).unwrap_or_default();
+    let mut frame = [0; FrameHeader::BYTES];
+    // Acknowledgements are counts: 146 of them at a time are ample.
+    let mut read = BufReader::with_capacity(4096, read);
+    let mut confirmed = false;
+    loop {
+        // One notification for all acknowledgements that came together.
+        if confirmed && read.buffer().len() < frame.len() {
+            state.tell_confirmed();
+            confirmed = false;
+        }
+        let broken = |kind| {
+            Failure::from(&ProtocolError {
+                offset,
+                reading: "the receiver's frames",
+                kind,
+            })
+        };
+        match time::timeout(silence, read.read_exact(&mut frame)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {
+                return Failure::retry("read from", "the receiver closed the connection");
+            }
+            Ok(Err(error)) => return failed("read from", &error),
+            Err(_) => {
+                let milliseconds = silence.as_millis();
+                return broken(ProtocolErrorKind::Silence { milliseconds });
+            }
+        }
+        match take(&frame, state) {
+            Ok(Some(moved)) => confirmed |= moved,
+            Ok(None) => return Failure::retry("read from", "the receiver is closing"),
+            Err(kind) => return broken(kind),
+        }
+        offset = offset.wrapping_add(u64::try_from(frame.len()).unwrap_or_default());
+    }
+}
+
+/// Takes a frame: whether it confirms something, or nothing if it is the last one.
+fn take(
+    frame: &[u8; FrameHeader::BYTES],
+    state: &WriterState,
+) -> Result<Option<bool>, ProtocolErrorKind> {
+    let header = FrameHeader::read(frame)?;
+    match header.kind {
+        FrameKind::Acknowledgement => {
+            let found = header.sequence;
+            let moved = state.acknowledge(found);
+            moved
+                .map(Some)
+                .map_err(|(low, high)| ProtocolErrorKind::Acknowledgement { found, low, high })
+        }
+        FrameKind::Heartbeat => Ok(Some(false)),
+        FrameKind::Bye => Ok(None),
+        FrameKind::Chunk => Err(ProtocolErrorKind::Invalid { found: 1 }),
+        FrameKind::Refusal => Err(ProtocolErrorKind::Refused),
+    }
+}
