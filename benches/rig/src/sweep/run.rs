@@ -510,7 +510,7 @@ mod tests {
         log.write(&line(0)).unwrap();
         log.write(&line(1)).unwrap();
         // The last line is cut.
-        log.write(&line(2)[..9]).unwrap();
+        log.write(line(2).get(..9).unwrap()).unwrap();
         let (mut log, runs) = open("\"a\"");
         let found: Vec<_> = runs
             .iter()
