@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use baler_common::container::DecodedChunk;
 use baler_common::record::RecordRef;
-use baler_common::transport::{ChunkIdentity, Origin, Token, Verdict};
+use baler_common::transport::{ChunkIdentity, Delivery, Origin, Token, Verdict};
 use crossbeam_channel::Sender;
 
 use crate::filters::Counts;
@@ -26,6 +26,7 @@ struct ParcelContent {
     chunk: DecodedChunk,
     identity: Option<ChunkIdentity>,
     origin: Option<Origin>,
+    is_redelivered: bool,
     receipt: Option<Receipt>,
 }
 
@@ -50,37 +51,37 @@ impl Parcel {
     /// A parcel that belongs to no delivery: for stages fed by hand.
     pub fn new(chunk: DecodedChunk) -> Self {
         let identity = chunk.summary.identity();
-        Self::with_content(chunk, identity, None, None)
+        Self::with_content(ParcelContent {
+            chunk,
+            identity,
+            origin: None,
+            is_redelivered: false,
+            receipt: None,
+        })
     }
 
     pub(crate) fn delivered(
         chunk: DecodedChunk,
         identity: Option<ChunkIdentity>,
-        origin: Origin,
-        token: Token,
+        delivery: Delivery,
         done: Sender<(Token, Verdict)>,
     ) -> Self {
-        let receipt = Receipt {
-            token,
-            failed: AtomicBool::new(false),
-            done,
-        };
-        Self::with_content(chunk, identity, Some(origin), Some(receipt))
+        Self::with_content(ParcelContent {
+            chunk,
+            identity,
+            origin: Some(delivery.origin),
+            is_redelivered: delivery.redelivered,
+            receipt: Some(Receipt {
+                token: delivery.token,
+                failed: AtomicBool::new(false),
+                done,
+            }),
+        })
     }
 
-    fn with_content(
-        chunk: DecodedChunk,
-        identity: Option<ChunkIdentity>,
-        origin: Option<Origin>,
-        receipt: Option<Receipt>,
-    ) -> Self {
+    fn with_content(content: ParcelContent) -> Self {
         Self {
-            chunk: Arc::new(ParcelContent {
-                chunk,
-                identity,
-                origin,
-                receipt,
-            }),
+            chunk: Arc::new(content),
             selection: None,
         }
     }
@@ -99,6 +100,11 @@ impl Parcel {
     /// Where the chunk came from.
     pub fn origin(&self) -> Option<&Origin> {
         self.chunk.origin.as_ref()
+    }
+
+    /// Whether the medium marked the chunk as delivered before.
+    pub fn is_redelivered(&self) -> bool {
+        self.chunk.is_redelivered
     }
 
     /// The positions in the chunk of the selected records, in ascending order; `None` if it is all.

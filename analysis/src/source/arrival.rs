@@ -72,9 +72,8 @@ impl Source {
         self.report.records = count(self.report.records, decoded.batch.len());
         self.report.bytes = count(self.report.bytes, delivery.bytes.len());
         let done = self.done.clone();
-        let Delivery { token, origin, .. } = delivery;
         Ok(Step::Chunk(Parcel::delivered(
-            decoded, identity, origin, token, done,
+            decoded, identity, delivery, done,
         )))
     }
 

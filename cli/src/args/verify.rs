@@ -60,7 +60,7 @@ pub(crate) struct VerifyArgs {
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
-    /// Makes one consumer lie, to see that the oracle notices
+    /// Falsify what one consumer tells, to see that the oracle notices
     #[arg(long, value_enum, hide = true)]
     pub(crate) sabotage: Option<Sabotage>,
     /// Close a chunk at this many records, or let the collector choose [default: a four-hundredth of
@@ -118,14 +118,9 @@ pub(crate) struct VerifyConsumerArgs {
     pub(crate) from: String,
     #[arg(long)]
     pub(crate) seed: u64,
-    #[arg(long, value_enum)]
-    pub(crate) sabotage: Option<Sabotage>,
-    /// At which chunk.
-    #[arg(long, default_value_t = 3)]
-    pub(crate) sabotage_at: u64,
 }
 
-/// How a consumer lies.
+/// How the events of a consumer are falsified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sabotage {
     /// A record is not what it was

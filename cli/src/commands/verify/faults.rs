@@ -3,27 +3,19 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use super::fleet::Ending;
-use super::oracle::Teller;
-use super::orders::Order;
+use super::fleet::{Ending, Life, Role};
+use super::messages::Order;
+use super::records::foreign_bytes;
 use super::run::Run;
-use super::stand::{Harm, broken};
+use super::stand::{Harm, Medium, broken};
 use crate::args::FaultChoice;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
-/// How long a consumer that was told to hold a chunk is waited for.
-const HOLDING: Duration = Duration::from_secs(8);
-
-/// How long to wait for it before a few records more are made.
-const TRICKLE: Duration = Duration::from_millis(400);
-
-/// How many foreign chunks come at a time, at most.
-const MOST_POISON: u64 = 8;
-
-/// The queues of a producer that is to overflow.
-const SMALL_QUEUES: &str = "64KiB";
+/// How long a consumer that was asked to hold a chunk is waited for, or one that starts.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 impl Run<'_> {
     /// Injects a fault, lets it last, and mends it; says what was done.
@@ -32,255 +24,222 @@ impl Run<'_> {
     ///
     /// The fault itself could not be made: nothing is known of the endpoint then.
     pub(super) fn inject(&mut self, fault: FaultChoice) -> Result<String, Failure> {
+        use FaultChoice as Fault;
         let held = Duration::from_millis(self.random.between(200, 1_000));
         match fault {
-            FaultChoice::BrokerDownAtStart | FaultChoice::All => Ok(String::new()),
-            FaultChoice::BrokerRestart | FaultChoice::BrokerKill => {
-                let kill = fault == FaultChoice::BrokerKill;
-                self.stand.end(kill)?;
-                self.pause(held);
-                self.stand.start()?;
+            Fault::All | Fault::BrokerDownAtStart => Ok(String::new()),
+            Fault::BrokerRestart | Fault::BrokerKill => {
+                self.with_medium(|medium| medium.end(fault == Fault::BrokerKill))?;
+                self.fleet.pause(held);
+                self.with_medium(|medium| medium.start())?;
                 Ok(format!("away for {held:.1?} and more"))
             }
-            FaultChoice::LeaderMove
-            | FaultChoice::CoordinatorMove
-            | FaultChoice::RequestErrors
-            | FaultChoice::Throttle
-            | FaultChoice::ConnectionClosed
-            | FaultChoice::Blocked => {
-                let done = self.stand.begin(fault, &mut self.random)?;
-                self.pause(held);
-                self.stand.heal(fault)?;
+            Fault::LeaderMove
+            | Fault::CoordinatorMove
+            | Fault::RequestErrors
+            | Fault::Throttle
+            | Fault::ConnectionClosed
+            | Fault::Blocked => {
+                let mut random = self.random.clone();
+                let done = self.with_medium(|medium| medium.begin(fault, &mut random))?;
+                self.random = random;
+                self.fleet.pause(held);
+                self.with_medium(|medium| medium.heal(fault))?;
                 Ok(done)
             }
-            FaultChoice::Stall
-            | FaultChoice::HalfOpen
-            | FaultChoice::Reset
-            | FaultChoice::SlowLink => Ok(self.harm_network(fault, held)),
-            FaultChoice::ProducerTerm
-            | FaultChoice::ProducerKill
-            | FaultChoice::ConsumerTerm
-            | FaultChoice::ConsumerKill
-            | FaultChoice::Rebalance
-            | FaultChoice::ConsumerSlow => self.harm_processes(fault, held),
-            FaultChoice::DiskFull => {
-                let bytes = self.random.between(4_000, 60_000);
-                self.order_producers(Order::LimitFiles { bytes });
-                self.pause(held);
-                self.order_producers(Order::LimitFiles { bytes: 0 });
-                Ok(format!("no file longer than {bytes} bytes"))
+            Fault::Stall => {
+                self.harm(Harm::Frozen(true), held * 2)?;
+                self.harm(Harm::Frozen(false), Duration::ZERO)?;
+                Ok(format!("nothing passes for {:.1?}", held * 2))
             }
-            FaultChoice::TornWrite => self.tear(),
-            FaultChoice::Poison => {
-                let count = self.random.between(1, MOST_POISON);
-                let producer = self.any_producer();
-                self.fleet().poison(producer, self.poisons, count);
-                self.poisons = self.poisons.saturating_add(count);
-                self.pause(held);
-                Ok(format!("{count} foreign chunks by producer {producer}"))
+            Fault::HalfOpen => {
+                self.harm(Harm::Abandon, held)?;
+                Ok("connections stand still for good".to_owned())
             }
-            FaultChoice::Overflow => self.overflow(),
-        }
-    }
-
-    fn harm_network(&mut self, fault: FaultChoice, held: Duration) -> String {
-        match fault {
-            FaultChoice::Stall => {
-                self.stand.network(Harm::Frozen(true));
-                self.pause(held * 2);
-                self.stand.network(Harm::Frozen(false));
-                format!("nothing passes for {:.1?}", held * 2)
-            }
-            FaultChoice::HalfOpen => {
-                self.stand.network(Harm::Abandon);
-                self.pause(held);
-                "connections stand still for good".to_owned()
-            }
-            FaultChoice::Reset => {
+            Fault::Reset => {
                 let cuts = self.random.between(1, 4);
                 for _ in 0..cuts {
                     let bytes = self.random.between(1, 20_000);
-                    self.stand.network(Harm::CutAfter(bytes));
-                    self.pause(held / 2);
+                    self.harm(Harm::CutAfter(bytes), held / 2)?;
                 }
-                format!("{cuts} times in the middle of something")
+                Ok(format!("{cuts} times in the middle of something"))
             }
-            _ => {
+            Fault::SlowLink => {
                 let rate = self.random.between(20_000, 200_000);
-                self.stand.network(Harm::Slow(rate));
-                self.pause(held * 2);
-                self.stand.network(Harm::Fast);
-                format!("{rate} bytes a second")
+                self.harm(Harm::Slow(Some(rate)), held * 2)?;
+                self.harm(Harm::Slow(None), Duration::ZERO)?;
+                Ok(format!("{rate} bytes a second"))
             }
-        }
-    }
-
-    fn harm_processes(&mut self, fault: FaultChoice, held: Duration) -> Result<String, Failure> {
-        match fault {
-            FaultChoice::ProducerTerm | FaultChoice::ProducerKill => {
-                let producer = self.any_producer();
-                let life = self.fleet().life(producer);
-                // Before it listens to signals, SIGTERM is as hard as SIGKILL.
-                let teller = Teller::Producer {
-                    producer: u16::try_from(producer).unwrap_or(u16::MAX),
-                    life,
-                };
-                self.wait_until_ready(teller);
-                if fault == FaultChoice::ProducerKill {
-                    self.fleet().kill_producer(producer);
-                } else {
-                    self.fleet().end_producer(producer, Ending::Terminate);
-                }
-                self.pause(held / 4);
-                self.fleet().revive_producer(producer, &[])?;
-                Ok(format!("life {life} of producer {producer}"))
-            }
-            FaultChoice::ConsumerTerm => {
-                let consumer = self.any_consumer();
-                if let Some(reader) = self.fleet().reader(consumer) {
-                    self.wait_until_ready(Teller::Reader(reader));
-                }
-                self.fleet().end_consumer(consumer, Ending::Terminate);
-                self.pause(held / 4);
-                self.fleet().revive_consumer(consumer)?;
-                Ok(format!("consumer {consumer}"))
-            }
-            FaultChoice::ConsumerKill => {
-                let consumer = self.any_consumer();
-                let holds = self.make_it_hold(consumer);
-                self.fleet().kill_consumer(consumer);
-                self.pause(held / 4);
-                self.fleet().revive_consumer(consumer)?;
-                let how = if holds {
-                    "between decoding and settling"
-                } else {
-                    "idle"
-                };
-                Ok(format!("consumer {consumer}, {how}"))
-            }
-            FaultChoice::Rebalance => {
-                let joined = self.fleet().add_consumer()?;
-                self.pause(held * 2);
-                self.fleet().end_consumer(joined, Ending::Finish);
+            Fault::ProducerTerm => self.replace(Role::Producer, Some(Ending::Terminate), held),
+            Fault::ProducerKill => self.replace(Role::Producer, None, held),
+            Fault::ConsumerTerm => self.replace(Role::Consumer, Some(Ending::Terminate), held),
+            Fault::ConsumerKill => self.kill_consumer(held),
+            Fault::Rebalance => {
+                let joined = self.fleet.count(Role::Consumer);
+                self.fleet.start(Role::Consumer, joined, &[])?;
+                self.fleet.pause(held * 2);
+                self.fleet.end(Role::Consumer, joined, Ending::Finish);
                 Ok(format!("consumer {joined} joined and left"))
             }
-            _ => {
+            Fault::ConsumerSlow => {
                 let micros = self.random.between(2_000, 20_000);
+                let slow = |chunk| Order::Slow { chunk };
                 let chunk = Duration::from_micros(micros);
-                self.order_consumers(Order::Slow { chunk });
-                self.pause(held);
-                let chunk = Duration::ZERO;
-                self.order_consumers(Order::Slow { chunk });
+                self.fleet.order_all(Role::Consumer, slow(chunk));
+                self.fleet.pause(held);
+                self.fleet.order_all(Role::Consumer, slow(Duration::ZERO));
                 Ok(format!("{micros} us for each chunk"))
             }
-        }
-    }
-
-    fn wait_until_ready(&self, teller: Teller) {
-        let by = Instant::now() + HOLDING;
-        self.board.wait_for(by, |oracle| oracle.is_ready(teller));
-    }
-
-    /// Makes a consumer hold the next chunk that it gets, and sees to it that there is one; whether
-    /// it does.
-    fn make_it_hold(&self, consumer: usize) -> bool {
-        let Some(reader) = self.fleet().reader(consumer) else {
-            return false;
-        };
-        if let Some(process) = self.fleet().consumer(consumer) {
-            process.order(Order::Hold);
-        }
-        let by = Instant::now() + HOLDING;
-        while Instant::now() < by {
-            let soon = Instant::now() + TRICKLE;
-            if self
-                .board
-                .wait_for(soon, |oracle| oracle.is_holding(reader))
-            {
-                return true;
+            Fault::DiskFull => {
+                let bytes = self.random.between(4_000, 60_000);
+                let limit = |bytes| Order::LimitFiles { bytes };
+                self.fleet.order_all(Role::Producer, limit(bytes));
+                self.fleet.pause(held);
+                self.fleet.order_all(Role::Producer, limit(0));
+                Ok(format!("no file longer than {bytes} bytes"))
             }
-            self.fleet().trickle();
+            Fault::TornWrite => self.tear(),
+            Fault::Poison => {
+                let (first, count) = (self.poisons, self.random.between(1, 8));
+                let producer = self.any(Role::Producer);
+                for number in first..first + count {
+                    let bytes = foreign_bytes(self.args.seed, number);
+                    self.fleet.oracle.expect_foreign(bytes);
+                }
+                let order = Order::Poison { first, count };
+                self.fleet.order(Role::Producer, producer, order);
+                self.poisons += count;
+                self.fleet.pause(held);
+                Ok(format!("{count} foreign chunks by producer {producer}"))
+            }
+            Fault::Overflow => self.overflow(),
         }
-        false
     }
 
-    /// A producer is replaced, for a while, by one that drops what does not fit.
+    /// Does something to the stand's broker, while records go on.
+    pub(super) fn with_medium<T: Send>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Medium) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        let Some(medium) = self.stand.medium.as_deref_mut() else {
+            return Err(broken("the endpoint has no broker that can break"));
+        };
+        thread::scope(|scope| {
+            let worker = scope.spawn(|| work(medium));
+            // After a signal no pause lasts: `join` alone waits.
+            while !worker.is_finished() && !self.shutdown.is_requested() {
+                self.fleet.pause(Duration::from_millis(5));
+            }
+            let panicked = |_| Failure::new(Code::Internal, "a thread panicked");
+            worker.join().map_err(panicked)?
+        })
+    }
+
+    fn harm(&mut self, harm: Harm, time: Duration) -> Result<(), Failure> {
+        self.with_medium(|medium| {
+            medium.network(harm);
+            Ok(())
+        })?;
+        self.fleet.pause(time);
+        Ok(())
+    }
+
+    /// Ends a process, kills it if `how` is nothing, and starts its next life.
+    fn replace(
+        &mut self,
+        role: Role,
+        how: Option<Ending>,
+        held: Duration,
+    ) -> Result<String, Failure> {
+        let number = self.any(role);
+        let life = self.fleet.life(role, number);
+        // Before it listens to signals, SIGTERM is as hard as SIGKILL.
+        let by = Instant::now() + PATIENCE;
+        self.fleet.run_until(by, |it| it.oracle.is_ready(life));
+        match how {
+            Some(how) => self.fleet.end(role, number, how),
+            None => self.fleet.kill(role, number),
+        }
+        self.fleet.pause(held / 4);
+        self.fleet.start(role, number, &[])?;
+        Ok(format!("life {} of {role:?} {number}", life.life).to_lowercase())
+    }
+
+    fn kill_consumer(&mut self, held: Duration) -> Result<String, Failure> {
+        let number = self.any(Role::Consumer);
+        let life = self.fleet.life(Role::Consumer, number);
+        let how = match self.makes_hold(life) {
+            true => "between decoding and settling",
+            false => "idle",
+        };
+        self.fleet.kill(Role::Consumer, number);
+        self.fleet.pause(held / 4);
+        self.fleet.start(Role::Consumer, number, &[])?;
+        Ok(format!("consumer {number}, {how}"))
+    }
+
+    /// Makes a consumer hold the next chunk that it gets, and sees to it that there is one; returns
+    /// whether it does.
+    fn makes_hold(&mut self, life: Life) -> bool {
+        self.fleet.order(life.role, life.number, Order::Hold);
+        let by = Instant::now() + PATIENCE;
+        let mut more_at = Instant::now() + Duration::from_millis(400);
+        self.fleet.run_until(by, |fleet| {
+            if Instant::now() >= more_at && fleet.planned == 0 {
+                fleet.plan(100, 1);
+                more_at = Instant::now() + Duration::from_millis(400);
+            }
+            fleet.oracle.is_holding(life)
+        })
+    }
+
+    /// Replaces a producer, for a while, by one that drops what does not fit.
     fn overflow(&mut self) -> Result<String, Failure> {
-        let producer = self.any_producer();
+        let (producer, records) = (self.any(Role::Producer), self.burst());
         let policy = match self.random.between(0, 1) {
             0 => "drop-newest",
             _ => "drop-oldest",
         };
-        let records = self.plan.burst.max(1);
-        let mut fleet = self.fleet();
-        fleet.end_producer(producer, Ending::Finish);
-        let flags = ["--overflow", policy, "--queue-bytes", SMALL_QUEUES];
-        let flags: Vec<String> = flags.into_iter().map(str::to_owned).collect();
-        fleet.revive_producer(producer, &flags)?;
-        fleet.give_to(producer, records);
-        drop(fleet);
-        self.pause(Duration::from_millis(300));
-        self.fleet().end_producer(producer, Ending::Finish);
-        self.fleet().revive_producer(producer, &[])?;
+        let small = ["--overflow", policy, "--queue-bytes", "64KiB"];
+        self.fleet.end(Role::Producer, producer, Ending::Finish);
+        self.fleet.start(Role::Producer, producer, &small)?;
+        self.fleet.give_to(producer, records);
+        self.fleet.pause(Duration::from_millis(300));
+        self.fleet.end(Role::Producer, producer, Ending::Finish);
+        self.fleet.start(Role::Producer, producer, &[])?;
         Ok(format!("{records} records at once with {policy}"))
     }
 
-    /// A producer is killed, and what it wrote last is found torn: half a frame that nobody was
-    /// told of.
+    /// Kills a producer, and makes its last write look torn: half a frame that nobody was told of.
     fn tear(&mut self) -> Result<String, Failure> {
-        let producer = self.any_producer();
-        self.fleet().kill_producer(producer);
-        let folder = self.folder(producer);
-        let torn = match folder.as_deref().and_then(newest_segment) {
+        let producer = self.any(Role::Producer);
+        self.fleet.kill(Role::Producer, producer);
+        let segment = self.folder(producer).as_deref().and_then(newest_segment);
+        let torn = match segment {
             None => "no segment yet".to_owned(),
             Some(segment) => {
-                let count = usize::try_from(self.random.between(1, 3_000)).unwrap_or(1);
+                let count = self.random.between(1, 3_000);
                 let bytes = self.random.bytes(count);
-                self.board.lock().expect_damage(bytes.clone());
-                OpenOptions::new()
-                    .append(true)
-                    .open(&segment)
-                    .and_then(|mut file| file.write_all(&bytes))
+                let file = OpenOptions::new().append(true).open(segment);
+                file.and_then(|mut file| file.write_all(&bytes))
                     .map_err(broken)?;
-                format!("{count} bytes behind the last frame")
+                self.fleet.oracle.expect_damage(bytes);
+                format!("{count} bytes after the last frame")
             }
         };
-        self.pause(Duration::from_millis(50));
-        self.fleet().revive_producer(producer, &[])?;
+        self.fleet.pause(Duration::from_millis(50));
+        self.fleet.start(Role::Producer, producer, &[])?;
         Ok(format!("producer {producer}: {torn}"))
     }
 
-    fn any_producer(&mut self) -> usize {
-        let most = self.fleet().producers().saturating_sub(1);
-        self.any(most)
-    }
-
-    fn any_consumer(&mut self) -> usize {
-        let most = usize::from(self.plan.consumers).saturating_sub(1);
-        self.any(most)
-    }
-
-    fn any(&mut self, most: usize) -> usize {
-        let most = u64::try_from(most).unwrap_or(0);
-        usize::try_from(self.random.between(0, most)).unwrap_or(0)
-    }
-
-    fn order_producers(&self, order: Order) {
-        let mut fleet = self.fleet();
-        for number in 0..fleet.producers() {
-            if let Some(process) = fleet.producer(number) {
-                process.order(order);
-            }
-        }
-    }
-
-    fn order_consumers(&self, order: Order) {
-        let mut fleet = self.fleet();
-        for number in 0..fleet.consumers() {
-            if let Some(process) = fleet.consumer(number) {
-                process.order(order);
-            }
-        }
+    /// One of the producers or consumers, but for consumers that joined for a while.
+    fn any(&mut self, role: Role) -> u16 {
+        let count = match role {
+            Role::Consumer => self.stand.consumers(),
+            Role::Producer => self.args.producers,
+        };
+        let index = self.random.below(count.into());
+        u16::try_from(index).unwrap_or(0)
     }
 }
 

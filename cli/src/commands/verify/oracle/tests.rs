@@ -1,15 +1,25 @@
 //! Every kind of violation is told and counted, and nothing else is.
 
-use baler_common::transport::{Epoch, ProducerId};
-
 use super::*;
-use crate::commands::verify::findings::Findings;
-use crate::commands::verify::poison;
 
-const PRODUCER: Teller = Teller::Producer {
-    producer: 0,
-    life: 0,
-};
+const PRODUCER: Life = producer(0);
+const READER: Life = reader(0);
+
+const fn producer(life: u16) -> Life {
+    Life {
+        role: Role::Producer,
+        number: 0,
+        life,
+    }
+}
+
+const fn reader(number: u16) -> Life {
+    Life {
+        role: Role::Consumer,
+        number,
+        life: 0,
+    }
+}
 
 fn stream(life: u16) -> Stream {
     Stream {
@@ -19,19 +29,7 @@ fn stream(life: u16) -> Stream {
     }
 }
 
-fn identity(sequence: u64) -> ChunkIdentity {
-    ChunkIdentity {
-        producer: ProducerId::new(1),
-        epoch: Epoch {
-            start_unix_ns: 1,
-            random: 0,
-        },
-        lane: 0,
-        sequence,
-    }
-}
-
-fn run(first: u64, count: u32) -> Vec<Run> {
+fn run(first: u64, count: u64) -> Vec<Run> {
     vec![Run {
         stream: stream(0),
         first,
@@ -39,9 +37,9 @@ fn run(first: u64, count: u32) -> Vec<Run> {
     }]
 }
 
-fn processed(first: u64, count: u32, redelivered: bool) -> Event {
+fn processed(first: u64, count: u64, redelivered: bool) -> Event {
     Event::Processed {
-        identity: Some(identity(first / 10)),
+        chunk: None,
         redelivered,
         runs: run(first, count),
         altered: 0,
@@ -52,26 +50,24 @@ fn processed(first: u64, count: u32, redelivered: bool) -> Event {
 fn sent() -> Oracle {
     let mut oracle = Oracle::default();
     for sequence in 0..10 {
-        let identity = identity(sequence);
-        let runs = run(sequence * 10, 10);
-        oracle.told(PRODUCER, Event::Offered { identity, runs });
+        let (chunk, runs) = (sequence, run(sequence * 10, 10));
+        oracle.note(PRODUCER, Event::Offered { chunk, runs });
         let spooled = false;
-        oracle.told(PRODUCER, Event::Acknowledged { identity, spooled });
+        oracle.note(PRODUCER, Event::Acknowledged { chunk, spooled });
     }
-    let report = ProducerReport {
-        issued: 100,
+    let account = ProducerAccount {
         emitted: 100,
         delivered: 100,
-        ..ProducerReport::default()
+        ..ProducerAccount::default()
     };
-    let json = serde_json::to_string(&report).unwrap();
-    oracle.told(PRODUCER, Event::Report { json });
+    let issued = 100;
+    oracle.note(PRODUCER, Event::Produced { issued, account });
     oracle
 }
 
-fn deliver(oracle: &mut Oracle, reader: usize, chunks: impl IntoIterator<Item = u64>) {
+fn deliver(oracle: &mut Oracle, number: u16, chunks: impl IntoIterator<Item = u64>) {
     for chunk in chunks {
-        oracle.told(Teller::Reader(reader), processed(chunk * 10, 10, false));
+        oracle.note(reader(number), processed(chunk * 10, 10, false));
     }
 }
 
@@ -108,7 +104,7 @@ fn what_was_kept_is_held() {
 fn a_record_that_never_came_is_missing() {
     let mut oracle = sent();
     deliver(&mut oracle, 0, 0..9);
-    oracle.told(Teller::Reader(0), processed(90, 9, false));
+    oracle.note(READER, processed(90, 9, false));
     let findings = oracle.judge(true);
     assert_only(&findings, "missing");
     assert_eq!(findings.missing, 1);
@@ -119,9 +115,9 @@ fn a_record_that_never_came_is_missing() {
 fn what_nobody_issued_is_spurious() {
     let mut oracle = sent();
     deliver(&mut oracle, 0, 0..10);
-    oracle.told(Teller::Reader(0), processed(100, 3, false));
+    oracle.note(READER, processed(100, 3, false));
     let other = Event::Processed {
-        identity: None,
+        chunk: None,
         redelivered: false,
         runs: vec![Run {
             stream: stream(9),
@@ -130,7 +126,7 @@ fn what_nobody_issued_is_spurious() {
         }],
         altered: 0,
     };
-    oracle.told(Teller::Reader(0), other);
+    oracle.note(READER, other);
     let findings = oracle.judge(true);
     assert_only(&findings, "spurious");
     assert_eq!(findings.spurious, 4);
@@ -141,14 +137,10 @@ fn what_was_only_offered_is_neither_missing_nor_spurious() {
     let mut oracle = sent();
     for sequence in [10, 11] {
         let event = Event::Offered {
-            identity: identity(sequence),
+            chunk: sequence,
             runs: run(sequence * 10, 10),
         };
-        let life = Teller::Producer {
-            producer: 0,
-            life: 1,
-        };
-        oracle.told(life, event);
+        oracle.note(producer(1), event);
     }
     deliver(&mut oracle, 0, 0..11);
     let findings = oracle.judge(true);
@@ -162,12 +154,12 @@ fn another_content_is_an_alteration() {
     let mut oracle = sent();
     deliver(&mut oracle, 0, 0..10);
     let event = Event::Processed {
-        identity: None,
+        chunk: None,
         redelivered: false,
         runs: Vec::new(),
         altered: 1,
     };
-    oracle.told(Teller::Reader(0), event);
+    oracle.note(READER, event);
     assert_only(&oracle.judge(true), "altered");
 }
 
@@ -195,7 +187,7 @@ fn a_copy_within_a_reader_is_told_from_one_across_readers() {
 fn an_earlier_record_after_a_later_one_is_out_of_order_unless_it_was_redelivered() {
     let mut oracle = sent();
     deliver(&mut oracle, 0, [0, 1, 2, 4]);
-    oracle.told(Teller::Reader(0), processed(30, 10, true));
+    oracle.note(READER, processed(30, 10, true));
     deliver(&mut oracle, 0, [5, 6, 7]);
     assert_only(
         &{
@@ -236,26 +228,20 @@ fn reader_without_a_broker_is_cut_off_and_one_with_chunks_left_is_not_at_its_end
         ("", false, true),
     ] {
         let what = lacks.to_owned();
-        oracle.told(Teller::Reader(0), Event::Waits { what });
+        oracle.note(READER, Event::WaitsFor { what });
         let seen = (oracle.is_cut_off(), oracle.is_at_end());
         assert_eq!(seen, (is_cut_off, is_at_end), "{lacks}");
     }
     let what = "broker".to_owned();
-    oracle.told(Teller::Reader(0), Event::Waits { what });
-    oracle.ended(Teller::Reader(0));
+    oracle.note(READER, Event::WaitsFor { what });
+    oracle.ended(READER);
     assert!(!oracle.is_cut_off() && oracle.is_at_end());
 }
 
 #[test]
 fn life_has_arrived_when_its_own_records_have_and_not_when_others_have() {
     let mut oracle = sent();
-    let (identity, life) = (
-        identity(10),
-        Teller::Producer {
-            producer: 0,
-            life: 1,
-        },
-    );
+    let (chunk, life) = (10, producer(1));
     let fresh = || {
         vec![Run {
             stream: stream(1),
@@ -264,23 +250,23 @@ fn life_has_arrived_when_its_own_records_have_and_not_when_others_have() {
         }]
     };
     let runs = fresh();
-    oracle.told(life, Event::Offered { identity, runs });
-    assert!(!oracle.has_arrived(0, 1), "nothing is acknowledged");
+    oracle.note(life, Event::Offered { chunk, runs });
+    assert!(!oracle.has_arrived(life), "nothing is acknowledged");
     let spooled = false;
-    oracle.told(life, Event::Acknowledged { identity, spooled });
+    oracle.note(life, Event::Acknowledged { chunk, spooled });
     let moved = oracle.moved();
     // Late records of the first life.
     deliver(&mut oracle, 0, 0..10);
     assert_eq!(oracle.moved(), moved + 10);
-    assert!(oracle.has_arrived(0, 0) && !oracle.has_arrived(0, 1));
+    assert!(oracle.has_arrived(PRODUCER) && !oracle.has_arrived(life));
     let event = Event::Processed {
-        identity: Some(identity),
+        chunk: None,
         redelivered: false,
         runs: fresh(),
         altered: 0,
     };
-    oracle.told(Teller::Reader(0), event);
-    assert!(oracle.has_arrived(0, 1));
+    oracle.note(READER, event);
+    assert!(oracle.has_arrived(life));
 }
 
 #[test]
@@ -288,15 +274,14 @@ fn accounts_that_do_not_add_up_are_told() {
     for (emitted, delivered, dropped) in [(101, 100, 0), (100, 99, 1), (100, 100, 1)] {
         let mut oracle = sent();
         deliver(&mut oracle, 0, 0..10);
-        let report = ProducerReport {
-            issued: emitted,
+        let account = ProducerAccount {
             emitted,
             delivered,
             dropped: [("Refused".to_owned(), dropped)].into(),
-            ..ProducerReport::default()
+            ..ProducerAccount::default()
         };
-        let json = serde_json::to_string(&report).unwrap();
-        oracle.told(PRODUCER, Event::Report { json });
+        let issued = emitted;
+        oracle.note(PRODUCER, Event::Produced { issued, account });
         assert_only(&oracle.judge(true), "conserved");
     }
 }
@@ -305,23 +290,25 @@ fn accounts_that_do_not_add_up_are_told() {
 fn foreign_bytes_must_be_put_aside_as_they_were() {
     let mut oracle = sent();
     deliver(&mut oracle, 0, 0..10);
-    let bytes = poison::bytes(5, 1);
+    let bytes = crate::commands::verify::records::foreign_bytes(5, 1);
     let event = Event::Poisoned {
         bytes: bytes.clone(),
     };
-    oracle.told(PRODUCER, event);
+    oracle.note(PRODUCER, event);
     assert!(!oracle.is_complete());
     assert_only(&oracle.judge(true), "quarantine");
     let aside = |bytes: &[u8]| Event::Quarantined {
         bytes: bytes.into(),
     };
-    oracle.told(Teller::Reader(0), aside(&bytes));
+    oracle.note(READER, aside(&bytes));
     assert!(oracle.is_complete());
     assert_only(&oracle.judge(true), "");
     let mut other = bytes;
     *other.last_mut().unwrap() ^= 1;
-    oracle.told(Teller::Reader(0), aside(&other));
-    assert_only(&oracle.judge(true), "quarantine");
-    oracle.expect_damage(other);
-    assert_only(&oracle.judge(true), "");
+    for damage in [Vec::new(), other] {
+        oracle.note(READER, aside(&damage));
+        assert_only(&oracle.judge(true), "quarantine");
+        oracle.expect_damage(damage);
+        assert_only(&oracle.judge(true), "");
+    }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use baler_connector_kafka::{EmbeddedCluster, RequestFault, RequestKind};
 use baler_faults::KafkaProxy;
 
-use super::{Harm, LATE, Stand, broken, name_and_settings};
-use crate::args::FaultChoice;
-use crate::commands::verify::random::Random;
+use super::{Harm, LATE, Medium, Stand, broken, name_and_settings};
+use crate::args::{FaultChoice, VerifyArgs};
+use crate::commands::verify::records::Random;
 use crate::exit::Failure;
 
 const FAULTS: &[FaultChoice] = &[
@@ -52,8 +52,7 @@ const DEFAULTS: &[(&str, &str)] = &[
 ];
 
 /// A cluster, and what clients are told of it.
-#[derive(Debug)]
-pub(super) struct Kafka {
+struct Kafka {
     cluster: EmbeddedCluster,
     /// Before producers, with every harm.
     proxy: KafkaProxy,
@@ -62,38 +61,44 @@ pub(super) struct Kafka {
     /// process.
     calm: KafkaProxy,
     topic: String,
-    settings: String,
     /// The brokers that are down.
     down: Vec<i32>,
     /// Whose turn it is.
     turn: i32,
 }
 
-impl Kafka {
-    /// `rest` is what follows the scheme: the topic, and settings of librdkafka.
-    pub(super) fn new(rest: &str) -> Result<Self, Failure> {
-        let (topic, settings) = name_and_settings(rest, DEFAULTS);
-        let cluster = EmbeddedCluster::with_brokers(BROKERS).map_err(broken)?;
-        cluster
-            .create_topic(&topic, PARTITIONS, BROKERS.get())
-            .map_err(broken)?;
-        let before = || KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken);
-        let (proxy, calm) = (before()?, before()?);
-        Ok(Self {
+/// The endpoint. `rest` is what follows the scheme: the topic, and settings of librdkafka.
+pub(super) fn stand(args: &VerifyArgs, rest: &str) -> Result<Stand, Failure> {
+    let (topic, settings) = name_and_settings(rest, DEFAULTS);
+    let cluster = EmbeddedCluster::with_brokers(BROKERS).map_err(broken)?;
+    cluster
+        .create_topic(&topic, PARTITIONS, BROKERS.get())
+        .map_err(broken)?;
+    let before = || KafkaProxy::start(cluster.bootstrap_servers()).map_err(broken);
+    let (proxy, calm) = (before()?, before()?);
+    let uri = |proxy: &KafkaProxy| {
+        let servers = proxy.bootstrap_servers();
+        format!("kafka://{servers}/{topic}?{settings}")
+    };
+    Ok(Stand {
+        producer_uris: vec![uri(&proxy); args.producers.into()],
+        consumer_uris: vec![uri(&calm); args.consumers.into()],
+        faults: FAULTS,
+        orders_competitors: true,
+        window: WINDOW,
+        folders: None,
+        medium: Some(Box::new(Kafka {
             cluster,
             proxy,
             calm,
             topic,
-            settings,
             down: Vec::new(),
             turn: 0,
-        })
-    }
+        })),
+    })
+}
 
-    fn uri(&self, servers: &str) -> String {
-        format!("kafka://{servers}/{}?{}", self.topic, self.settings)
-    }
-
+impl Kafka {
     fn next_broker(&mut self) -> i32 {
         self.turn = self.turn % i32::from(BROKERS.get()) + 1;
         self.turn
@@ -112,43 +117,18 @@ impl Kafka {
     }
 }
 
-impl Stand for Kafka {
-    fn faults(&self) -> &'static [FaultChoice] {
-        FAULTS
-    }
-
-    fn producer_uri(&self, _producer: u16) -> String {
-        self.uri(self.proxy.bootstrap_servers())
-    }
-
-    fn consumer_uri(&self, _consumer: u16) -> String {
-        self.uri(self.calm.bootstrap_servers())
-    }
-
+impl Medium for Kafka {
     fn network(&self, harm: Harm) {
-        for proxy in [&self.proxy, &self.calm] {
-            match harm {
-                Harm::Frozen(frozen) => proxy.set_frozen(frozen),
-                Harm::Slow(rate) => {
-                    proxy.set_delay(LATE);
-                    proxy.set_bytes_per_second(Some(rate));
-                }
-                Harm::Fast => {
-                    proxy.set_delay(Duration::ZERO);
-                    proxy.set_bytes_per_second(None);
-                }
-                Harm::Abandon | Harm::CutAfter(_) => {}
-            }
-        }
+        let both = [&self.proxy, &self.calm].into_iter();
         match harm {
             Harm::Abandon => self.proxy.abandon(),
             Harm::CutAfter(bytes) => self.proxy.cut_after(bytes),
-            Harm::Frozen(_) | Harm::Slow(_) | Harm::Fast => {}
+            Harm::Frozen(frozen) => both.for_each(|proxy| proxy.set_frozen(frozen)),
+            Harm::Slow(rate) => both.for_each(|proxy| {
+                proxy.set_delay(rate.map_or(Duration::ZERO, |_| LATE));
+                proxy.set_bytes_per_second(rate);
+            }),
         }
-    }
-
-    fn window(&self) -> u64 {
-        WINDOW
     }
 
     fn start(&mut self) -> Result<(), Failure> {
@@ -203,8 +183,7 @@ impl Stand for Kafka {
                     Fault::Disconnect,
                     Fault::StorageFailed,
                 ];
-                let choice = random.between(0, 5);
-                let choice = usize::try_from(choice).ok().and_then(|at| produce.get(at));
+                let choice = produce.get(random.below(produce.len()));
                 let produced = choice.copied().unwrap_or(Fault::RequestTimedOut);
                 self.fail(RequestKind::Produce, produced, times)?;
                 self.fail(RequestKind::Fetch, Fault::Disconnect, 1)?;

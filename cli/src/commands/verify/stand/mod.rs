@@ -1,9 +1,7 @@
 //! Endpoints under test, each with the faults that it can have.
 
-mod file;
 #[cfg(all(feature = "faults", feature = "kafka"))]
 mod kafka;
-mod own;
 #[cfg(all(feature = "faults", feature = "amqp"))]
 mod rabbitmq;
 #[cfg(feature = "faults")]
@@ -12,62 +10,55 @@ mod tcp;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-#[cfg(feature = "faults")]
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(feature = "faults")]
 use baler_faults::{ProcessGroupGuard, TcpProxy};
 
-use super::random::Random;
+use super::records::Random;
 use crate::args::{FaultChoice, VerifyArgs};
+use crate::endpoint;
 use crate::exit::{Code, Failure};
 
+/// How long it may take to connect to an endpoint of the user's.
+const REACH: Duration = Duration::from_secs(10);
+
 /// An endpoint under test.
-pub(super) trait Stand {
+pub(super) struct Stand {
+    /// Where each producer sends to.
+    pub(super) producer_uris: Vec<String>,
+    /// Where each consumer reads from.
+    pub(super) consumer_uris: Vec<String>,
     /// The faults that it can have, besides those of processes.
-    fn faults(&self) -> &'static [FaultChoice];
-
-    /// Where a producer sends to.
-    fn producer_uri(&self, producer: u16) -> String;
-
-    /// Where a consumer reads from.
-    fn consumer_uri(&self, consumer: u16) -> String;
-
-    /// How many consumers it has: as many as asked for, unless it says otherwise.
-    fn consumers(&self, args: &VerifyArgs) -> u16 {
-        args.consumers
-    }
-
-    /// Whether several consumers get what they get in order: those of one queue do not, since what
+    pub(super) faults: &'static [FaultChoice],
+    /// Whether several consumers get what they get in order. Those of one queue do not, since what
     /// one of them had is given to another when its connection ends.
-    fn orders_competitors(&self) -> bool {
-        true
-    }
-
+    pub(super) orders_competitors: bool,
     /// How many records may be on their way.
-    fn window(&self) -> u64 {
-        u64::MAX
-    }
+    pub(super) window: u64,
+    /// Where each producer has a folder of segments with its number.
+    pub(super) folders: Option<Scratch>,
+    /// What can be broken.
+    pub(super) medium: Option<Box<dyn Medium>>,
+}
 
+/// A network and a broker that can be broken.
+pub(super) trait Medium: Send {
     /// Harms the network that all connections go through.
-    fn network(&self, _harm: Harm) {}
+    fn network(&self, harm: Harm);
 
     /// Starts the broker, as it was left.
-    fn start(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
+    fn start(&mut self) -> Result<(), Failure>;
+
+    /// Ends the broker, in good order or not.
+    fn end(&mut self, kill: bool) -> Result<(), Failure>;
 
     /// Does what takes its time before a fault, so that the fault meets records on their way.
     fn prepare(&mut self, _fault: FaultChoice) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Ends the broker, in good order or not.
-    fn end(&mut self, _kill: bool) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Begins a fault of this endpoint alone; says what was done.
+    /// Begins a fault of this medium alone; says what was done.
     fn begin(&mut self, fault: FaultChoice, _random: &mut Random) -> Result<String, Failure> {
         Err(broken(format_args!("{} is not known here", fault.name())))
     }
@@ -76,10 +67,57 @@ pub(super) trait Stand {
     fn heal(&mut self, _fault: FaultChoice) -> Result<(), Failure> {
         Ok(())
     }
+}
 
-    /// The folder that a producer writes segments to.
-    fn folder(&self, _producer: usize) -> Option<PathBuf> {
-        None
+impl Stand {
+    /// How many consumers it has, but for those that join for a while.
+    pub(super) fn consumers(&self) -> u16 {
+        u16::try_from(self.consumer_uris.len()).unwrap_or(u16::MAX)
+    }
+
+    /// Folders in the temporary folder: consumer i follows what producer i writes.
+    fn of_folders(args: &VerifyArgs) -> Result<Self, Failure> {
+        let scratch = Scratch::new()?;
+        let uris = |settings: &str| {
+            let folder = scratch.path().display();
+            let uri = |number| format!("file://{folder}/{number}?{settings}");
+            (0..args.producers).map(uri).collect()
+        };
+        Ok(Self {
+            producer_uris: uris("segment_bytes=8MiB"),
+            consumer_uris: uris("consumer=verify&commit_interval=200ms"),
+            faults: &[FaultChoice::DiskFull, FaultChoice::TornWrite],
+            orders_competitors: true,
+            window: u64::MAX,
+            folders: Some(scratch),
+            medium: None,
+        })
+    }
+
+    /// An endpoint of the user's, whose broker is not ours to harm.
+    fn of_user(args: &VerifyArgs) -> Result<Self, Failure> {
+        let mut writer = endpoint::writer(&args.to)?.writer;
+        // One process alone can listen on an address, or follow a folder.
+        let has_one_reader = args.to.starts_with("tcp") || args.to.starts_with("file:");
+        if !has_one_reader {
+            // That nobody is there is no broken promise.
+            let reached = writer.reopen(Instant::now() + REACH);
+            writer.close(Instant::now() + REACH);
+            reached?;
+        }
+        let (consumers, faults): (_, &[FaultChoice]) = match has_one_reader {
+            true => (1, &[]),
+            false => (args.consumers.into(), &[FaultChoice::Rebalance]),
+        };
+        Ok(Self {
+            producer_uris: vec![args.to.clone(); args.producers.into()],
+            consumer_uris: vec![args.to.clone(); consumers],
+            faults,
+            orders_competitors: !args.to.starts_with("amqp"),
+            window: u64::MAX,
+            folders: None,
+            medium: None,
+        })
     }
 }
 
@@ -92,10 +130,8 @@ pub(super) enum Harm {
     CutAfter(u64),
     /// Nothing passes, or everything does again.
     Frozen(bool),
-    /// Each piece is late, and each connection has so many bytes a second.
-    Slow(u64),
-    /// It is as fast as ever.
-    Fast,
+    /// Each piece is late, and each connection has so many bytes a second; nothing ends that.
+    Slow(Option<u64>),
 }
 
 /// How late each piece is on a slow network.
@@ -110,30 +146,12 @@ impl Harm {
             Self::CutAfter(bytes) => proxy.cut_after(bytes),
             Self::Frozen(frozen) => proxy.set_frozen(frozen),
             Self::Slow(rate) => {
-                proxy.set_delay(LATE);
-                proxy.set_bytes_per_second(Some(rate));
-            }
-            Self::Fast => {
-                proxy.set_delay(Duration::ZERO);
-                proxy.set_bytes_per_second(None);
+                proxy.set_delay(rate.map_or(Duration::ZERO, |_| LATE));
+                proxy.set_bytes_per_second(rate);
             }
         }
     }
 }
-
-/// Faults of processes, which need no control over the endpoint.
-pub(super) const ANYWHERE: &[FaultChoice] = &[
-    FaultChoice::ProducerTerm,
-    FaultChoice::ProducerKill,
-    FaultChoice::ConsumerTerm,
-    FaultChoice::ConsumerKill,
-    FaultChoice::ConsumerSlow,
-    FaultChoice::Poison,
-    FaultChoice::Overflow,
-];
-
-/// Faults of disks, where producers have a spool.
-pub(super) const WITH_SPOOL: &[FaultChoice] = &[FaultChoice::DiskFull, FaultChoice::TornWrite];
 
 /// A folder in the temporary folder, removed at the end. With the feature `faults` it is removed even
 /// if this process is killed.
@@ -180,40 +198,27 @@ impl Drop for Scratch {
 /// # Errors
 ///
 /// The URI is wrong, or what it needs is not there.
-pub(super) fn stand(args: &VerifyArgs) -> Result<Box<dyn Stand>, Failure> {
+pub(super) fn stand(args: &VerifyArgs) -> Result<Stand, Failure> {
     let (scheme, rest) = args.to.split_once(':').unwrap_or((&args.to, ""));
-    Ok(match (scheme, rest) {
+    match (scheme, rest) {
+        ("file", "") => Stand::of_folders(args),
         #[cfg(feature = "faults")]
-        ("tcp", "") => Box::new(tcp::Tcp::new(args.producers, wants_broker(args))?),
-        ("file", "") => Box::new(file::Files::new()?),
+        ("tcp", "") => tcp::stand(args),
         #[cfg(all(feature = "faults", feature = "kafka"))]
-        ("kafka+mock", _) => Box::new(kafka::Kafka::new(rest)?),
+        ("kafka+mock", _) => kafka::stand(args, rest),
         #[cfg(all(feature = "faults", feature = "amqp"))]
-        ("amqp+private", _) => Box::new(rabbitmq::Rabbit::new(rest)?),
+        ("amqp+private", _) => rabbitmq::stand(args, rest),
         #[cfg(not(feature = "faults"))]
-        ("tcp", "") | ("amqp+private" | "kafka+mock", _) => {
-            return Err(Failure::configuration(format!(
-                "{scheme}: needs the feature faults, which this build lacks; verify an endpoint of \
+        ("tcp", "") | ("amqp+private" | "kafka+mock", _) => Err(Failure::configuration(format!(
+            "{scheme}: needs the feature faults, which this build lacks; verify an endpoint of \
                  yours, or build the program with it: cargo build --release --package baler-cli \
                  --features faults"
-            )));
-        }
-        ("null", _) => {
-            return Err(Failure::configuration(
-                "null: keeps nothing, so there is nothing to verify",
-            ));
-        }
-        _ => Box::new(own::Own::new(&args.to)?),
-    })
-}
-
-/// Whether the endpoint needs a broker that can end.
-#[cfg(feature = "faults")]
-fn wants_broker(args: &VerifyArgs) -> bool {
-    use FaultChoice::{All, BrokerDownAtStart, BrokerKill, BrokerRestart};
-
-    let mut faults = args.faults.iter();
-    faults.any(|it| matches!(it, All | BrokerDownAtStart | BrokerKill | BrokerRestart))
+        ))),
+        ("null", _) => Err(Failure::configuration(
+            "null: keeps nothing, so there is nothing to verify",
+        )),
+        _ => Stand::of_user(args),
+    }
 }
 
 /// Something that faults are made with failed.
@@ -236,27 +241,4 @@ fn name_and_settings(rest: &str, defaults: &[(&str, &str)]) -> (String, String) 
         }
     }
     (name.to_owned(), settings.join("&"))
-}
-
-#[cfg(all(test, feature = "faults", any(feature = "amqp", feature = "kafka")))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_that_are_given_come_before_defaults() {
-        let defaults = &[("prefetch", "32"), ("heartbeat", "1s")];
-        for (rest, name, settings) in [
-            ("", "verify", "prefetch=32&heartbeat=1s"),
-            ("q", "q", "prefetch=32&heartbeat=1s"),
-            ("q?heartbeat=9s", "q", "heartbeat=9s&prefetch=32"),
-            (
-                "?x_prefetch=1",
-                "verify",
-                "x_prefetch=1&prefetch=32&heartbeat=1s",
-            ),
-        ] {
-            let expected = (name.to_owned(), settings.to_owned());
-            assert_eq!(name_and_settings(rest, defaults), expected, "{rest}");
-        }
-    }
 }

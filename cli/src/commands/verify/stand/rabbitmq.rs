@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use baler_faults::{RabbitMqNode, TcpProxy};
 
-use super::{Harm, Stand, broken, name_and_settings};
-use crate::args::FaultChoice;
-use crate::commands::verify::random::Random;
+use super::{Harm, Medium, Stand, broken, name_and_settings};
+use crate::args::{FaultChoice, VerifyArgs};
+use crate::commands::verify::records::Random;
 use crate::exit::Failure;
 
 const FAULTS: &[FaultChoice] = &[
@@ -29,47 +29,40 @@ const MEMORY: &str = "512MB";
 /// How long the queue may take to be declared before a fault comes all the same.
 const DECLARED_WITHIN: Duration = Duration::from_secs(15);
 
+/// What makes a run quick.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("heartbeat", "1s"),
+    ("prefetch", "32"),
+    ("connect_timeout", "5s"),
+];
+
 /// A node, and the proxy that every connection goes through.
-#[derive(Debug)]
-pub(super) struct Rabbit {
+struct Rabbit {
     node: RabbitMqNode,
     proxy: TcpProxy,
     queue: String,
-    settings: String,
+}
+
+/// The endpoint, whose node is not started. `rest` is what follows the scheme: the queue, and
+/// settings of the endpoint.
+pub(super) fn stand(args: &VerifyArgs, rest: &str) -> Result<Stand, Failure> {
+    let (queue, settings) = name_and_settings(rest, DEFAULTS);
+    let node = RabbitMqNode::prepare().map_err(broken)?;
+    let proxy = TcpProxy::start().map_err(broken)?;
+    proxy.set_target(Some(node.address()));
+    let uri = format!("amqp://{}?queue={queue}&{settings}", proxy.address());
+    Ok(Stand {
+        producer_uris: vec![uri.clone(); args.producers.into()],
+        consumer_uris: vec![uri; args.consumers.into()],
+        faults: FAULTS,
+        orders_competitors: false,
+        window: u64::MAX,
+        folders: None,
+        medium: Some(Box::new(Rabbit { node, proxy, queue })),
+    })
 }
 
 impl Rabbit {
-    /// A node that is not started. `rest` is what follows the scheme: the queue, and settings of
-    /// the endpoint.
-    pub(super) fn new(rest: &str) -> Result<Self, Failure> {
-        let (queue, settings) = name_and_settings(
-            rest,
-            &[
-                ("heartbeat", "1s"),
-                ("prefetch", "32"),
-                ("connect_timeout", "5s"),
-            ],
-        );
-        let node = RabbitMqNode::prepare().map_err(broken)?;
-        let proxy = TcpProxy::start().map_err(broken)?;
-        proxy.set_target(Some(node.address()));
-        Ok(Self {
-            node,
-            proxy,
-            queue,
-            settings,
-        })
-    }
-
-    fn uri(&self) -> String {
-        format!(
-            "amqp://{}?queue={}&{}",
-            self.proxy.address(),
-            self.queue,
-            self.settings
-        )
-    }
-
     /// Waits until the queue serves, for a while: who uses it may not have come yet.
     fn await_queue(&self) -> Result<(), Failure> {
         let until = Instant::now() + DECLARED_WITHIN;
@@ -91,23 +84,7 @@ impl Rabbit {
     }
 }
 
-impl Stand for Rabbit {
-    fn faults(&self) -> &'static [FaultChoice] {
-        FAULTS
-    }
-
-    fn producer_uri(&self, _producer: u16) -> String {
-        self.uri()
-    }
-
-    fn consumer_uri(&self, _consumer: u16) -> String {
-        self.uri()
-    }
-
-    fn orders_competitors(&self) -> bool {
-        false
-    }
-
+impl Medium for Rabbit {
     fn network(&self, harm: Harm) {
         harm.to(&self.proxy);
     }

@@ -7,9 +7,9 @@ use std::process::{Child, Stdio};
 use baler_faults::{ProcessGroupGuard, TcpProxy};
 use rustix::process::Signal;
 
-use super::{Harm, Stand, broken};
+use super::{Harm, Medium, Stand, broken};
 use crate::args::{FaultChoice, VerifyArgs};
-use crate::commands::verify::process::{program, signal};
+use crate::commands::verify::fleet::{program, signal};
 use crate::exit::Failure;
 
 const FAULTS: &[FaultChoice] = &[
@@ -25,16 +25,14 @@ const FAULTS: &[FaultChoice] = &[
 /// Settings of both ends: what does not answer is given up soon.
 const SETTINGS: &str = "heartbeat=500ms&connect_timeout=2s";
 
-/// Pairs of a producer and a consumer.
-#[derive(Debug)]
-pub(super) struct Tcp {
+/// What is between producers and consumers.
+#[derive(Default)]
+struct Tcp {
     proxies: Vec<TcpProxy>,
-    consumers: Vec<SocketAddr>,
     relays: Vec<Relay>,
 }
 
 /// A relay between a proxy and a consumer.
-#[derive(Debug)]
 struct Relay {
     listens_on: SocketAddr,
     sends_to: SocketAddr,
@@ -43,32 +41,46 @@ struct Relay {
     guard: ProcessGroupGuard,
 }
 
-impl Tcp {
-    pub(super) fn new(pairs: u16, with_relays: bool) -> Result<Self, Failure> {
-        let mut stand = Self {
-            proxies: Vec::new(),
-            consumers: Vec::new(),
-            relays: Vec::new(),
-        };
-        for _ in 0..pairs {
-            let proxy = TcpProxy::start().map_err(broken)?;
-            let consumer = free_address()?;
-            let mut target = consumer;
-            if with_relays {
-                target = free_address()?;
-                stand.relays.push(Relay {
-                    listens_on: target,
-                    sends_to: consumer,
-                    process: None,
-                    guard: ProcessGroupGuard::new(None).map_err(broken)?,
-                });
-            }
-            proxy.set_target(Some(target));
-            stand.proxies.push(proxy);
-            stand.consumers.push(consumer);
+/// Pairs of a producer and a consumer, each with a proxy in between.
+pub(super) fn stand(args: &VerifyArgs) -> Result<Stand, Failure> {
+    use FaultChoice::{All, BrokerDownAtStart, BrokerKill, BrokerRestart};
+
+    let mut faults = args.faults.iter();
+    let has_broker =
+        faults.any(|it| matches!(it, All | BrokerDownAtStart | BrokerKill | BrokerRestart));
+    let mut medium = Tcp::default();
+    let (mut producer_uris, mut consumer_uris) = (Vec::new(), Vec::new());
+    for _ in 0..args.producers {
+        let proxy = TcpProxy::start().map_err(broken)?;
+        let consumer = free_address()?;
+        let mut target = consumer;
+        if has_broker {
+            target = free_address()?;
+            medium.relays.push(Relay {
+                listens_on: target,
+                sends_to: consumer,
+                process: None,
+                guard: ProcessGroupGuard::new(None).map_err(broken)?,
+            });
         }
-        Ok(stand)
+        proxy.set_target(Some(target));
+        producer_uris.push(uri(proxy.address()));
+        consumer_uris.push(uri(consumer));
+        medium.proxies.push(proxy);
     }
+    Ok(Stand {
+        producer_uris,
+        consumer_uris,
+        faults: FAULTS,
+        orders_competitors: true,
+        window: u64::MAX,
+        folders: None,
+        medium: Some(Box::new(medium)),
+    })
+}
+
+fn uri(address: SocketAddr) -> String {
+    format!("tcp://{address}?{SETTINGS}")
 }
 
 /// A port of the loopback that is free now.
@@ -78,28 +90,7 @@ fn free_address() -> Result<SocketAddr, Failure> {
         .map_err(broken)
 }
 
-impl Stand for Tcp {
-    fn faults(&self) -> &'static [FaultChoice] {
-        FAULTS
-    }
-
-    fn producer_uri(&self, producer: u16) -> String {
-        let proxy = self.proxies.get(usize::from(producer));
-        let address = proxy.map_or_else(String::new, |proxy| proxy.address().to_string());
-        format!("tcp://{address}?{SETTINGS}")
-    }
-
-    fn consumer_uri(&self, consumer: u16) -> String {
-        let address = self.consumers.get(usize::from(consumer));
-        let address = address.map_or_else(String::new, ToString::to_string);
-        format!("tcp://{address}?{SETTINGS}")
-    }
-
-    /// Each reads only what the producer with its number writes.
-    fn consumers(&self, args: &VerifyArgs) -> u16 {
-        args.producers
-    }
-
+impl Medium for Tcp {
     fn network(&self, harm: Harm) {
         self.proxies.iter().for_each(|proxy| harm.to(proxy));
     }
@@ -107,8 +98,7 @@ impl Stand for Tcp {
     fn start(&mut self) -> Result<(), Failure> {
         for relay in &mut self.relays {
             let mut command = program()?;
-            let from = format!("tcp://{}?{SETTINGS}", relay.listens_on);
-            let to = format!("tcp://{}?{SETTINGS}", relay.sends_to);
+            let (from, to) = (uri(relay.listens_on), uri(relay.sends_to));
             command.args(["relay", "--quiet", "--from", &from, "--to", &to]);
             command
                 .stdin(Stdio::null())

@@ -1,0 +1,121 @@
+//! What the processes of a run tell each other: JSON, one message a line.
+//!
+//! Events come on a process's standard output, orders go to its standard input. A pipe keeps what was
+//! written when its writer is killed, so the oracle knows what a process did up to its last moment.
+//! A line that the kill cut short did not happen: it is written before its event takes effect.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, Write as _};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::records::Run;
+use crate::exit::Failure;
+
+/// Something happened in a producer or a consumer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Event {
+    /// The process is connected or listening, as far as it can know.
+    Ready,
+    /// A producer offers a chunk to the medium for the first time.
+    Offered { chunk: u64, runs: Vec<Run> },
+    /// The medium confirmed a chunk, or a spool took it.
+    Acknowledged { chunk: u64, spooled: bool },
+    /// The medium refused a chunk for good.
+    Refused { chunk: u64 },
+    /// The medium confirmed foreign bytes.
+    Poisoned { bytes: Vec<u8> },
+    /// A producer ends: how many records its threads made, and what its controller counted.
+    Produced {
+        issued: u64,
+        account: ProducerAccount,
+    },
+    /// A consumer processed a chunk and is about to settle it.
+    Processed {
+        /// The chunk's identity, where it has one.
+        chunk: Option<String>,
+        /// Whether the medium marked it as delivered before.
+        redelivered: bool,
+        /// The sound records in it, in order.
+        runs: Vec<Run>,
+        /// Records with another content, or of another type.
+        altered: u64,
+    },
+    /// A consumer puts foreign bytes aside.
+    Quarantined { bytes: Vec<u8> },
+    /// A consumer holds a chunk that it processed, and does not settle it.
+    Holding,
+    /// What a consumer [waits for](baler_common::transport::ChunkReader::waits_for); empty at the end
+    /// of its medium.
+    WaitsFor { what: String },
+    /// A consumer ends: copies of chunks that it recognised and did not process.
+    Consumed { duplicates: u64 },
+}
+
+/// The figures in a producer's [`Report`](crate::shipping::Report).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct ProducerAccount {
+    pub(super) emitted: u64,
+    pub(super) delivered: u64,
+    pub(super) spooled: u64,
+    pub(super) dropped: BTreeMap<String, u64>,
+    pub(super) retries: u64,
+}
+
+/// What a process is asked to do.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// A producer: make records, spread over a time.
+    Emit { records: u64, over: Duration },
+    /// A producer: send pieces of foreign bytes, from this number on.
+    Poison { first: u64, count: u64 },
+    /// Deliver or process what there is, and end.
+    Finish,
+    /// A consumer: process the next chunk, and do not settle it until the end.
+    Hold,
+    /// A consumer: take this long for each chunk.
+    Slow { chunk: Duration },
+    /// No file may become longer; no limit if it is 0.
+    LimitFiles { bytes: u64 },
+}
+
+/// Tells an event. When nobody listens any more, the process has lost its purpose and ends.
+pub(super) fn tell(event: &Event) {
+    let told = serde_json::to_vec(event)
+        .map_err(io::Error::from)
+        .and_then(|mut line| {
+            line.push(b'\n');
+            let mut pipe = io::stdout().lock();
+            pipe.write_all(&line)?;
+            pipe.flush()
+        });
+    if told.is_err() {
+        std::process::exit(1);
+    }
+}
+
+/// Passes each order to `each`, on a thread of its own, until [`Order::Finish`].
+///
+/// When standard input ends before that, nobody will ever ask for the end: the process ends at once.
+///
+/// # Errors
+///
+/// There is no thread.
+pub(super) fn follow_orders(mut each: impl FnMut(Order) + Send + 'static) -> Result<(), Failure> {
+    let listen = move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let Ok(order) = serde_json::from_str(&line) else {
+                break;
+            };
+            each(order);
+            if matches!(order, Order::Finish) {
+                return;
+            }
+        }
+        std::process::exit(1);
+    };
+    let thread = thread::Builder::new().name("baler-orders".to_owned());
+    thread.spawn(listen).map(drop).map_err(Failure::thread)
+}

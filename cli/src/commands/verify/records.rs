@@ -1,0 +1,191 @@
+//! What is sent: numbered records and foreign bytes, all of which follow from the seed.
+
+use baler_common::record::Record;
+use serde::{Deserialize, Serialize};
+
+/// Texts are cut from this one.
+const LETTERS: &str = "the quick brown fox jumps over the lazy dog and the five boxing wizards jump \
+     quickly while a mad boxer shot a quick gloved jab to the jaw of his dizzy opponent";
+
+/// One record of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Record)]
+#[record(name = "baler.verify.Numbered")]
+pub(super) struct Numbered {
+    producer: u32,
+    life: u32,
+    thread: u32,
+    /// Dense from 0 in each thread.
+    number: u64,
+    /// Of any width.
+    value: i64,
+    /// Of any length up to 40 bytes.
+    text: Box<str>,
+    /// Of the seed and the four numbers above.
+    hash: u64,
+}
+
+/// The records of one thread of one life of a producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Stream {
+    pub(super) producer: u16,
+    pub(super) life: u16,
+    pub(super) thread: u16,
+}
+
+/// Records of one stream with dense numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) stream: Stream,
+    /// The first number.
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+impl Numbered {
+    /// The record with this number.
+    pub(super) fn make(seed: u64, stream: Stream, number: u64) -> Self {
+        let Stream {
+            producer,
+            life,
+            thread,
+        } = stream;
+        let place = (u64::from(producer) << 32) | (u64::from(life) << 16) | u64::from(thread);
+        let draw = mix(mix(seed ^ mix(place)) ^ number);
+        let from = usize::try_from(draw % 64).unwrap_or(0);
+        let length = usize::try_from((draw >> 8) % 41).unwrap_or(0);
+        let text = LETTERS.get(from..from + length).unwrap_or_default();
+        Self {
+            producer: producer.into(),
+            life: life.into(),
+            thread: thread.into(),
+            number,
+            value: mix(draw).cast_signed() >> (draw >> 58),
+            text: text.into(),
+            hash: mix(!draw),
+        }
+    }
+
+    /// The stream and number of the record; nothing if a field is not what it must be.
+    fn identify(&self, seed: u64) -> Option<(Stream, u64)> {
+        let stream = Stream {
+            producer: self.producer.try_into().ok()?,
+            life: self.life.try_into().ok()?,
+            thread: self.thread.try_into().ok()?,
+        };
+        (*self == Self::make(seed, stream, self.number)).then_some((stream, self.number))
+    }
+}
+
+/// The unaltered records among `records`, as runs, and how many they are.
+pub(super) fn runs(seed: u64, records: impl Iterator<Item = Numbered>) -> (Vec<Run>, u64) {
+    let (mut runs, mut sound) = (Vec::<Run>::new(), 0);
+    for (stream, number) in records.filter_map(|record| record.identify(seed)) {
+        sound += 1;
+        match runs.last_mut() {
+            Some(run) if run.stream == stream && run.first + run.count == number => run.count += 1,
+            _ => runs.push(Run {
+                stream,
+                first: number,
+                count: 1,
+            }),
+        }
+    }
+    (runs, sound)
+}
+
+/// Foreign bytes, which must be put aside as they are. Every second piece begins with the magic of a
+/// native chunk, so that decoding gets further.
+pub(super) fn foreign_bytes(seed: u64, number: u64) -> Vec<u8> {
+    let mut random = Random::new(mix(seed ^ 0x706f_6973_6f6e) ^ number);
+    let magic: &[u8] = if number.is_multiple_of(2) {
+        b"BALR"
+    } else {
+        b""
+    };
+    let length = random.between(16, 2_000);
+    [magic, &random.bytes(length)].concat()
+}
+
+/// Numbers from a seed: the same ones in every run and every process. SplitMix64 (Steele, Lea and
+/// Flood 2014).
+#[derive(Debug, Clone)]
+pub(super) struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The numbers of this seed.
+    pub(super) const fn new(seed: u64) -> Self {
+        Self { state: mix(seed) }
+    }
+
+    /// The next number in `low..=high`.
+    pub(super) const fn between(&mut self, low: u64, high: u64) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        low + mix(self.state) % (high - low + 1)
+    }
+
+    /// The next index below `count`.
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        let most = u64::try_from(count).unwrap_or(u64::MAX).saturating_sub(1);
+        usize::try_from(self.between(0, most)).unwrap_or(0)
+    }
+
+    /// So many bytes.
+    pub(super) fn bytes(&mut self, count: u64) -> Vec<u8> {
+        let draw = |_| u8::try_from(self.between(0, 0xff)).unwrap_or(0);
+        (0..count).map(draw).collect()
+    }
+
+    /// Puts values in another order (Fisher and Yates).
+    pub(super) fn shuffle<T>(&mut self, values: &mut [T]) {
+        for end in (1..values.len()).rev() {
+            values.swap(end, self.below(end + 1));
+        }
+    }
+}
+
+/// Spreads every bit over all others.
+const fn mix(mut value: u64) -> u64 {
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::container::ChunkDecoder;
+
+    use super::*;
+
+    #[test]
+    fn a_record_with_another_field_or_of_another_seed_is_altered() {
+        let stream = Stream {
+            producer: 1,
+            life: 2,
+            thread: 3,
+        };
+        let sound = Numbered::make(7, stream, 5);
+        assert_eq!(sound.identify(7), Some((stream, 5)));
+        assert_eq!(sound.identify(8), None);
+        let mut changes: Vec<Numbered> = vec![sound; 7];
+        changes[0].producer += 1;
+        changes[1].life += 1;
+        changes[2].thread = 1 << 20;
+        changes[3].number += 1;
+        changes[4].value ^= 1;
+        changes[5].text = "other".into();
+        changes[6].hash ^= 1;
+        for changed in changes {
+            assert_eq!(changed.identify(7), None, "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn foreign_bytes_are_no_chunk() {
+        let mut decoder = ChunkDecoder::default();
+        for number in 0..50 {
+            assert!(decoder.decode(&foreign_bytes(3, number)).is_err());
+        }
+    }
+}

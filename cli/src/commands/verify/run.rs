@@ -1,0 +1,350 @@
+//! One run: processes, records, faults in their order, then the judgement.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::Order;
+
+use super::fleet::{Fleet, Role};
+use super::records::Random;
+use super::report::{Document, Injected};
+use super::stand::{Scratch, Stand, stand};
+use crate::args::{FaultChoice, VerifyArgs};
+use crate::endpoint;
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::shutdown::Shutdown;
+
+/// In how many ticks the records around one fault are given out: a second and more.
+const TICKS: u64 = 60;
+
+/// How long the broker is away at the start.
+const DOWN_AT_START: Duration = Duration::from_millis(1_500);
+
+/// How long a process may take to say that it is ready.
+const READY: Duration = Duration::from_secs(30);
+
+/// How long to wait at most for consumers that have no broker, or no part of the medium.
+const AWAY: Duration = Duration::from_secs(600);
+
+/// Faults of processes, which need no control over the endpoint.
+const ANYWHERE: &[FaultChoice] = &[
+    FaultChoice::ProducerTerm,
+    FaultChoice::ProducerKill,
+    FaultChoice::ConsumerTerm,
+    FaultChoice::ConsumerKill,
+    FaultChoice::ConsumerSlow,
+    FaultChoice::Poison,
+    FaultChoice::Overflow,
+];
+
+/// Faults of disks, where producers have a spool.
+const WITH_SPOOL: &[FaultChoice] = &[FaultChoice::DiskFull, FaultChoice::TornWrite];
+
+/// One run.
+pub(super) struct Run<'a> {
+    pub(super) args: &'a VerifyArgs,
+    pub(super) stand: Stand,
+    pub(super) fleet: Fleet<'a>,
+    pub(super) random: Random,
+    /// How many pieces of foreign bytes were made.
+    pub(super) poisons: u64,
+    /// Records around each fault, and at the end.
+    slice: u64,
+    spool: Option<Scratch>,
+    pub(super) shutdown: &'a Shutdown,
+    started: Instant,
+    injected: Vec<Injected>,
+}
+
+/// Runs, judges, and tells.
+pub(in crate::commands) fn run(
+    args: &VerifyArgs,
+    verbose: u8,
+    shutdown: &Shutdown,
+) -> Result<Code, Failure> {
+    let stand = stand(args)?;
+    let mut random = Random::new(args.seed);
+    let faults = chosen(args, &stand)?;
+    let schedule = schedule(&faults, args.rounds, &mut random);
+    let slices = u64::try_from(schedule.len()).unwrap_or(u64::MAX) + 1;
+    let spool = args.spool.then(Scratch::new).transpose()?;
+    let folder = spool.as_ref().map(|it| it.path().to_path_buf());
+    let run = Run {
+        fleet: Fleet::new(args, &stand, folder, verbose, shutdown),
+        args,
+        stand,
+        random,
+        poisons: 0,
+        slice: args.records / slices,
+        spool,
+        shutdown,
+        started: Instant::now(),
+        injected: Vec::new(),
+    };
+    let document = run.judged(&faults, schedule)?;
+    output::result(args.format, &document, || document.text())?;
+    Ok(if document.held {
+        Code::Done
+    } else {
+        Code::Broken
+    })
+}
+
+/// The faults that were asked for, each once, as the endpoint can have them.
+fn chosen(args: &VerifyArgs, stand: &Stand) -> Result<BTreeSet<FaultChoice>, Failure> {
+    let mut possible: BTreeSet<_> = ANYWHERE.iter().chain(stand.faults).copied().collect();
+    if args.spool {
+        possible.extend(WITH_SPOOL);
+    }
+    if args.faults.contains(&FaultChoice::All) {
+        return Ok(possible);
+    }
+    let wanted: BTreeSet<_> = args.faults.iter().copied().collect();
+    if let Some(fault) = wanted.difference(&possible).next() {
+        let names: Vec<_> = possible.iter().map(|it| it.name()).collect();
+        return Err(Failure::configuration(format!(
+            "--faults {} does not go with --to {}, which can have {}",
+            fault.name(),
+            shown(&args.to),
+            names.join(", ")
+        )));
+    }
+    Ok(wanted)
+}
+
+/// Each fault once a round, in an order that the seed decides. Those of the start are no part.
+fn schedule(faults: &BTreeSet<FaultChoice>, rounds: u16, random: &mut Random) -> Vec<FaultChoice> {
+    let later = faults.iter().copied();
+    let mut round: Vec<_> = later
+        .filter(|it| *it != FaultChoice::BrokerDownAtStart)
+        .collect();
+    let mut schedule = Vec::new();
+    for _ in 0..rounds {
+        random.shuffle(&mut round);
+        schedule.extend(&round);
+    }
+    schedule
+}
+
+impl Run<'_> {
+    /// How many records one overflow makes.
+    pub(super) fn burst(&self) -> u64 {
+        let most = (self.stand.window / 4).min(200_000);
+        (self.slice / 2).clamp(1, most)
+    }
+
+    /// The folder with segments that a producer writes to.
+    pub(super) fn folder(&self, producer: u16) -> Option<PathBuf> {
+        let name = producer.to_string();
+        match (&self.spool, &self.stand.folders) {
+            (Some(spool), _) => Some(spool.path().join(name).join("chunks")),
+            (None, folders) => folders.as_ref().map(|it| it.path().join(name)),
+        }
+    }
+
+    /// Runs to the end, and judges.
+    fn judged(
+        mut self,
+        faults: &BTreeSet<FaultChoice>,
+        schedule: Vec<FaultChoice>,
+    ) -> Result<Document, Failure> {
+        let alone = self.stand.consumers() == 1 && !faults.contains(&FaultChoice::Rebalance);
+        let order_promised = self.orders_records()? && (alone || self.stand.orders_competitors);
+        self.begin(faults.contains(&FaultChoice::BrokerDownAtStart))?;
+        let mut left = self.args.records;
+        for fault in schedule {
+            if let Some(medium) = &mut self.stand.medium {
+                medium.prepare(fault)?;
+            }
+            let overflow = match fault {
+                FaultChoice::Overflow => self.burst().min(self.slice),
+                _ => 0,
+            };
+            left -= self.slice;
+            self.fleet.plan(self.slice - overflow, TICKS);
+            let gap = Duration::from_millis(self.random.between(50, 400));
+            self.fleet.pause(gap);
+            let at = self.started.elapsed();
+            let detail = self.inject(fault)?;
+            self.injected(fault, detail, at);
+            self.interrupted()?;
+        }
+        self.fleet.plan(left, TICKS / 2);
+        self.drain()?;
+        let fresh_record_passed = self.pass_fresh_records()?;
+        self.fleet.finish(Role::Consumer);
+        self.interrupted()?;
+        Ok(self.document(fresh_record_passed, order_promised))
+    }
+
+    /// Whether the medium keeps the order of a lane.
+    fn orders_records(&self) -> Result<bool, Failure> {
+        let uri = self.stand.producer_uris.first();
+        let writer = endpoint::writer(uri.map_or("", String::as_str))?.writer;
+        Ok(writer.capability().order == Order::PerLane)
+    }
+
+    /// Starts the broker, every consumer, then every producer.
+    fn begin(&mut self, down_at_start: bool) -> Result<(), Failure> {
+        if down_at_start {
+            // Kafka's mock is up from its beginning.
+            self.with_medium(|medium| medium.end(true)).ok();
+        } else {
+            self.start_broker()?;
+        }
+        let at = self.started.elapsed();
+        for number in 0..self.stand.consumers() {
+            self.fleet.start(Role::Consumer, number, &[])?;
+        }
+        for number in 0..self.args.producers {
+            self.fleet.start(Role::Producer, number, &[])?;
+        }
+        if down_at_start {
+            self.fleet.pause(DOWN_AT_START);
+            self.start_broker()?;
+            let detail = "started after producers and consumers".to_owned();
+            self.injected(FaultChoice::BrokerDownAtStart, detail, at);
+        }
+        let ready = self.fleet.run_until(Instant::now() + READY, |fleet| {
+            [Role::Consumer, Role::Producer].into_iter().all(|role| {
+                let mut numbers = 0..fleet.count(role);
+                numbers.all(|number| fleet.oracle.is_ready(fleet.life(role, number)))
+            })
+        });
+        self.interrupted()?;
+        if ready {
+            return Ok(());
+        }
+        let to = shown(&self.args.to);
+        let message = format!("a producer or consumer of {to} does not start; -v shows why");
+        Err(Failure::new(Code::Unavailable, message))
+    }
+
+    /// Starts a broker of the stand's own.
+    fn start_broker(&mut self) -> Result<(), Failure> {
+        match self.stand.medium {
+            Some(_) => self.with_medium(|medium| medium.start()),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until everything is given out, ends all producers in good order, and waits until
+    /// everything acknowledged has arrived.
+    fn drain(&mut self) -> Result<(), Failure> {
+        if !self.wait_for(|fleet| fleet.planned == 0) {
+            let message = "not all records could be given to producers in time";
+            self.fleet.violations.push(message.to_owned());
+        }
+        self.interrupted()?;
+        self.fleet.finish(Role::Producer);
+        if !self.wait_for(|fleet| fleet.oracle.is_complete()) {
+            let oracle = &self.fleet.oracle;
+            let message = format!(
+                "{} of {} acknowledged records were delivered, then nothing more came for {:?}",
+                oracle.delivered(),
+                oracle.acknowledged(),
+                self.args.patience,
+            );
+            self.fleet.violations.push(message);
+        }
+        self.interrupted()
+    }
+
+    /// Sends one more record by each producer; returns whether they arrive.
+    fn pass_fresh_records(&mut self) -> Result<bool, Failure> {
+        let producers = 0..self.fleet.count(Role::Producer);
+        for number in producers.clone() {
+            self.fleet.start(Role::Producer, number, &[])?;
+            self.fleet.give_to(number, 1);
+        }
+        self.fleet.finish(Role::Producer);
+        let passed = self.wait_for(|fleet| {
+            let mut lives = producers.clone().map(|it| fleet.life(Role::Producer, it));
+            lives.all(|life| fleet.oracle.has_arrived(life))
+        });
+        // Copies, and records that nobody sent, may still follow. They are judged, too.
+        self.wait_for(|fleet| fleet.oracle.is_at_end());
+        Ok(passed)
+    }
+
+    /// Waits until a condition holds; returns whether it does. Gives up when no chunk moved for
+    /// `--patience` while every consumer had its broker and its part of the medium.
+    fn wait_for(&mut self, mut holds: impl FnMut(&mut Fleet<'_>) -> bool) -> bool {
+        let start = Instant::now();
+        let (mut moved, mut since) = (self.fleet.oracle.moved(), start);
+        let patience = self.args.patience;
+        let mut held = false;
+        self.fleet.run_until(start + AWAY * 100, |fleet| {
+            held = holds(fleet);
+            let now = Instant::now();
+            let is_away = fleet.oracle.is_cut_off() && now.duration_since(start) < AWAY;
+            if fleet.oracle.moved() != moved || is_away {
+                (moved, since) = (fleet.oracle.moved(), now);
+            }
+            held || now.duration_since(since) > patience
+        });
+        held
+    }
+
+    /// Notes a fault that was over just now.
+    fn injected(&mut self, fault: FaultChoice, detail: String, at: Duration) {
+        let injected = Injected {
+            fault: fault.name(),
+            detail,
+            at_seconds: seconds(at),
+            seconds: seconds(self.started.elapsed().saturating_sub(at)),
+        };
+        tracing::info!(fault = injected.fault, detail = injected.detail, "injected");
+        self.injected.push(injected);
+    }
+
+    fn interrupted(&self) -> Result<(), Failure> {
+        if self.shutdown.is_requested() {
+            let message = "a signal came before the judgement";
+            return Err(Failure::new(Code::Incomplete, message));
+        }
+        Ok(())
+    }
+
+    fn document(self, fresh_record_passed: bool, order_promised: bool) -> Document {
+        let mut faults = BTreeMap::new();
+        for injected in &self.injected {
+            *faults.entry(injected.fault).or_default() += 1;
+        }
+        let elapsed = self.started.elapsed();
+        let mut findings = self.fleet.oracle.judge(order_promised);
+        let violations = &self.fleet.violations;
+        let held = findings.held() && fresh_record_passed && violations.is_empty();
+        findings.violations.extend(violations.iter().cloned());
+        Document {
+            endpoint: shown(&self.args.to),
+            seed: self.args.seed,
+            held,
+            records: self.args.records,
+            producers: self.args.producers,
+            threads: self.args.threads,
+            consumers: self.stand.consumers(),
+            faults,
+            schedule: self.injected,
+            fresh_record_passed,
+            seconds: seconds(elapsed),
+            records_per_second: output::per_second(findings.delivered, elapsed),
+            findings,
+        }
+    }
+}
+
+/// The endpoint without its secrets; those that are set up here have none.
+fn shown(to: &str) -> String {
+    if to.contains("://") {
+        endpoint::shown(to)
+    } else {
+        to.to_owned()
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e3).round() / 1e3
+}
