@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use baler_rig::failure::{Failure, exit_code};
 use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs};
+use baler_rig::{Failure, exit_code};
 use clap::Parser;
 
 /// The word by which a process of its own is told its order.
@@ -40,7 +40,7 @@ fn run() -> Result<bool, Failure> {
         &Args::parse().overhead,
         &origin,
         &provenance,
-        &mut |_, _| true,
+        &mut |_| true,
         &mut out,
     )
 }

@@ -3,7 +3,7 @@
 use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
 
-use crate::failure::Failure;
+use crate::harness::Failure;
 use crate::report::short;
 
 /// Width of a chart, in pixels.

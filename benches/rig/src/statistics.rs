@@ -1,24 +1,68 @@
 //! Means, quantiles and confidence intervals of many measurements.
 
-/// A mean with its 95 % confidence interval.
+use serde::Serialize;
+
+/// A mean with its 95 % confidence interval (Student's).
 ///
-/// The interval holds for values that are independent of each other, such as the means of
-/// repetitions in processes of their own. Measurements in quick succession are not.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+/// The interval holds for values that are independent of each other, such as those of repetitions in
+/// processes of their own. Measurements in quick succession are not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// The distance from the mean to either end of the interval; `None` for a single value.
-    pub margin: Option<f64>,
+    /// Where the interval begins.
+    pub low: f64,
+    /// Where it ends. A single value has no interval: all three are the same.
+    pub high: f64,
 }
 
-impl Estimate {
-    /// The estimate from these values; `None` if there is none.
+impl Interval {
+    /// Of these values; `None` if there is none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let (mean, deviation) = mean_and_deviation(values)?;
         let count = to_f64(u64::try_from(values.len()).ok()?);
-        let margin = (values.len() > 1).then(|| student(count - 1.0) * deviation / count.sqrt());
-        Some(Self { mean, margin })
+        let margin = match values.len() {
+            1 => 0.0,
+            _ => student(count - 1.0) * deviation / count.sqrt(),
+        };
+        Some(Self {
+            mean,
+            low: mean - margin,
+            high: mean + margin,
+        })
+    }
+
+    /// The ratio of two means of values that were measured in pairs: what harms both of a pair alike
+    /// cancels out (the ratio estimator of Cochran, "Sampling Techniques", chapter 6). `None` if there
+    /// is no pair, or nothing to divide by.
+    pub fn of_ratio(above: &[f64], below: &[f64]) -> Option<Self> {
+        let pairs: Vec<(f64, f64)> = above.iter().copied().zip(below.iter().copied()).collect();
+        let (above, below): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let (above, _) = mean_and_deviation(&above)?;
+        let (below, _) = mean_and_deviation(&below)?;
+        let mean = above / below;
+        let rest: Vec<f64> = pairs.iter().map(|(a, b)| a - mean * b).collect();
+        let margin = Self::of(&rest)?.margin() / below;
+        (below > 0.0).then_some(Self {
+            mean,
+            low: mean - margin,
+            high: mean + margin,
+        })
+    }
+
+    /// Less this at each end, but not below 0.
+    #[must_use]
+    pub fn less(self, load: f64) -> Self {
+        Self {
+            mean: (self.mean - load).max(0.0),
+            low: (self.low - load).max(0.0),
+            high: (self.high - load).max(0.0),
+        }
+    }
+
+    /// The distance from the mean to either end.
+    pub fn margin(&self) -> f64 {
+        self.high - self.mean
     }
 }
 
@@ -70,7 +114,7 @@ fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
 
 /// Student's t for 95 %, both sides: exact for few degrees of freedom, beyond them by
 /// Abramowitz and Stegun, 26.7.5, whose error is below 0.1 %.
-pub(crate) fn student(degrees: f64) -> f64 {
+pub fn student(degrees: f64) -> f64 {
     const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
     for (few, t) in (1_u32..).zip(FEW) {
         if degrees <= f64::from(few) {
@@ -100,33 +144,34 @@ mod tests {
     #[test]
     fn quantiles_lie_between_their_neighbours() {
         let values = Distribution::of([4.0, 1.0, f64::NAN, 3.0, 2.0]);
-        let cases = [
+        for (share, expected) in [
             (0.0, 1.0),
             (0.25, 1.75),
             (0.5, 2.5),
             (0.75, 3.25),
             (1.0, 4.0),
-        ];
-        for (share, expected) in cases {
+        ] {
             assert_eq!(values.quantile(share), Some(expected));
         }
         assert_eq!(values.mean(), Some(2.5));
         assert_eq!(Distribution::of([7.0]).quantile(0.999), Some(7.0));
+        assert_eq!(Distribution::default().quantile(0.5), None);
     }
 
     #[test]
     fn the_interval_of_a_mean_is_that_of_student() {
-        let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let interval = Interval::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         // 2.776 * 1.5811 / sqrt(5)
-        assert!((estimate.mean - 3.0).abs() < 1e-9);
-        assert!((estimate.margin.unwrap() - 1.963).abs() < 1e-3);
-        assert_eq!(Estimate::of(&[3.0]).unwrap().margin, None);
-    }
-
-    #[test]
-    fn there_is_no_summary_of_nothing() {
-        assert_eq!(Estimate::of(&[]), None);
-        assert_eq!(Distribution::default().quantile(0.5), None);
-        assert_eq!(Distribution::default().mean(), None);
+        assert!((interval.mean - 3.0).abs() < 1e-9);
+        assert!((interval.margin() - 1.963).abs() < 1e-3);
+        assert!((student(6.0) - 2.447).abs() < 0.0025 && (student(30.0) - 2.042).abs() < 0.002);
+        assert_eq!(Interval::of(&[3.0]).unwrap().margin(), 0.0);
+        assert_eq!(Interval::of(&[]), None);
+        let ratio = Interval::of_ratio(&[2.0, 4.0, 6.0], &[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!((ratio.mean, ratio.margin()), (2.0, 0.0));
+        // The rests are -0.5, 0 and 0.5: 4.303 * 0.5 / sqrt(3) / 2.
+        let ratio = Interval::of_ratio(&[1.5, 4.0, 6.5], &[1.0, 2.0, 3.0]).unwrap();
+        assert!((ratio.margin() - 0.621).abs() < 1e-3, "{ratio:?}");
+        assert_eq!(Interval::of_ratio(&[1.0], &[0.0]), None);
     }
 }

@@ -7,11 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{netlink, recv, send, socket_with};
+
+use crate::harness::Failure;
+
 /// Counts the bytes of TCP payload that one process sends and receives.
 ///
 /// Retransmissions count; the headers below TCP's payload and the handshakes do not. A connection that
@@ -50,13 +52,14 @@ impl WireCounter {
     /// # Errors
     ///
     /// The kernel cannot be asked.
-    pub fn of(pid: u32) -> io::Result<Self> {
+    pub fn of(pid: u32) -> Result<Self, Failure> {
         let asking = socket_with(
             AddressFamily::NETLINK,
             SocketType::DGRAM,
             SocketFlags::CLOEXEC,
             Some(netlink::SOCK_DIAG),
-        )?;
+        );
+        let asking = asking.map_err(Failure::cannot("count bytes"))?;
         Ok(Self {
             asking,
             pid,
@@ -69,7 +72,7 @@ impl WireCounter {
     /// # Errors
     ///
     /// The process has ended, or the kernel does not answer.
-    pub fn look(&mut self) -> io::Result<u64> {
+    pub fn look(&mut self) -> Result<u64, Failure> {
         let own = sockets(self.pid)?;
         for family in [AF_INET, AF_INET6] {
             for (inode, bytes) in ask(&self.asking, family)? {
@@ -83,9 +86,10 @@ impl WireCounter {
 }
 
 /// The inodes of a process's sockets.
-fn sockets(pid: u32) -> io::Result<Vec<u32>> {
+fn sockets(pid: u32) -> Result<Vec<u32>, Failure> {
     let mut inodes = Vec::new();
-    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"));
+    for entry in entries.map_err(Failure::cannot("count bytes"))?.flatten() {
         // One that was closed meanwhile is none.
         let target = fs::read_link(entry.path()).unwrap_or_default();
         let target = target.to_string_lossy();
@@ -112,20 +116,22 @@ fn question(family: u8) -> Vec<u8> {
     message
 }
 
-fn ask(asking: &OwnedFd, family: u8) -> io::Result<Vec<(u32, u64)>> {
-    send(asking, &question(family), SendFlags::empty())?;
+fn ask(asking: &OwnedFd, family: u8) -> Result<Vec<(u32, u64)>, Failure> {
+    let sent = send(asking, &question(family), SendFlags::empty());
+    sent.map_err(Failure::cannot("count bytes"))?;
     let mut found = Vec::new();
     let mut buffer = vec![0_u8; 64 << 10];
     loop {
-        let (length, _) = recv(asking, &mut buffer[..], RecvFlags::empty())?;
+        let received = recv(asking, &mut buffer[..], RecvFlags::empty());
+        let (length, _) = received.map_err(Failure::cannot("count bytes"))?;
         let mut rest = buffer.get(..length).unwrap_or_default();
         if rest.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Err(Failure::new("sock_diag does not answer"));
         }
         while let Some((kind, body, behind)) = message(rest) {
             match kind {
                 DONE => return Ok(found),
-                ERROR => return Err(io::Error::other("sock_diag refuses the question")),
+                ERROR => return Err(Failure::new("sock_diag refuses the question")),
                 _ => found.extend(connection(body)),
             }
             rest = behind;

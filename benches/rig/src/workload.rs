@@ -9,23 +9,22 @@ mod execution;
 
 use std::collections::VecDeque;
 
-use crate::random::Random;
-pub use execution::{Execution, Executions};
+pub use execution::{Execution, Executions, Names, PlainCall};
 
 /// How many operations there are.
-pub const OPERATIONS: usize = 100;
+const OPERATIONS: usize = 100;
 
 /// How many sessions there are.
-pub const SESSIONS: usize = 50;
+const SESSIONS: usize = 50;
 
 /// The name of the one host.
-pub const HOSTNAME: &str = "node-17.shop.internal";
+const HOSTNAME: &str = "node-17.shop.internal";
 
 /// The first trace's id; the next ones count up.
 pub const FIRST_TRACE_ID: i64 = 6_488_138_950_668_976_129;
 
 /// When the first trace begins, in nanoseconds since the Unix epoch.
-pub const START_UNIX_NS: i64 = 1_700_000_000_000_000_000;
+const START_UNIX_NS: i64 = 1_700_000_000_000_000_000;
 
 const THREADS: usize = 4;
 const MAX_DEPTH: u32 = 6;
@@ -35,8 +34,7 @@ const SIGMA: f64 = 0.8;
 /// Keeps the seeds of emitters far apart: an odd number with many bits.
 const EMITTER_STRIDE: u64 = 0xd134_2543_de82_ef95;
 
-/// One finished call; the strings are given by their position in [`Workload::operations`],
-/// [`Workload::sessions`] and [`Workload::hosts`].
+/// One finished call. Its strings are positions in [`Names`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Call {
     /// Which operation was called.
@@ -61,11 +59,10 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub struct Workload {
     random: Random,
-    operations: Vec<String>,
+    names: Names,
     median_ns: Vec<f64>,
     /// Cumulated probabilities of the operations.
     zipf: Vec<f64>,
-    sessions: Vec<String>,
     threads: Vec<Thread>,
     next_trace: i64,
 }
@@ -96,16 +93,17 @@ impl Workload {
                 calls: VecDeque::new(),
             })
             .collect();
-        let zipf = zipf();
-        let next_trace = FIRST_TRACE_ID;
         Self {
             random,
-            operations,
+            names: Names {
+                operations,
+                sessions,
+                hosts: vec![HOSTNAME.to_owned()],
+            },
             median_ns,
-            zipf,
-            sessions,
+            zipf: zipf(),
             threads,
-            next_trace,
+            next_trace: FIRST_TRACE_ID,
         }
     }
 
@@ -121,19 +119,9 @@ impl Workload {
         workload
     }
 
-    /// The signatures of the operations.
-    pub fn operations(&self) -> &[String] {
-        &self.operations
-    }
-
-    /// The ids of the sessions.
-    pub fn sessions(&self) -> &[String] {
-        &self.sessions
-    }
-
-    /// The names of the hosts: one.
-    pub fn hosts(&self) -> &[&'static str] {
-        &[HOSTNAME]
+    /// The strings that its calls name.
+    pub fn names(&self) -> &Names {
+        &self.names
     }
 
     /// A trace: a random tree, its times, and its calls in order of their end.
@@ -291,40 +279,75 @@ fn signature(number: usize, random: &mut Random) -> String {
     )
 }
 
+/// Random numbers that are the same for a seed on every machine and in every version: `SplitMix64`
+/// (Steele, Lea, Flood 2014).
+///
+/// A crate may change its stream with a new version, and then old and new results could not be compared.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in `0..bound`; 0 for a bound of 0.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        // The high half of a product: Lemire's method without its rejection, whose bias is below
+        // 2^-32 for the bounds used here.
+        let product = u128::from(self.next()) * (bound as u128);
+        usize::try_from(product >> 64).unwrap_or(0)
+    }
+
+    /// Uniform in `[0, 1)`.
+    pub(crate) fn unit(&mut self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
+        let mantissa = (self.next() >> 11) as f64;
+        mantissa / 9_007_199_254_740_992.0
+    }
+
+    /// Standard normal (Box and Muller).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
 
     use super::*;
 
     const CALLS: usize = 100_000;
 
     #[test]
-    fn a_seed_always_makes_the_same_calls() {
-        let calls = |seed| Workload::new(seed).take(1_000).collect::<Vec<_>>();
-        assert_eq!(calls(1), calls(1));
-        assert_ne!(calls(1), calls(2));
-    }
-
-    #[test]
-    fn emitters_share_operations_and_have_traces_of_their_own() {
+    fn a_seed_always_makes_the_same_calls_and_emitters_have_traces_of_their_own() {
+        let calls = |workload: Workload| workload.take(1_000).collect::<Vec<_>>();
         let (first, second) = (Workload::new(1), Workload::of_emitter(1, 1));
-        assert_eq!(first.operations(), second.operations());
-        assert_eq!(first.sessions(), second.sessions());
-        assert_eq!(
-            Workload::of_emitter(1, 0).take(9).collect::<Vec<_>>(),
-            first.clone().take(9).collect::<Vec<_>>()
-        );
-        let traces = |workload: Workload| -> std::collections::HashSet<i64> {
-            workload.take(1_000).map(|call| call.trace_id).collect()
+        assert_eq!(calls(first.clone()), calls(Workload::of_emitter(1, 0)));
+        assert_ne!(calls(first.clone()), calls(Workload::new(2)));
+        assert_eq!(first.names(), second.names());
+        let traces = |workload| -> HashSet<i64> {
+            let calls = calls(workload).into_iter();
+            calls.map(|call| call.trace_id).collect()
         };
         assert!(traces(first).is_disjoint(&traces(second)));
     }
 
     #[test]
-    fn it_has_the_shape_that_its_description_says() {
+    fn it_has_the_shape_that_its_description_says_and_calls_nest() {
         let workload = Workload::new(1);
-        let lengths: usize = workload.operations().iter().map(String::len).sum();
+        let operations = &workload.names().operations;
+        let lengths: usize = operations.iter().map(String::len).sum();
         assert!((88..98).contains(&(lengths / OPERATIONS)), "{lengths}");
         let mut traces: HashMap<i64, Vec<Call>> = HashMap::new();
         let mut last = i64::MIN;
@@ -336,14 +359,6 @@ mod tests {
         }
         let mean = CALLS as f64 / traces.len() as f64;
         assert!((22.0..24.5).contains(&mean), "{mean}");
-    }
-
-    #[test]
-    fn calls_nest() {
-        let mut traces: HashMap<i64, Vec<Call>> = HashMap::new();
-        Workload::new(3).take(5_000).for_each(|call| {
-            traces.entry(call.trace_id).or_default().push(call);
-        });
         let whole = traces
             .values_mut()
             .filter(|calls| calls.iter().any(|call| call.eoi == 0));

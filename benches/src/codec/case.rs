@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use super::Args;
 
 /// A format of self-contained chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Codec {
     /// Baler's own container.
     Columnar,
@@ -45,7 +45,7 @@ impl Codec {
 }
 
 /// What is measured for one row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Case {
     /// Which format.
     pub codec: Codec,

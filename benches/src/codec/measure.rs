@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use baler_common::container::Compression;
-use baler_rig::cpu::thread_cpu_time;
+use baler_rig::clock::thread_cpu_time;
 use baler_rig::statistics::to_f64;
 
 use super::case::{Case, Codec};

@@ -14,22 +14,21 @@ mod piece;
 mod recording;
 mod row;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::container::Compression;
+use baler_rig::harness::{Format, Results, Rounds, in_rounds};
 use baler_rig::machine::Provenance;
-use baler_rig::output::{Format, Results};
-use baler_rig::schedule::{Runs, in_rounds};
 use clap::Parser;
 
 use crate::Failure;
 pub use case::{Case, Codec};
-use measure::{Sample, check, measure};
+use measure::{check, measure};
 use piece::Piece;
 use recording::Recording;
 pub use row::Row;
@@ -121,10 +120,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         rows: &rows,
     };
     let text = format!("{recording}\n\n{}", table(&rows));
-    results.print(args.format, &text, out)?;
-    if let Some(folder) = &args.results {
-        results.keep(folder, &[("txt", &text)])?;
-    }
+    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
+    results.write(args.format, &text, out, kept)?;
     Ok(rows.iter().all(|row| row.verified))
 }
 
@@ -136,30 +133,27 @@ fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> 
             entry.insert(Piece::all(recording, case.chunk_records)?);
         }
     }
-    // In full once, so that every measured repetition yields the right records.
-    let checked: Vec<_> = cases.iter().map(|case| check(case, &pieces)).collect();
-    let mut all: Vec<Runs<Sample>> = checked
-        .iter()
-        .map(|checked| Runs {
-            samples: Vec::new(),
-            failure: checked.as_ref().err().cloned(),
-        })
-        .collect();
     let repetitions = args
         .repetitions
         .map_or(if args.quick { 1 } else { 7 }, NonZeroUsize::get);
     let at_least = if args.quick { Duration::ZERO } else { AT_LEAST };
-    in_rounds(
-        &cases,
-        (repetitions, args.seed),
-        &mut all,
-        &mut |_, _| true,
-        |case, _| measure(case, &pieces, at_least),
-    )?;
+    let rounds = Rounds {
+        repetitions,
+        seed: args.seed,
+        finished: BTreeMap::new(),
+    };
+    let mut bytes = HashMap::new();
+    let all = in_rounds(&cases, rounds, &mut |_| true, |number, case, _| {
+        if number < cases.len() {
+            // In full once, so that every measured repetition yields the right records.
+            bytes.insert(*case, check(case, &pieces)?);
+        }
+        measure(case, &pieces, at_least)
+    })?;
     let records = u64::try_from(recording.calls().len()).unwrap_or(u64::MAX);
-    let rows = cases.iter().zip(all).zip(checked);
+    let rows = cases.iter().zip(all);
     Ok(rows
-        .map(|((case, runs), bytes)| Row::new(case, records, bytes.ok(), &runs))
+        .map(|(case, runs)| Row::new(case, records, bytes.get(case).copied(), &runs))
         .collect())
 }
 

@@ -96,7 +96,7 @@ impl Piece {
             .zip(batches)
             .map(|(calls, batch)| {
                 Ok(Self {
-                    table: tabled(recording, calls)?,
+                    table: tabled(recording, calls),
                     columns: columns(recording, calls)?,
                     batch,
                 })
@@ -132,16 +132,11 @@ impl<'a> Numbering<'a> {
     }
 }
 
-fn plain<'a>(recording: &'a Recording, call: &Call) -> Result<PlainCall<'a>, Failure> {
-    let plain = recording.plain(call);
-    plain.ok_or_else(|| Failure::new("a call names a string that there is not"))
-}
-
-fn tabled(recording: &Recording, calls: &[Call]) -> Result<Tabled, Failure> {
+fn tabled(recording: &Recording, calls: &[Call]) -> Tabled {
     let mut numbering = Numbering::default();
     let mut rows = Vec::with_capacity(calls.len());
     for call in calls {
-        let call = plain(recording, call)?;
+        let call = recording.plain(call);
         rows.push(TableRow {
             operation_signature: numbering.id(call.operation_signature),
             session_id: numbering.id(call.session_id),
@@ -153,10 +148,10 @@ fn tabled(recording: &Recording, calls: &[Call]) -> Result<Tabled, Failure> {
             ess: call.ess,
         });
     }
-    Ok(Tabled {
+    Tabled {
         strings: numbering.texts,
         rows,
-    })
+    }
 }
 
 fn columns(recording: &Recording, calls: &[Call]) -> Result<Columns, Failure> {
@@ -165,7 +160,7 @@ fn columns(recording: &Recording, calls: &[Call]) -> Result<Columns, Failure> {
     let mut hosts = Numbering::default();
     let mut columns = Columns::default();
     for call in calls {
-        let call = plain(recording, call)?;
+        let call = recording.plain(call);
         let ids = &mut columns.operation_signature.ids;
         ids.push(operations.short_id(call.operation_signature)?);
         columns

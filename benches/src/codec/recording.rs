@@ -7,32 +7,16 @@ use std::path::Path;
 use baler_analysis::kieker_log::{LogReader, LogSettings};
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{BatchBuilder, Record as _, RecordBatch, read};
-use baler_rig::workload::{Call, Executions, Workload};
-use serde::{Deserialize, Serialize};
+pub(super) use baler_rig::workload::PlainCall;
+use baler_rig::workload::{Call, Executions, Names, Workload};
 
 use crate::Failure;
 
 /// Calls in the order in which a collector took them, and the strings that they name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Recording {
-    operations: Vec<String>,
-    sessions: Vec<String>,
-    hosts: Vec<String>,
+    names: Names,
     calls: Vec<Call>,
-}
-
-/// A call with its strings: what a decoder must yield. For serde it has the names of Kieker's fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
-pub(super) struct PlainCall<'a> {
-    pub(super) operation_signature: &'a str,
-    pub(super) session_id: &'a str,
-    pub(super) trace_id: i64,
-    pub(super) tin: i64,
-    pub(super) tout: i64,
-    pub(super) hostname: &'a str,
-    pub(super) eoi: i32,
-    pub(super) ess: i32,
 }
 
 impl Recording {
@@ -40,11 +24,8 @@ impl Recording {
     pub(super) fn generated(seed: u64, records: usize) -> Self {
         let mut workload = Workload::new(seed);
         let calls = workload.by_ref().take(records).collect();
-        let hosts = workload.hosts().iter();
         Self {
-            operations: workload.operations().to_vec(),
-            sessions: workload.sessions().to_vec(),
-            hosts: hosts.map(|host| (*host).to_owned()).collect(),
+            names: workload.names().clone(),
             calls,
         }
     }
@@ -74,11 +55,15 @@ impl Recording {
             recording.calls.push(Call {
                 operation: position(
                     &mut operations,
-                    &mut recording.operations,
+                    &mut recording.names.operations,
                     record.operation_signature,
                 ),
-                session: position(&mut sessions, &mut recording.sessions, record.session_id),
-                host: position(&mut hosts, &mut recording.hosts, record.hostname),
+                session: position(
+                    &mut sessions,
+                    &mut recording.names.sessions,
+                    record.session_id,
+                ),
+                host: position(&mut hosts, &mut recording.names.hosts, record.hostname),
                 trace_id: record.trace_id,
                 tin: record.tin,
                 tout: record.tout,
@@ -98,18 +83,9 @@ impl Recording {
         &self.calls
     }
 
-    /// A call with its strings; `None` if it is not one of these.
-    pub(super) fn plain(&self, call: &Call) -> Option<PlainCall<'_>> {
-        Some(PlainCall {
-            operation_signature: self.operations.get(call.operation)?,
-            session_id: self.sessions.get(call.session)?,
-            trace_id: call.trace_id,
-            tin: call.tin,
-            tout: call.tout,
-            hostname: self.hosts.get(call.host)?,
-            eoi: call.eoi,
-            ess: call.ess,
-        })
+    /// A call with its strings.
+    pub(super) fn plain(&self, call: &Call) -> PlainCall<'_> {
+        self.names.plain(call)
     }
 
     /// The records in batches of this size, as a collector passes them to a serializer.
@@ -118,7 +94,7 @@ impl Recording {
     ///
     /// A batch cannot take a record.
     pub(super) fn batches(&self, records: usize) -> Result<Vec<RecordBatch>, Failure> {
-        let mut executions = Executions::of_names(&self.operations, &self.sessions, &self.hosts);
+        let mut executions = Executions::new(&self.names);
         let mut builder = BatchBuilder::new();
         let mut batches = Vec::with_capacity(self.calls.len().div_ceil(records.max(1)));
         for calls in self.calls.chunks(records.max(1)) {
@@ -138,9 +114,9 @@ impl fmt::Display for Recording {
             f,
             "{} records, {} operations, {} sessions, {} hosts",
             self.calls.len(),
-            self.operations.len(),
-            self.sessions.len(),
-            self.hosts.len(),
+            self.names.operations.len(),
+            self.names.sessions.len(),
+            self.names.hosts.len(),
         )
     }
 }
@@ -168,7 +144,7 @@ mod tests {
         assert_eq!(recording.calls().len(), 6_540);
         let few = Recording::of_log(&folder, 10).unwrap();
         assert_eq!(few.calls(), &recording.calls()[..10]);
-        let first = few.plain(&few.calls()[0]).unwrap();
+        let first = few.plain(&few.calls()[0]);
         assert!(first.operation_signature.contains('('), "{first:?}");
         let empty = tempfile::tempdir().unwrap();
         assert!(Recording::of_log(empty.path(), 10).is_err());
@@ -183,17 +159,8 @@ mod tests {
         let mut calls = recording.calls().iter();
         for record in batches.iter().flat_map(RecordBatch::read) {
             let record: OperationExecutionRecord = record.unwrap();
-            let found = PlainCall {
-                operation_signature: &record.operation_signature,
-                session_id: &record.session_id,
-                trace_id: record.trace_id,
-                tin: record.tin,
-                tout: record.tout,
-                hostname: &record.hostname,
-                eoi: record.eoi,
-                ess: record.ess,
-            };
-            assert_eq!(recording.plain(calls.next().unwrap()), Some(found));
+            let found = PlainCall::from(&record);
+            assert_eq!(recording.plain(calls.next().unwrap()), found);
         }
         assert!(calls.next().is_none());
     }

@@ -1,7 +1,7 @@
 //! The figures of a case after its repetitions.
 
+use baler_rig::harness::Runs;
 use baler_rig::report::{self, Column, short, short_or_dash, yes_or_no};
-use baler_rig::schedule::Runs;
 use baler_rig::statistics::{Distribution, to_f64};
 use serde::Serialize;
 
@@ -120,7 +120,7 @@ fn bytes_of(record: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use baler_rig::failure::Failure;
+    use baler_rig::Failure;
     use clap::Parser as _;
 
     use super::super::Args;

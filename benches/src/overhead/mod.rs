@@ -6,6 +6,7 @@ mod peers;
 
 use std::io::{self, IsTerminal as _, Write};
 
+use baler_rig::harness::Standing;
 use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs, Variant};
 use clap::Parser;
@@ -42,7 +43,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     };
     // A terminal is told how far it is; a file or a pipe is not.
     let mut terminal = Some(io::stderr()).filter(io::Stderr::is_terminal);
-    let mut progress = |done: usize, of: usize| {
+    let mut progress = |Standing { done, of, .. }: Standing| {
         if let Some(terminal) = &mut terminal {
             // Only decoration.
             write!(terminal, "\r{done} of {of} ").ok();

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_monitoring::{Controller, Overflow};
-use baler_rig::child::Child;
-use baler_rig::lines::{listen, parse_line, print_line, to_line};
-use baler_rig::time::now_ns;
+use baler_rig::clock::now_ns;
+use baler_rig::process::{Child, from_parent, parse_line, tell_parent};
 use baler_rig::workload::{Executions, Workload};
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +41,7 @@ pub(super) enum Task {
 impl Task {
     /// Starts a process for it.
     pub(super) fn start(&self) -> Result<Child, Failure> {
-        let task = to_line(self)?;
-        Child::of_this_program(&[CHILD, &task]).map_err(Failure::cannot("start a process"))
+        Child::with_order(&[CHILD], self)
     }
 }
 
@@ -110,14 +108,14 @@ const DEMAND: usize = 64;
 
 /// Sends until it is told to end.
 fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
-    let orders = listen::<Order>();
+    let orders = from_parent::<Order>();
     let controller = Controller::builder(medium::writer(uri)?)
         .metadata_record(false)
         .overflow(Overflow::Block)
         .start()
         .map_err(Failure::cannot("start a controller"))?;
     let workload = Workload::new(1);
-    let mut executions = Executions::new(&workload);
+    let mut executions = Executions::new(workload.names());
     // Records of the workload whose trace ids count up from 0.
     let mut calls = (0_i64..).zip(workload);
     let mut emitted = 0;
@@ -143,7 +141,7 @@ fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
         thread::park_timeout(TICK);
     }
     let report = controller.shutdown(PATIENCE);
-    print_line(&Sent {
+    tell_parent(&Sent {
         emitted,
         complete: report.adds_up() && report.delivered() == emitted,
     })
@@ -151,7 +149,7 @@ fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
 
 /// Reads until it is told to end.
 fn read(uri: &str, capacity: u64) -> Result<(), Failure> {
-    let orders = listen::<Order>();
+    let orders = from_parent::<Order>();
     let mut seen = Seen::new(capacity);
     let mut decoder = ChunkDecoder::default();
     let mut reader = open(uri)?;
@@ -174,7 +172,7 @@ fn read(uri: &str, capacity: u64) -> Result<(), Failure> {
             && (seen.distinct >= sent || Instant::now() > by)
         {
             reader.close(Instant::now() + PATIENCE);
-            return print_line(&Read {
+            return tell_parent(&Read {
                 repeated: seen.repeated,
                 missing: seen.missing_of(sent),
                 impossible: seen.impossible,

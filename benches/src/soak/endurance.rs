@@ -4,9 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_rig::child::Child;
-use baler_rig::footprint::Footprint;
-use baler_rig::lines::{parse_line, to_line};
+use baler_rig::usage::Footprint;
 
 use super::Args;
 use super::ends::{Order, Read, Sent, Task};
@@ -78,11 +76,10 @@ pub(super) fn endure(medium: Medium, args: &Args) -> Result<Endured, Failure> {
             if now >= args.duration() {
                 break;
             }
-            let cannot_look = Failure::cannot("look at a child process");
             samples.push(Sample {
                 seconds: now.as_secs_f64(),
-                writer: Footprint::of(writer.pid()).map_err(&cannot_look)?,
-                reader: Footprint::of(reader.pid()).map_err(&cannot_look)?,
+                writer: Footprint::of(writer.pid())?,
+                reader: Footprint::of(reader.pid())?,
             });
             if now >= args.restart_every() * u32::try_from(count + 1).unwrap_or(u32::MAX) {
                 count += 1;
@@ -90,8 +87,8 @@ pub(super) fn endure(medium: Medium, args: &Args) -> Result<Endured, Failure> {
             }
             match reports.recv_timeout(SAMPLE.saturating_sub(start.elapsed() - now)) {
                 Ok(has_broker) => match has_broker? {
-                    true => order(&mut reader, Order::Returned)?,
-                    false => order(&mut reader, Order::Reopen)?,
+                    true => reader.send(&Order::Returned)?,
+                    false => reader.send(&Order::Reopen)?,
                 },
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -100,10 +97,10 @@ pub(super) fn endure(medium: Medium, args: &Args) -> Result<Endured, Failure> {
             }
         }
         drop(restart);
-        order(&mut writer, Order::End(0))?;
-        let sent: Sent = answer(&writer)?;
-        order(&mut reader, Order::End(sent.emitted))?;
-        let read: Read = answer(&reader)?;
+        writer.send(&Order::End(0))?;
+        let sent: Sent = writer.answer(PATIENCE, &mut || true)?;
+        reader.send(&Order::End(sent.emitted))?;
+        let read: Read = reader.answer(PATIENCE, &mut || true)?;
         Ok(Endured {
             samples,
             restarts: count,
@@ -111,20 +108,7 @@ pub(super) fn endure(medium: Medium, args: &Args) -> Result<Endured, Failure> {
             read,
         })
     })?;
-    for child in [writer, reader] {
-        child
-            .end(PATIENCE)
-            .map_err(Failure::cannot("end a child process"))?;
-    }
+    writer.end(PATIENCE)?;
+    reader.end(PATIENCE)?;
     Ok(endured)
-}
-
-fn order(child: &mut Child, order: Order) -> Result<(), Failure> {
-    let sent = child.send(&to_line(&order)?);
-    sent.map_err(Failure::cannot("order a child process"))
-}
-
-fn answer<T: serde::de::DeserializeOwned>(child: &Child) -> Result<T, Failure> {
-    let line = child.line(Instant::now() + PATIENCE);
-    parse_line(&line.map_err(Failure::cannot("hear of a child process"))?)
 }

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use baler_rig::harness::{Format, Results};
 use baler_rig::machine::Provenance;
-use baler_rig::output::{Format, Results};
 use clap::{Parser, ValueEnum as _};
 
 use crate::Failure;
@@ -109,9 +109,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         rows: &all,
     };
     let text = table(&all);
-    results.print(args.format, &text, out)?;
-    if let Some(folder) = &args.results {
-        results.keep(folder, &[("txt", &text)])?;
-    }
+    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
+    results.write(args.format, &text, out, kept)?;
     Ok(all.iter().all(|row| row.steady && row.complete))
 }

@@ -144,7 +144,7 @@ impl Pace {
 impl Emitter {
     /// Emits until its share is done or the end is asked for; returns how late it was at most.
     fn run(mut self, shipper: &Shipper, shutdown: &Shutdown) -> Duration {
-        let mut executions = Executions::new(&self.workload);
+        let mut executions = Executions::new(self.workload.names());
         let mut most_behind = Duration::ZERO;
         for position in 0..self.records {
             if let Some(pace) = &self.pace {

@@ -2,6 +2,7 @@
 //!
 //! The measurement is `baler_rig::overhead`; the benches measure the same beside rival libraries.
 
+use baler_rig::harness::Standing;
 use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs};
 
@@ -24,7 +25,7 @@ pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         words: &[ORDER],
     };
     let bar = Progress::spinner(quiet);
-    let mut progress = |done: usize, of: usize| {
+    let mut progress = |Standing { done, of, .. }: Standing| {
         bar.show(0, || format!("{done} of {of} repetitions"));
         !shutdown.is_requested()
     };
@@ -47,6 +48,6 @@ pub(super) fn obey(order: &str) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-fn failed(failure: baler_rig::failure::Failure) -> Failure {
+fn failed(failure: baler_rig::Failure) -> Failure {
     Failure::new(Code::Internal, failure.to_string())
 }

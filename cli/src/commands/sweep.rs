@@ -6,9 +6,10 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::ChunkWriter;
-use baler_rig::failure::Failure as Unmeasured;
+use baler_rig::Failure as Unmeasured;
+use baler_rig::harness::Standing;
 use baler_rig::machine::Provenance;
-use baler_rig::sweep::{self, Cluster, OpenReader, PlainWriter, Program, Standing, SweepArgs};
+use baler_rig::sweep::{self, Cluster, OpenReader, PlainWriter, Program, SweepArgs};
 
 use crate::endpoint;
 use crate::exit::{Code, Failure};

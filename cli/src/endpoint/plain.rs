@@ -9,7 +9,7 @@ use std::time::Instant;
 use baler_connector_amqp::{AmqpConfig, PlainPublisher};
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, PlainProducer};
-use baler_rig::failure::Failure as Unmeasured;
+use baler_rig::Failure as Unmeasured;
 use baler_rig::sweep::{Cluster, PlainWriter};
 
 #[cfg(any(feature = "amqp", feature = "kafka"))]

@@ -8,7 +8,7 @@ use std::{fmt, fs};
 use baler_analysis::SourceWatch;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
-use baler_rig::cpu::process_cpu_time;
+use baler_rig::clock::process_cpu_time;
 
 use super::exposition::Exposition;
 use super::health::{Check, Health, Limits};

@@ -9,8 +9,8 @@ use super::bypass;
 use super::case::Case;
 use super::run::Plan;
 use super::variant::{Variant, find};
-use crate::failure::Failure;
-use crate::output::Format;
+use crate::harness::Failure;
+use crate::harness::Format;
 
 /// `MooBench`'s number of calls from outside.
 const CALLS: u64 = 2_000_000;

@@ -24,7 +24,7 @@ use super::application::Outer;
 use super::controlled::Makes;
 use super::variant::{End, Running, Variant};
 use super::variants::{Started, cycles, null, start};
-use crate::failure::Failure;
+use crate::harness::Failure;
 use crate::monitored;
 
 /// The rows of the table.

@@ -5,12 +5,10 @@ use std::io::Write;
 use super::args::OverheadArgs;
 use super::count;
 use super::row::{Row, chart, table};
-use super::run::{Origin, Progress, run};
+use super::run::{Origin, run};
 use super::variant::Variant;
-use crate::failure::Failure;
+use crate::harness::{Failure, Progress, Results, print};
 use crate::machine::Provenance;
-use crate::output::Results;
-use crate::page;
 use crate::report::{self, Column};
 
 /// Measures, prints the rows to `out` and writes the results; returns whether every row has its
@@ -27,8 +25,7 @@ pub fn command(
     out: &mut dyn Write,
 ) -> Result<bool, Failure> {
     if args.list {
-        let printed = out.write_all(list(origin.variants).as_bytes());
-        printed.map_err(Failure::cannot("print the list"))?;
+        print(&list(origin.variants), out)?;
         return Ok(true);
     }
     let plan = args.plan(origin.variants)?;
@@ -42,13 +39,16 @@ pub fn command(
         provenance,
         rows: &rows,
     };
-    results.print(args.format, &text, out)?;
-    if let Some(folder) = &args.results {
-        let svg = chart(&rows)?;
-        let heading = "What a probe costs the application";
-        let page = page::page("Overhead", heading, &svg, &text, provenance);
-        results.keep(folder, &[("txt", &text), ("svg", &svg), ("html", &page)])?;
-    }
+    let svg = chart(&rows)?;
+    let page = report::page(
+        "What a probe costs the application",
+        &svg,
+        &text,
+        provenance,
+    );
+    let files = [("svg", &*svg), ("html", &page)];
+    let kept = args.results.as_deref().map(|folder| (folder, &files[..]));
+    results.write(args.format, &text, out, kept)?;
     let is_complete = |row: &Row| row.failure.is_none() && row.median_ns_per_call.is_some();
     Ok(rows.iter().all(is_complete))
 }

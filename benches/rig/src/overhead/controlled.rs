@@ -12,7 +12,7 @@ use baler_monitoring::{Controller, ControllerBuilder};
 
 use super::application::Outer;
 use super::variant::{End, Running};
-use crate::failure::Failure;
+use crate::harness::Failure;
 
 /// How long the controller may take to deliver its queues at the end.
 const PATIENCE: Duration = Duration::from_secs(60);

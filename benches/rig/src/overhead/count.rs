@@ -6,13 +6,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::case::Case;
-use super::measure::COUNTED;
+use super::measure::{COUNTED, Measured};
 use super::run::{Order, Origin};
-use crate::child::Child;
-use crate::failure::Failure;
+use crate::harness::Failure;
+use crate::process::{Child, to_line};
 use crate::statistics::to_f64;
 
 /// Calls from outside that are counted, after some rounds of as many that are not: their records fit
@@ -73,14 +73,10 @@ fn instructions(case: Case, origin: &Origin<'_>) -> Result<u64, Failure> {
         .arg(file)
         .arg(program)
         .args(origin.words)
-        .arg(Order::Call(case).to_json()?);
-    let child = Child::start(command).map_err(Failure::cannot("start valgrind"))?;
-    let answer = child.line(Instant::now() + PATIENCE);
-    answer.map_err(Failure::cannot("count instructions"))?;
-    let ended = child.end(PATIENCE);
-    if !ended.map_err(Failure::cannot("wait for valgrind"))? {
-        return Err(Failure::new("the counted program failed"));
-    }
+        .arg(to_line(&Order::Call(case))?);
+    let child = Child::start(command)?;
+    child.answer::<Measured>(PATIENCE, &mut || true)?;
+    child.end(PATIENCE)?;
     match read(&folder.path().join("counted-01"))? {
         0 => Err(Failure::new(
             "no instruction was counted: the program has no function names",

@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::application::Outer;
 use super::case::Case;
 use super::variant::Variant;
-use crate::cpu::{process_cpu_time, thread_cpu_time};
-use crate::failure::Failure;
+use crate::clock::{nanos, process_cpu_time, thread_cpu_time};
+use crate::harness::Failure;
 use crate::statistics::to_f64;
-use crate::time::nanos;
 
 /// What one repetition found out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -27,6 +27,6 @@ pub use application::Outer;
 pub use args::{Experiment, OverheadArgs};
 pub use case::Case;
 pub use command::command;
-pub use run::{Origin, Plan, Progress, obey, run};
+pub use run::{Origin, Plan, obey, run};
 pub use variant::{Alone, End, Running, Variant, find};
 pub use variants::{cycles, variants};

@@ -6,9 +6,9 @@ use super::case::Case;
 use super::measure::Measured;
 use super::variant::Variant;
 use crate::chart::{self, Bar};
-use crate::failure::Failure;
-use crate::report::{self, Column, short, short_or_dash};
-use crate::statistics::{Distribution, Estimate, to_f64};
+use crate::harness::Failure;
+use crate::report::{self, Column, differ, short, short_or_dash};
+use crate::statistics::{Distribution, Interval, to_f64};
 
 /// What is known of a case. The names are those in JSON; times are of one instrumented call, in
 /// nanoseconds.
@@ -76,7 +76,7 @@ impl Row {
             .iter()
             .filter_map(|one| Distribution::of(one.ns_per_call()).mean())
             .collect();
-        let mean = Estimate::of(&means);
+        let mean = Interval::of(&means);
         let calls = to_f64(measured.iter().map(Measured::measured_calls).sum());
         let background_cpu = to_f64(measured.iter().map(|one| one.background_cpu_ns).sum());
         Self {
@@ -90,7 +90,7 @@ impl Row {
             batches: measured.iter().map(|one| one.batches_ns.len()).sum(),
             median_ns_per_call: batches.quantile(0.5),
             mean_ns_per_call: mean.map(|mean| mean.mean),
-            mean_margin_ns: mean.and_then(|mean| mean.margin),
+            mean_margin_ns: mean.filter(|_| means.len() > 1).map(|mean| mean.margin()),
             q1_ns_per_call: batches.quantile(0.25),
             q3_ns_per_call: batches.quantile(0.75),
             p99_ns_per_call: batches.quantile(0.99),
@@ -162,13 +162,6 @@ const COLUMNS: &[Column<Row>] = &[
 
 fn has_clock(rows: &[Row]) -> bool {
     rows.iter().any(|row| row.times_clock.is_some())
-}
-
-fn differ<T: PartialEq>(rows: &[Row], of: fn(&Row) -> T) -> bool {
-    rows.windows(2).any(|pair| match pair {
-        [one, other] => of(one) != of(other),
-        _ => false,
-    })
 }
 
 fn times(value: Option<f64>) -> String {

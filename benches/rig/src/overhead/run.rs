@@ -1,7 +1,7 @@
 //! Measuring all cases, each repetition of each in a process of its own.
 
-use std::io::ErrorKind;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,11 @@ use super::count;
 use super::measure::{Measured, call_only, measure};
 use super::row::{Row, compare};
 use super::variant::{Variant, find};
-use crate::child::Child;
-use crate::failure::Failure;
-use crate::lines::{parse_line, to_line};
-use crate::schedule::{Runs, in_rounds};
+use crate::harness::{Failure, Progress, Rounds, in_rounds};
+use crate::process::{Child, parse_line, to_line};
 
 /// How long a repetition may take; a variant that hangs must not hang the run.
 const PATIENCE: Duration = Duration::from_secs(300);
-
-/// How often it is asked whether to go on.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What is to be measured, and how often.
 #[derive(Debug, Clone)]
@@ -52,12 +47,6 @@ pub(super) enum Order {
     Call(Case),
 }
 
-impl Order {
-    pub(super) fn to_json(&self) -> Result<String, Failure> {
-        to_line(self)
-    }
-}
-
 /// Carries out an order of [`run`] in this process; returns the line to print.
 ///
 /// # Errors
@@ -73,10 +62,6 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
     };
     to_line(&measured)
 }
-
-/// Gets the number of finished repetitions and the number of all, several times a second, and returns
-/// whether to go on.
-pub type Progress<'a> = dyn FnMut(usize, usize) -> bool + 'a;
 
 /// Measures everything.
 ///
@@ -95,14 +80,17 @@ pub fn run(
         .iter()
         .map(|case| find(origin.variants, &case.variant))
         .collect::<Result<_, _>>()?;
-    let mut all: Vec<Runs<Measured>> = plan.cases.iter().map(|_| Runs::default()).collect();
-    in_rounds(
-        &plan.cases,
-        (plan.repetitions, plan.seed),
-        &mut all,
-        progress,
-        |case, go_on| in_process(case, origin, go_on),
-    )?;
+    let rounds = Rounds {
+        repetitions: plan.repetitions,
+        seed: plan.seed,
+        finished: BTreeMap::new(),
+    };
+    let all = in_rounds(&plan.cases, rounds, progress, |_, case, go_on| {
+        let child = Child::with_order(origin.words, &Order::Measure(case.clone()))?;
+        let measured: Measured = child.answer(PATIENCE, go_on)?;
+        child.end(PATIENCE)?;
+        Ok(measured)
+    })?;
     let mut rows: Vec<_> = plan
         .cases
         .iter()
@@ -131,29 +119,4 @@ fn count_instructions(plan: &Plan, origin: &Origin<'_>, rows: &mut [Row]) {
             Err(failure) => row.failure = Some(failure.to_string()),
         }
     }
-}
-
-fn in_process(
-    case: &Case,
-    origin: &Origin<'_>,
-    go_on: &mut dyn FnMut() -> bool,
-) -> Result<Measured, Failure> {
-    let order = Order::Measure(case.clone()).to_json()?;
-    let mut words = origin.words.to_vec();
-    words.push(&order);
-    let child = Child::of_this_program(&words).map_err(Failure::cannot("start a process"))?;
-    let by = Instant::now() + PATIENCE;
-    let line = loop {
-        let now = Instant::now();
-        match child.line(by.min(now + LOOK_AGAIN)) {
-            Err(error) if error.kind() == ErrorKind::TimedOut && now < by && go_on() => {}
-            line => break line.map_err(Failure::cannot("measure in a process of its own"))?,
-        }
-    };
-    let measured = parse_line(&line);
-    let ended = child.end(PATIENCE);
-    if !ended.map_err(Failure::cannot("wait for a process"))? {
-        return Err(Failure::new("the measuring process failed"));
-    }
-    measured
 }

@@ -2,7 +2,7 @@
 
 use super::application::Outer;
 use super::case::Case;
-use crate::failure::Failure;
+use crate::harness::Failure;
 
 /// The monitored application with a certain probe, and the library that takes the probe's data.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use super::application::Outer;
 use super::bypass;
 use super::controlled::{Controlled, Counting, EndPeer, Makes};
 use super::variant::{Alone, Running, Variant};
-use crate::failure::Failure;
+use crate::harness::Failure;
 use crate::monitored;
 
 pub(super) type Started = Result<Box<dyn Running>, Failure>;

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_chunk_is_filled_where_chunks_close_by_number() {
+    fn chunks_close_by_number_or_age_and_the_last_one_is_filled_where_they_close_by_number() {
         let mut case = Case {
             way: Way::Baler,
             chunk_records: Some(128),
@@ -131,10 +131,6 @@ mod tests {
         assert_eq!(full(&case), [1, 2, 129, 130]);
         case.rate = None;
         assert_eq!(full(&case), [1, 2, 129, 130]);
-    }
-
-    #[test]
-    fn the_wait_time_bounds_a_chunk() {
         assert!((records_of(1_024, 500.0, 10_000.0) - 1_024.0).abs() < 1e-9);
         assert!((records_of(1_024, 10.0, 10_000.0) - 100.0).abs() < 1e-9);
         assert!((records_of(1_024, 1.0, 10.0) - 1.0).abs() < 1e-9);

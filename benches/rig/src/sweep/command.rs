@@ -1,6 +1,5 @@
 //! A sweep from its arguments to its output.
 
-use std::fs;
 use std::io::Write;
 
 use serde::Serialize;
@@ -12,10 +11,9 @@ use super::model::CostModel;
 use super::program::Program;
 use super::recommend::{Recommendation, recommend};
 use super::report;
-use super::run::{Progress, run, without_secrets};
-use crate::failure::Failure;
+use super::run::{run, without_secrets};
+use crate::harness::{Failure, Format, Progress, keep, print, to_json};
 use crate::machine::Provenance;
-use crate::output::{Format, to_json};
 
 /// The JSON of a sweep. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
@@ -79,14 +77,8 @@ pub fn command(
         controls,
         cells,
     })?;
-    for (name, text) in [
-        ("sweep.json", &json),
-        ("sweep.txt", &whole),
-        ("sweep.html", &page),
-    ] {
-        let written = fs::write(args.results.join(name), text);
-        written.map_err(Failure::cannot("write the results"))?;
-    }
+    let files = [("json", &*json), ("txt", &whole), ("html", &page)];
+    keep(&args.results, "sweep", &files)?;
     let text = match args.format {
         Format::Json => json,
         Format::Table => {
@@ -95,8 +87,7 @@ pub fn command(
             format!("{shown}\nreport: {}\n", page.display())
         }
     };
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    printed.map_err(Failure::cannot("print the cells"))?;
+    print(&text, out)?;
     let is_right = |cell: &Cell| cell.failure.is_none() && cell.lost == 0;
     Ok(all.iter().all(is_right))
 }

@@ -1,11 +1,18 @@
-//! The records of a run, and when each is due.
+//! The records of a run, when each is due, and the size of their chunks.
 
+use std::thread;
+use std::time::Duration;
+
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::BatchBuilder;
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use serde::{Deserialize, Serialize};
 
 use crate::checksum::Checksum;
-use crate::failure::Failure;
-use crate::random::Random;
-use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, Workload};
+use crate::clock::now_ns;
+use crate::harness::Failure;
+use crate::statistics::to_f64;
+use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, PlainCall, Random, Workload};
 
 /// How many different calls there are; they are repeated in other traces and at other times.
 const DIFFERENT: usize = 20_000;
@@ -13,15 +20,50 @@ const DIFFERENT: usize = 20_000;
 /// A trace id holds the number of its run above this number of bits.
 const RUN_BITS: u32 = 40;
 
-/// When records are due, in nanoseconds since the Unix epoch.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Timing {
+/// Due records are emitted once in this time. A thread that wakes up for each record, or a thousand
+/// times a second, costs more than most of what is measured.
+const BURST_NS: i64 = 5_000_000;
+
+/// When records are due and when they are measured, in nanoseconds since the Unix epoch.
+///
+/// This is an open loop: records are due at fixed times, however slow the medium is, and are emitted in
+/// bursts at fixed times. Latency counts from the time at which a record's burst was due, even if the
+/// load was late.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Schedule {
     /// When record 0 is due, which is sent before the load to open everything.
     pub(super) first_ns: i64,
-    /// When the other records begin.
+    /// When the other records and the bursts begin.
     pub(super) start_ns: i64,
     /// The mean time between two records.
     pub(super) interval_ns: f64,
+    /// The measured time begins ...
+    pub(super) from_ns: i64,
+    /// ... and ends.
+    pub(super) to_ns: i64,
+}
+
+impl Schedule {
+    /// The latest burst that was due at this time.
+    pub(super) fn burst_before(&self, now_ns: i64) -> i64 {
+        let since = now_ns.saturating_sub(self.start_ns);
+        now_ns.saturating_sub(since.rem_euclid(BURST_NS))
+    }
+
+    /// The burst in which a record that is due at this time is emitted: the first one after it.
+    pub(super) fn burst_of(&self, due_ns: i64) -> i64 {
+        self.burst_before(due_ns).saturating_add(BURST_NS)
+    }
+
+    /// Waits for the first burst after this time.
+    pub(super) fn wait_for_burst_after(&self, mut now: i64) {
+        let until = self.burst_of(now);
+        while now < until {
+            let left = u64::try_from(until.saturating_sub(now)).unwrap_or(0);
+            thread::park_timeout(Duration::from_nanos(left));
+            now = now_ns();
+        }
+    }
 }
 
 /// A call, and its times in units of the load.
@@ -36,7 +78,7 @@ struct Timed {
     share: f64,
 }
 
-/// Makes the records of a run, the same for the same seed, run and timing.
+/// Makes the records of a run, the same for the same seed, run and schedule.
 ///
 /// The calls are those of the rig's workload, stretched in time so that they end at a constant rate
 /// and still nest. A record's timestamp is its call's end, which is when the record is due. The reader
@@ -47,59 +89,48 @@ pub(super) struct Load {
     executions: Executions,
     calls: Vec<Timed>,
     run: u32,
-    timing: Timing,
+    pub(super) schedule: Schedule,
 }
 
 impl Load {
-    pub(super) fn new(seed: u64, run: u32, timing: Timing) -> Self {
+    pub(super) fn new(seed: u64, run: u32, schedule: Schedule) -> Self {
         let mut workload = Workload::new(seed);
         let calls: Vec<Call> = workload.by_ref().take(DIFFERENT).collect();
         let ends: Vec<i64> = calls.iter().map(|call| call.tout).collect();
         let mut random = Random::new(seed ^ 0x7377_6565_7000);
         let calls = (0_i64..).zip(&calls).map(|(index, call)| {
-            let behind = ends.partition_point(|end| *end <= call.tin);
-            let (before, after) = (
-                behind.checked_sub(1).and_then(|index| ends.get(index)),
-                ends.get(behind),
-            );
-            let share = match (before, after) {
+            let ended = ends.partition_point(|end| *end <= call.tin);
+            let before = ended.checked_sub(1).and_then(|last| ends.get(last));
+            let share = match (before, ends.get(ended)) {
                 (Some(before), Some(after)) => ratio(call.tin - before, after - before),
                 _ => 0.5,
             };
             Timed {
                 call: *call,
                 jitter: random.unit(),
-                back: index - (i64::try_from(behind).unwrap_or(0) - 1),
+                back: index - (i64::try_from(ended).unwrap_or(0) - 1),
                 share,
             }
         });
         Self {
             calls: calls.collect(),
-            executions: Executions::new(&workload),
+            executions: Executions::new(workload.names()),
             workload,
             run,
-            timing,
+            schedule,
         }
-    }
-
-    pub(super) fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    pub(super) fn set_timing(&mut self, timing: Timing) {
-        self.timing = timing;
     }
 
     fn timed(&self, position: i64) -> Option<&Timed> {
         let count = i64::try_from(self.calls.len()).unwrap_or(i64::MAX).max(1);
-        self.calls
-            .get(usize::try_from(position.rem_euclid(count)).unwrap_or(0))
+        let index = usize::try_from(position.rem_euclid(count)).unwrap_or(0);
+        self.calls.get(index)
     }
 
-    /// When the record at this position is due, in nanoseconds since the Unix epoch.
+    /// When the record at this position is due.
     pub(super) fn due(&self, position: u64) -> i64 {
         match position {
-            0 => self.timing.first_ns,
+            0 => self.schedule.first_ns,
             position => self.end(i64::try_from(position).unwrap_or(i64::MAX)),
         }
     }
@@ -111,12 +142,11 @@ impl Load {
             clippy::cast_precision_loss,
             reason = "a run has fewer than 2^53 records and nanoseconds"
         )]
-        let after = ((position as f64 - 1.0 + jitter) * self.timing.interval_ns) as i64;
-        self.timing.start_ns.saturating_add(after)
+        let after = ((position as f64 - 1.0 + jitter) * self.schedule.interval_ns) as i64;
+        self.schedule.start_ns.saturating_add(after)
     }
 
-    /// The call at this position.
-    pub(super) fn call(&self, position: u64) -> Call {
+    fn call(&self, position: u64) -> Call {
         let signed = i64::try_from(position).unwrap_or(i64::MAX);
         let Some(timed) = self.timed(signed) else {
             return Call::default();
@@ -141,29 +171,26 @@ impl Load {
         call
     }
 
-    /// The record at this position.
+    /// The record at this position, to emit it.
     pub(super) fn record(&mut self, position: u64) -> &Execution {
         let call = self.call(position);
         self.executions.of(&call)
     }
 
-    /// The checksum of the first records, as many as this.
-    pub(super) fn checksum(&mut self, records: u64) -> Result<Checksum, Failure> {
-        let mut builder = BatchBuilder::new();
+    /// The record at this position, to send it as a row.
+    pub(super) fn plain(&self, position: u64) -> PlainCall<'_> {
+        self.workload.names().plain(&self.call(position))
+    }
+
+    /// The checksum of this number of records.
+    pub(super) fn checksum(&self, records: u64) -> Checksum {
         let mut checksum = Checksum::default();
-        for position in 0..records {
-            let pushed = builder.push(self.record(position));
-            pushed.map_err(Failure::cannot("make the load"))?;
-            if builder.len() >= 1_024 {
-                checksum.add(&builder.take());
-            }
-        }
-        checksum.add(&builder.take());
-        Ok(checksum)
+        (0..records).for_each(|position| checksum.add_call(&self.plain(position)));
+        checksum
     }
 }
 
-/// Which run a trace is of.
+/// The run that a trace belongs to.
 pub(super) fn run_of(trace_id: i64) -> i64 {
     trace_id.wrapping_sub(FIRST_TRACE_ID) >> RUN_BITS
 }
@@ -176,53 +203,118 @@ fn ratio(part: i64, whole: i64) -> f64 {
     }
 }
 
+/// The bytes of payload a record in chunks of this number of records: a part of the load at this rate is
+/// encoded to see.
+pub(super) fn payload_per_record(
+    compression: &str,
+    seed: u64,
+    records: f64,
+    rate: f64,
+) -> Result<f64, Failure> {
+    let cannot_encode = "encode the load";
+    let compression = compression.parse::<Compression>();
+    let compression = compression.map_err(Failure::cannot(cannot_encode))?;
+    let serializer = NativeSerializer::new(compression);
+    let mut serializer = serializer.map_err(Failure::cannot(cannot_encode))?;
+    let start_ns = 1_700_000_000_000_000_000;
+    let schedule = Schedule {
+        first_ns: start_ns,
+        start_ns,
+        interval_ns: 1e9 / rate,
+        from_ns: start_ns,
+        to_ns: start_ns,
+    };
+    let mut load = Load::new(seed, 0, schedule);
+    let header = ChunkHeader::new(ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 1,
+            random: 1,
+        },
+        lane: 0,
+        sequence: 1,
+    });
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 1 and at most a u32"
+    )]
+    let records = records.round().max(1.0) as u64;
+    // Enough chunks for a mean, whatever their size.
+    let chunks = (4_096 / records).clamp(2, 256);
+    let (mut builder, mut bytes) = (BatchBuilder::new(), 0_usize);
+    for chunk in 0..chunks {
+        for position in 1..=records {
+            let pushed = builder.push(load.record(chunk * records + position));
+            pushed.map_err(Failure::cannot(cannot_encode))?;
+        }
+        let mut out = Vec::new();
+        let written = serializer.serialize(&builder.take(), &header, &mut out);
+        written.map_err(Failure::cannot(cannot_encode))?;
+        bytes += out.len();
+    }
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    Ok(to_f64(bytes) / to_f64(chunks * records))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TIMING: Timing = Timing {
+    const SCHEDULE: Schedule = Schedule {
         first_ns: 1_700_000_000_000_000_000,
         start_ns: 1_700_000_001_000_000_000,
         interval_ns: 100_000.0,
+        from_ns: 0,
+        to_ns: 0,
     };
 
     #[test]
-    fn records_are_due_at_the_rate_and_in_order() {
-        let load = Load::new(1, 7, TIMING);
-        let dues: Vec<i64> = (0..50_001).map(|position| load.due(position)).collect();
-        assert!(dues.windows(2).all(|pair| pair[0] <= pair[1]));
-        let last = dues[50_000] - TIMING.start_ns;
+    fn a_record_is_in_the_first_burst_after_it() {
+        let of = |after: i64| SCHEDULE.burst_of(SCHEDULE.start_ns + after) - SCHEDULE.start_ns;
+        assert_eq!([-1, 0, 4_999_999].map(of), [0, BURST_NS, BURST_NS]);
+        let before = now_ns();
+        SCHEDULE.wait_for_burst_after(before);
+        assert!(now_ns() >= SCHEDULE.burst_of(before));
+    }
+
+    #[test]
+    fn calls_end_when_they_are_due_at_the_rate_in_order_and_in_traces_of_the_run() {
+        let load = Load::new(1, 7, SCHEDULE);
+        let mut long = 0;
+        let mut last = SCHEDULE.start_ns;
+        for position in 1..=50_000 {
+            let call = load.call(position);
+            assert_eq!(call.tout, load.due(position));
+            assert!(last <= call.tout && call.tin <= call.tout, "{call:?}");
+            assert_eq!(run_of(call.trace_id), 7);
+            long += u64::from(call.tout - call.tin > 1_000_000);
+            last = call.tout;
+        }
+        assert!(long > 2_000, "{long}");
+        let last = last - SCHEDULE.start_ns;
         assert!((4_999_900_000..=5_000_000_000).contains(&last), "{last}");
     }
 
     #[test]
-    fn calls_end_when_they_are_due_and_begin_before_in_traces_of_the_run() {
-        let load = Load::new(1, 7, TIMING);
-        let mut long = 0;
-        for position in 1..45_000 {
-            let call = load.call(position);
-            assert_eq!(call.tout, load.due(position));
-            assert!(call.tin <= call.tout, "{call:?}");
-            assert_eq!(run_of(call.trace_id), 7);
-            long += u64::from(call.tout - call.tin > 1_000_000);
-        }
-        assert!(long > 2_000, "{long}");
+    fn the_same_seed_run_and_schedule_make_the_same_load() {
+        let sum = |run, schedule, records| Load::new(1, run, schedule).checksum(records);
+        assert_eq!(sum(1, SCHEDULE, 3_000), sum(1, SCHEDULE, 3_000));
+        assert_ne!(sum(1, SCHEDULE, 3_000), sum(2, SCHEDULE, 3_000));
+        let mut later = SCHEDULE;
+        later.start_ns += 7;
+        assert_ne!(sum(1, SCHEDULE, 3_000), sum(1, later, 3_000));
+        // Record 0 is made before it is known when the others begin.
+        assert_eq!(sum(1, SCHEDULE, 1), sum(1, later, 1));
     }
 
     #[test]
-    fn the_same_seed_run_and_timing_make_the_same_load() {
-        let sum = |run| Load::new(1, run, TIMING).checksum(3_000).unwrap();
-        assert_eq!(sum(1), sum(1));
-        assert_ne!(sum(1).hash, sum(2).hash);
-        assert_eq!(sum(1).records, 3_000);
-        // Record 0 is made before it is known when the others begin.
-        let mut late = TIMING;
-        late.start_ns += 7;
-        let first = |timing| Load::new(1, 1, timing).checksum(1).unwrap();
-        assert_eq!(first(TIMING), first(late));
-        let mut later = TIMING;
-        later.start_ns += 1;
-        let later = Load::new(1, 1, later).checksum(3_000).unwrap();
-        assert_ne!(sum(1).hash, later.hash);
+    fn larger_chunks_have_fewer_bytes_a_record() {
+        let of = |size| payload_per_record("none", 1, size, 10_000.0).unwrap();
+        let bytes = [1.0, 16.0, 256.0].map(of);
+        assert!(
+            bytes[0] > 2.0 * bytes[1] && bytes[1] > 1.2 * bytes[2],
+            "{bytes:?}"
+        );
     }
 }

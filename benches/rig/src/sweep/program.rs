@@ -1,18 +1,15 @@
 //! What the rig needs of the program that measures, and the processes that it starts from it.
 
-use std::fmt::Debug;
-use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use serde::{Deserialize, Serialize};
 
-use super::reading::{self, Reading};
+use super::reading;
 use super::writing::{self, Writing};
-use crate::child::Child;
-use crate::failure::Failure;
-use crate::lines::{parse_line, print_line, to_line};
+use crate::harness::Failure;
+use crate::process::{Child, from_parent, parse_line, tell_parent};
 
 /// The media of the program, and how it starts itself.
 pub trait Program {
@@ -57,19 +54,12 @@ pub trait Program {
 }
 
 /// The receiving end of a medium, opened.
+#[expect(missing_debug_implementations, reason = "a reader has no Debug")]
 pub struct OpenReader {
     /// The reader.
     pub reader: Box<dyn ChunkReader>,
     /// The address where it waits for senders, if it does.
     pub listens_on: Option<SocketAddr>,
-}
-
-impl Debug for OpenReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenReader")
-            .field("listens_on", &self.listens_on)
-            .finish_non_exhaustive()
-    }
 }
 
 /// A client library, alone. Its calls block.
@@ -103,8 +93,8 @@ pub trait Cluster {
 pub(super) enum Order {
     /// Be a Kafka cluster until standard input ends; print the address.
     Cluster { topic: String, partitions: u16 },
-    /// Read and check runs.
-    Read(Reading),
+    /// Read and check runs from this URI.
+    Read(String),
     /// Write a run.
     Write(Writing),
 }
@@ -112,10 +102,7 @@ pub(super) enum Order {
 impl Order {
     /// Starts a child process with this task.
     pub(super) fn start(&self, program: &dyn Program) -> Result<Child, Failure> {
-        let order = to_line(self)?;
-        let mut words = program.words().to_vec();
-        words.push(&order);
-        Child::of_this_program(&words).map_err(Failure::cannot("start a process"))
+        Child::with_order(program.words(), self)
     }
 }
 
@@ -129,18 +116,12 @@ pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
     match parse_line(order)? {
         Order::Cluster { topic, partitions } => {
             let cluster = program.cluster(&topic, partitions)?;
-            print_line(&cluster.address())?;
-            wait_for_end_of_input()
+            tell_parent(&cluster.address())?;
+            let parent = from_parent::<()>();
+            while parent.recv().is_ok() {}
+            Ok(())
         }
-        Order::Read(reading) => reading::read(&reading, program),
+        Order::Read(uri) => reading::read(&uri, program),
         Order::Write(writing) => writing::write(&writing, program),
     }
-}
-
-/// Waits until the parent process closes standard input.
-pub(super) fn wait_for_end_of_input() -> Result<(), Failure> {
-    let waited = io::copy(&mut io::stdin().lock(), &mut io::sink());
-    waited
-        .map(drop)
-        .map_err(Failure::cannot("wait for the end"))
 }

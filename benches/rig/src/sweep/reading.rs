@@ -1,39 +1,37 @@
-//! The reading process: it lives for many runs, since joining a group takes seconds.
+//! The reading processes, and what their parent sees of them.
+//!
+//! They live for many runs, since joining a group takes seconds.
 
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_common::record::{BatchBuilder, Column, RecordBatch};
+use baler_common::record::{Column, RecordBatch};
 use baler_common::transport::{Received, Verdict};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::load::run_of;
-use super::program::Program;
-use super::writing::Schedule;
+use super::load::{Schedule, run_of};
+use super::plain_row;
+use super::program::{Order, Program};
 use crate::checksum::Checksum;
-use crate::failure::Failure;
-use crate::lines::{listen, print_line};
-use crate::plain_row;
+use crate::clock::now_ns;
+use crate::harness::Failure;
+use crate::process::{Child, from_parent, tell_parent};
 use crate::statistics::to_f64;
-use crate::time::now_ns;
+use crate::usage::busy_time_of;
 
-/// To read runs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Reading {
-    pub(super) uri: String,
-}
+/// How long a reader may take to open, and a group to share its partitions.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A group whose assignment has not changed for this long is stable.
+const STABLE: Duration = Duration::from_millis(500);
 
 /// A command to a reading process.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum ReaderCommand {
-    /// Another run is about to begin.
-    Begin {
-        run: u32,
-        /// Whether its messages are rows.
-        plain: bool,
-    },
+    /// Another run is about to begin; its messages are rows if `plain`.
+    Begin { run: u32, plain: bool },
     /// The load begins with this schedule.
     Schedule(Schedule),
     /// The run is over.
@@ -42,7 +40,7 @@ pub(super) enum ReaderCommand {
 
 /// What a reading process reports.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum ReaderEvent {
+enum ReaderEvent {
     /// It is open; the address where it waits for senders, if it does.
     Open { listens_on: Option<String> },
     /// It owns this number of lanes now.
@@ -62,15 +60,165 @@ pub(super) struct ReaderReport {
     pub(super) hash: u64,
     /// How many records the latency is of.
     pub(super) timed: u64,
-    pub(super) latency: Latency,
+    /// From the burst in which a record was to be emitted to its being decoded, in milliseconds: the
+    /// median, 99 % and 99.9 %.
+    pub(super) latency_ms: [f64; 3],
 }
 
-/// From the burst in which a record was to be emitted to its being decoded, in milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Latency {
-    pub(super) p50_ms: f64,
-    pub(super) p99_ms: f64,
-    pub(super) p999_ms: f64,
+/// Readers that share the arriving chunks.
+pub(super) struct Readers {
+    readers: Vec<Reader>,
+    /// The address where they wait for senders, if they do.
+    pub(super) listens_on: Option<String>,
+}
+
+/// A reading process and its last reports.
+struct Reader {
+    child: Child,
+    records: u64,
+    lanes: usize,
+}
+
+impl Readers {
+    /// Starts this number of readers and waits until all of them are open and, if `lanes` is set,
+    /// share that number of lanes.
+    pub(super) fn start(
+        program: &dyn Program,
+        uri: &str,
+        count: u16,
+        lanes: Option<u16>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Failure> {
+        let mut all = Self {
+            readers: Vec::new(),
+            listens_on: None,
+        };
+        for _ in 0..count {
+            all.readers.push(Reader {
+                child: Order::Read(uri.to_owned()).start(program)?,
+                records: 0,
+                lanes: 0,
+            });
+        }
+        for reader in &all.readers {
+            match reader.child.answer(PATIENCE, go_on)? {
+                ReaderEvent::Open { listens_on } => all.listens_on = listens_on,
+                other => return Err(Failure::new(format!("a reader reports {other:?}"))),
+            }
+        }
+        if let Some(lanes) = lanes {
+            all.wait_for_lanes(usize::from(lanes), go_on)?;
+        }
+        Ok(all)
+    }
+
+    /// Waits until every lane has an owner, no reader is idle that could own one, and this is stable.
+    fn wait_for_lanes(
+        &mut self,
+        lanes: usize,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        let by = Instant::now() + PATIENCE;
+        let mut since = Instant::now();
+        let mut before = Vec::new();
+        loop {
+            self.listen()?;
+            let owned: Vec<usize> = self.readers.iter().map(|reader| reader.lanes).collect();
+            let owners = owned.iter().filter(|lanes| **lanes > 0).count();
+            let shared =
+                owned.iter().sum::<usize>() >= lanes && owners >= self.readers.len().min(lanes);
+            if owned != before {
+                before = owned;
+                since = Instant::now();
+            }
+            if shared && (self.readers.len() == 1 || since.elapsed() >= STABLE) {
+                return Ok(());
+            }
+            if Instant::now() > by || !go_on() {
+                let reason = format!("the readers have not shared {lanes} lanes: {before:?}");
+                return Err(Failure::new(reason));
+            }
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.readers.len()
+    }
+
+    /// CPU time of all of them.
+    pub(super) fn cpu_time(&self) -> Result<Duration, Failure> {
+        let readers = self.readers.iter();
+        readers.map(|it| busy_time_of(it.child.pid())).sum()
+    }
+
+    /// Begins another run; returns when all readers have begun it, since a message that comes before
+    /// that counts for the run before.
+    pub(super) fn begin(&mut self, run: u32, plain: bool) -> Result<(), Failure> {
+        self.send(ReaderCommand::Begin { run, plain })?;
+        for reader in &mut self.readers {
+            loop {
+                match reader.child.answer(PATIENCE, &mut || true)? {
+                    ReaderEvent::Begun => break,
+                    event => reader.note(&event),
+                }
+            }
+            reader.records = 0;
+        }
+        Ok(())
+    }
+
+    /// Sends a command to all of them.
+    pub(super) fn send(&mut self, command: ReaderCommand) -> Result<(), Failure> {
+        let mut readers = self.readers.iter_mut();
+        readers.try_for_each(|reader| reader.child.send(&command))
+    }
+
+    /// Takes note of all reports that have come.
+    pub(super) fn listen(&mut self) -> Result<(), Failure> {
+        for reader in &mut self.readers {
+            while let Some(event) = reader.child.next(Instant::now())? {
+                reader.note(&event);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many records of the run have arrived, by the last reports.
+    pub(super) fn records(&self) -> u64 {
+        self.readers.iter().map(|reader| reader.records).sum()
+    }
+
+    /// What arrived of the run at all of them: latencies are means, weighted by the number of records.
+    pub(super) fn report(&mut self) -> Result<ReaderReport, Failure> {
+        self.send(ReaderCommand::Report)?;
+        let mut sum = ReaderReport::default();
+        for reader in &self.readers {
+            let report = loop {
+                if let ReaderEvent::Report(report) = reader.child.answer(PATIENCE, &mut || true)? {
+                    break report;
+                }
+            };
+            sum.records += report.records;
+            sum.hash = sum.hash.wrapping_add(report.hash);
+            sum.timed += report.timed;
+            for (sum, one) in sum.latency_ms.iter_mut().zip(report.latency_ms) {
+                *sum += one * to_f64(report.timed);
+            }
+        }
+        sum.latency_ms = sum.latency_ms.map(|it| it / to_f64(sum.timed.max(1)));
+        Ok(sum)
+    }
+}
+
+impl Reader {
+    fn note(&mut self, event: &ReaderEvent) {
+        match event {
+            ReaderEvent::Records(records) => self.records = *records,
+            ReaderEvent::Lanes(lanes) => self.lanes = *lanes,
+            ReaderEvent::Begun | ReaderEvent::Open { .. } | ReaderEvent::Report(_) => {}
+        }
+    }
 }
 
 /// How long a call of receive may wait; commands wait as long. Also how often arrivals are reported.
@@ -78,9 +226,6 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// How many chunks may be unsettled.
 const DEMAND: usize = 1_024;
-
-/// The number of rows that are checked at a time.
-const ROWS: usize = 512;
 
 /// The longest latency that is told apart: ten minutes, in nanoseconds.
 const LONGEST: u64 = 600_000_000_000;
@@ -90,24 +235,24 @@ const LONGEST: u64 = 600_000_000_000;
 /// # Errors
 ///
 /// The medium cannot be read.
-pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure> {
-    let opened = program.reader(&task.uri)?;
+pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
+    let opened = program.reader(uri)?;
     let mut reader = opened.reader;
     reader.set_demand(DEMAND);
-    print_line(&ReaderEvent::Open {
+    tell_parent(&ReaderEvent::Open {
         listens_on: opened.listens_on.map(|address| address.to_string()),
     })?;
-    let commands = listen::<ReaderCommand>();
+    let commands = from_parent::<ReaderCommand>();
     let mut run = Run::new(0, false)?;
     let mut lanes = 0_usize;
     loop {
         match commands.try_recv() {
             Ok(ReaderCommand::Begin { run: number, plain }) => {
                 run = Run::new(number, plain)?;
-                print_line(&ReaderEvent::Begun)?;
+                tell_parent(&ReaderEvent::Begun)?;
             }
             Ok(ReaderCommand::Schedule(schedule)) => run.schedule = Some(schedule),
-            Ok(ReaderCommand::Report) => print_line(&ReaderEvent::Report(run.report()))?,
+            Ok(ReaderCommand::Report) => tell_parent(&ReaderEvent::Report(run.report()))?,
             Err(TryRecvError::Disconnected) => break,
             Err(TryRecvError::Empty) => {}
         }
@@ -121,14 +266,14 @@ pub(super) fn read(task: &Reading, program: &dyn Program) -> Result<(), Failure>
                 let settled = reader.settle(delivery.token, Verdict::Ack);
                 settled.map_err(Failure::cannot("settle"))?;
             }
-            Received::Idle => run.check_rows(),
+            Received::Idle => {}
             Received::Assigned { lanes: more } => {
                 lanes += more.len();
-                print_line(&ReaderEvent::Lanes(lanes))?;
+                tell_parent(&ReaderEvent::Lanes(lanes))?;
             }
             Received::Revoked { lanes: fewer, .. } => {
                 lanes = lanes.saturating_sub(fewer.len());
-                print_line(&ReaderEvent::Lanes(lanes))?;
+                tell_parent(&ReaderEvent::Lanes(lanes))?;
             }
             Received::Damaged(damaged) => {
                 return Err(Failure::new(format!("damaged: {}", damaged.reason)));
@@ -147,7 +292,6 @@ struct Run {
     plain: bool,
     schedule: Option<Schedule>,
     decoder: ChunkDecoder,
-    rows: BatchBuilder,
     checksum: Checksum,
     latency: Histogram<u64>,
     /// The number of records in the last report of progress, and its time.
@@ -162,7 +306,6 @@ impl Run {
             plain,
             schedule: None,
             decoder: ChunkDecoder::default(),
-            rows: BatchBuilder::new(),
             checksum: Checksum::default(),
             latency: latency.map_err(Failure::cannot("make a histogram"))?,
             reported: (0, Instant::now()),
@@ -172,13 +315,10 @@ impl Run {
     /// Decodes a message. Messages of other runs and of other programs are skipped.
     fn take(&mut self, bytes: &[u8]) {
         if self.plain {
-            if plain_row::read_into(bytes, &mut self.rows).is_ok() {
-                if let Some(due) = plain_row::end_of(bytes) {
-                    self.time(due, now_ns());
-                }
-                if self.rows.len() >= ROWS {
-                    self.check_rows();
-                }
+            let call = plain_row::read(bytes).filter(|it| run_of(it.trace_id) == self.number);
+            if let Some(call) = call {
+                self.time(call.tout, now_ns());
+                self.checksum.add_call(&call);
             }
             return;
         }
@@ -204,7 +344,7 @@ impl Run {
             return;
         };
         if due < schedule.to_ns && now >= schedule.from_ns {
-            let late = now.saturating_sub(schedule.bursts.of(due));
+            let late = now.saturating_sub(schedule.burst_of(due));
             self.latency
                 .saturating_record(u64::try_from(late).unwrap_or(0));
         }
@@ -212,11 +352,8 @@ impl Run {
 
     /// Whether the batch's first record is of this run: no chunk has records of several runs.
     fn is_own(&self, batch: &RecordBatch) -> bool {
-        let column = batch
-            .tables()
-            .first()
-            .and_then(|table| table.column("traceId"));
-        match column {
+        let table = batch.tables().first();
+        match table.and_then(|table| table.column("traceId")) {
             Some(Column::Signed(values)) => values
                 .first()
                 .is_some_and(|trace| run_of(*trace) == self.number),
@@ -224,35 +361,22 @@ impl Run {
         }
     }
 
-    /// Checks the rows that were read since the last check.
-    fn check_rows(&mut self) {
-        let batch = self.rows.take();
-        if self.is_own(&batch) {
-            self.checksum.add(&batch);
-        }
-    }
-
     fn report_progress(&mut self) -> Result<(), Failure> {
         let (records, at) = self.reported;
         if self.checksum.records != records && at.elapsed() >= LOOK {
-            print_line(&ReaderEvent::Records(self.checksum.records))?;
+            tell_parent(&ReaderEvent::Records(self.checksum.records))?;
             self.reported = (self.checksum.records, Instant::now());
         }
         Ok(())
     }
 
-    fn report(&mut self) -> ReaderReport {
-        self.check_rows();
+    fn report(&self) -> ReaderReport {
         let at = |share: f64| to_f64(self.latency.value_at_quantile(share)) / 1e6;
         ReaderReport {
-            records: self.checksum.records.saturating_add(self.checksum.foreign),
+            records: self.checksum.records,
             hash: self.checksum.hash,
             timed: self.latency.len(),
-            latency: Latency {
-                p50_ms: at(0.5),
-                p99_ms: at(0.99),
-                p999_ms: at(0.999),
-            },
+            latency_ms: [0.5, 0.99, 0.999].map(at),
         }
     }
 }

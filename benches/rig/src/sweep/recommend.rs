@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::case::{Way, records_of};
 use super::cell::{Cell, load_cpu};
+use super::load::payload_per_record;
 use super::model::{CostModel, Expected};
-use super::payload::{Payloads, whole};
-use crate::failure::Failure;
+use crate::harness::Failure;
 
 /// The bounds of a recommendation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -78,7 +78,6 @@ fn candidates(
     bounds: Bounds,
     seed: u64,
 ) -> Result<Vec<Recommendation>, Failure> {
-    let payloads = Payloads::new(&model.compression, seed)?;
     let measured: Vec<&Cell> = cells
         .iter()
         .filter(|cell| {
@@ -114,7 +113,7 @@ fn candidates(
         .flat_map(|wait| all.iter().map(move |size| (*size, *wait)))
     {
         let records = records_of(size, wait, rate);
-        let payload = payloads.per_record(whole(records), rate)?;
+        let payload = payload_per_record(&model.compression, seed, records, rate)?;
         let measured = measured
             .iter()
             .find(|cell| {
@@ -146,34 +145,29 @@ fn candidates(
 mod tests {
     use super::super::case::{Case, looks_of};
     use super::super::cell::tests::case;
-    use super::super::cell::{Interval, LATENCY_P99};
+    use super::super::cell::tests::{runs, sample};
+    use super::super::cell::{LATENCY_P99, WIRE_BYTES, cells};
     use super::super::model::single_messages;
-    use super::super::reading::Latency;
-    use super::super::sample::Sample;
     use super::*;
+    use crate::statistics::Interval;
 
     fn cell(size: u32) -> Cell {
         let messages = 10_000.0 / f64::from(size);
-        let payloads = Payloads::new("none", 1).unwrap();
-        let payload = payloads.per_record(size, 10_000.0).unwrap();
+        let payload = payload_per_record("none", 1, f64::from(size), 10_000.0).unwrap();
         let looks = looks_of(f64::from(size), 500.0, 10_000.0);
         let made = single_messages(messages, looks);
-        let sample = Sample {
-            seconds: 2.0,
-            writer_cpu: 0.004 + made * 1e-5,
-            wire_bytes: payload * 10_000.0 + 60.0 * messages,
-            confirmed: 10_000.0,
-            latency: Some(Latency {
-                p99_ms: 1.0 + f64::from(size) / 10.0,
-                ..Latency::default()
-            }),
-            ..Sample::default()
-        };
+        let mut sample = sample(0.004 + made * 1e-5, 10_000.0);
+        let figures = [
+            (WIRE_BYTES, payload * 10_000.0 + 60.0 * messages),
+            (LATENCY_P99, 1.0 + f64::from(size) / 10.0),
+        ];
+        let figures = figures.map(|(name, value)| (name.to_owned(), value));
+        sample.figures.extend(figures);
         let case = Case {
             rate: Some(10_000.0),
             ..case(Way::Baler, Some(size))
         };
-        Cell::new(&case, &[sample], None)
+        cells(&[case], &[runs(&[sample])]).remove(0)
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! The cells as tables, and a page with charts.
 
 use super::cell::{
-    BEYOND_LOAD, BROKER_CPU, Cell, LATENCY_P50, LATENCY_P99, MESSAGES, READER_CPU, WIRE_BYTES,
-    WRITER_CPU,
+    BEYOND_LOAD, BEYOND_LOAD_BY_PIPELINED, BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING,
+    CPU_BY_PIPELINED, Cell, LATENCY_P50, LATENCY_P99, MESSAGES, READER_CPU, WIRE_BYTES, WRITER_CPU,
 };
 use super::model::CostModel;
 use super::recommend::Recommendation;
 use crate::chart::{Lines, Point, Series, lines};
-use crate::failure::Failure;
+use crate::harness::Failure;
 use crate::machine::Provenance;
-use crate::page;
-use crate::report::{self, Column, short, short_or_dash};
+use crate::report::{self, Column, differ, short, short_or_dash};
 
 /// The tables, failures and losses, and the recommendations with their models.
 pub(super) fn text(
@@ -65,9 +64,9 @@ const SETTINGS: &[Column<Cell>] = &[
     Column::number("rate", |cell: &Cell| {
         cell.case.rate.map_or_else(|| "max".to_owned(), short)
     })
-    .shown_for(|cells: &[Cell]| differ(cells, |cell| &cell.case.rate)),
+    .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.rate)),
     Column::number("cons", |cell: &Cell| cell.case.consumers.to_string())
-        .shown_for(|cells: &[Cell]| differ(cells, |cell| &cell.case.consumers)),
+        .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.consumers)),
     Column::number("compr", |cell: &Cell| {
         cell.case
             .compression
@@ -88,29 +87,23 @@ const SETTINGS: &[Column<Cell>] = &[
     ),
 ];
 
-fn differ<T: PartialEq>(cells: &[Cell], of: fn(&Cell) -> &T) -> bool {
-    cells
-        .windows(2)
-        .any(|pair| matches!(pair, [one, other] if of(one) != of(other)))
-}
-
 /// CPU and network, as the paper has them, and by those of the client library alone. `net` is without
 /// the cost of making the records in time, on both sides of a ratio.
 const COSTS: &[Column<Cell>] = &[
     Column::number("CPU s/s", |cell| decimals(cell.mean(WRITER_CPU), 4)),
     Column::number("±95 %", |cell| {
-        decimals(cell.figure(WRITER_CPU).map(|it| it.high - it.mean), 4)
+        decimals(cell.figure(WRITER_CPU).map(|it| it.margin()), 4)
     }),
     Column::number("net", |cell| decimals(cell.mean(BEYOND_LOAD), 4)),
     Column::number("KiB/s", |cell| {
         decimals(cell.mean(WIRE_BYTES).map(|bytes| bytes / 1024.0), 1)
     }),
-    Column::number("x CPU", |cell| decimals(cell.writer_cpu_by_pipelined, 3)),
+    Column::number("x CPU", |cell| decimals(cell.mean(CPU_BY_PIPELINED), 3)),
     Column::number("x net", |cell| {
-        decimals(cell.writer_cpu_beyond_load_by_pipelined, 3)
+        decimals(cell.mean(BEYOND_LOAD_BY_PIPELINED), 3)
     }),
-    Column::number("x bytes", |cell| decimals(cell.wire_bytes_by_pipelined, 3)),
-    Column::number("x await", |cell| decimals(cell.writer_cpu_by_awaiting, 3)),
+    Column::number("x bytes", |cell| decimals(cell.mean(BYTES_BY_PIPELINED), 3)),
+    Column::number("x await", |cell| decimals(cell.mean(CPU_BY_AWAITING), 3)),
 ];
 
 /// What arrived, and when.
@@ -235,13 +228,7 @@ pub(super) fn page(
         }
     }
     let heading = format!("What each chunk size costs: {to}");
-    Ok(page::page(
-        "Chunk-size sweep",
-        &heading,
-        &charts,
-        text,
-        provenance,
-    ))
+    Ok(report::page(&heading, &charts, text, provenance))
 }
 
 /// The chart as SVG: a line for all cells that differ in nothing but the size; `None` where no cell has
@@ -303,32 +290,25 @@ fn svg(
 #[cfg(test)]
 mod tests {
     use super::super::case::Way;
-    use super::super::cell::tests::{case, sample};
-    use super::super::cell::{Cell, compare};
-    use super::super::sample::Sample;
+    use super::super::cell::cells as cells_of;
+    use super::super::cell::tests::{case, runs, sample};
     use super::*;
 
-    fn cell(way: Way, chunk_records: Option<u32>, cpu: f64) -> Cell {
-        let sample = Sample {
-            broker_cpu: Some(0.123_456),
-            reader_cpu: Some(0.123_456),
-            lag_records: Some(123_456.0),
-            writer_memory_bytes: 123_456_789,
-            ..sample(cpu, 1_000.0)
-        };
-        let samples = [sample.clone(), sample];
-        Cell::new(&case(way, chunk_records), &samples, None)
-    }
-
     fn cells() -> Vec<Cell> {
-        let mut cells = vec![
-            cell(Way::Pipelined, None, 0.612_345),
-            cell(Way::Awaiting, None, 1.5),
-            cell(Way::Baler, Some(1), 0.5),
-            cell(Way::Baler, Some(1_024), 0.012_3),
+        let cases = [
+            (Way::Pipelined, None, 0.612_345),
+            (Way::Awaiting, None, 1.5),
+            (Way::Baler, Some(1), 0.5),
+            (Way::Baler, Some(1_024), 0.012_3),
         ];
-        compare(&mut cells);
-        cells
+        let all = cases.map(|(_, _, cpu)| {
+            let mut sample = sample(cpu, 1_000.0);
+            for name in [BROKER_CPU, READER_CPU] {
+                sample.figures.insert(name.to_owned(), 0.123_456);
+            }
+            runs(&[sample.clone(), sample])
+        });
+        cells_of(&cases.map(|(way, size, _)| case(way, size)), &all)
     }
 
     #[test]
@@ -377,9 +357,8 @@ mod tests {
 
     #[test]
     fn cells_without_figures_have_no_chart_and_the_page_is_still_there() {
-        let case = case(Way::Baler, Some(8));
-        let cell = Cell::new(&case, &[], Some("it broke".to_owned()));
-        let page = page("tcp://a:1", &[&cell], &[], "", &Provenance::this()).unwrap();
+        let cells = cells_of(&[case(Way::Baler, Some(8))], &[runs(&[])]);
+        let page = page("tcp://a:1", &[&cells[0]], &[], "", &Provenance::this()).unwrap();
         assert!(!page.contains("<svg") && page.contains("<h1>"));
     }
 }

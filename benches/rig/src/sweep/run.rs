@@ -1,60 +1,43 @@
 //! Measuring all cases, interleaved, and writing down every run as it ends.
 
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use super::args::{Plan, partitions};
-use super::case::Case;
-use super::cell::{Cell, compare};
-use super::measure::Measuring;
+use super::case::{Case, Way};
+use super::cell::{
+    BROKER_CPU, Cell, LATENCY_P50, LATENCY_P99, LATENCY_P999, MESSAGES, READER_CPU, Sample,
+    WIRE_BYTES, WRITER_CPU, WRITER_MEMORY, cells, is_saturated,
+};
+use super::load::Load;
 use super::program::{Order, Program};
-use super::readers::Readers;
-use super::run_log::{FinishedRun, RunLog};
-use super::sample::Sample;
-use crate::child::Child;
-use crate::failure::Failure;
-use crate::lines::{parse_line, to_line};
-use crate::schedule::interleaved;
+use super::reading::{ReaderCommand, ReaderReport, Readers};
+use super::writing::{Counters, WriterEvent, Writing};
+use crate::harness::{Failure, Progress, Rounds, in_rounds};
+use crate::process::{Child, to_line};
+use crate::statistics::to_f64;
+use crate::usage::{Footprint, busy_time_of};
+use crate::wire::WireCounter;
 
-/// How long the embedded cluster may take to start.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the embedded cluster may take to start, and a run beyond its load.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Confirmed records that have not arrived are lost if nothing arrived for this long: three times the
+/// time in which a group replaces a reader that was killed.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How often the parent looks what the processes report.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The embedded cluster answers a fetch that found nothing when its time is over, not when a message
 /// comes: after half a second by default.
 const MOCK_FETCH: &str = "fetch.wait.max.ms=2";
-
-/// How far a sweep is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    /// Finished runs, including those before an interruption.
-    pub done: usize,
-    /// All runs.
-    pub of: usize,
-    /// How long the others will take; `None` until a run has ended.
-    pub left: Option<Duration>,
-}
-
-/// Is called many times a second with the state of the sweep, and returns whether to go on.
-pub type Progress<'a> = dyn FnMut(Standing) -> bool + 'a;
-
-/// The results of the runs of a case.
-#[derive(Debug, Clone, Default)]
-struct Runs {
-    samples: Vec<Sample>,
-    /// Why there are no more.
-    failure: Option<String>,
-}
-
-impl Runs {
-    fn add(&mut self, result: Result<Sample, String>) {
-        match result {
-            Ok(sample) => self.samples.push(sample),
-            Err(message) => self.failure = Some(message),
-        }
-    }
-}
 
 /// Measures everything that an interrupted sweep with this plan has not measured.
 ///
@@ -70,70 +53,54 @@ pub(super) fn run(
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Cell>, Failure> {
     let (mut log, finished) = RunLog::open(folder, &fingerprint(plan)?)?;
-    let order = interleaved(plan.cases.len(), plan.repetitions, plan.seed);
-    let mut all = vec![Runs::default(); plan.cases.len()];
-    let mut waiting: Vec<(usize, usize)> = order.into_iter().enumerate().collect();
-    waiting.retain(|(number, _)| finished.iter().all(|run| run.number != *number));
-    let done_before = finished.len();
-    for run in finished {
-        if let Some(runs) = all.get_mut(run.case) {
-            runs.add(run.result);
-        }
-    }
-    let mut medium: Option<Medium> = None;
-    let started = Instant::now();
+    let rounds = Rounds {
+        repetitions: plan.repetitions,
+        seed: plan.seed,
+        finished,
+    };
     let base = run_base();
-    for (over, (number, index)) in waiting.iter().copied().enumerate() {
-        let left = waiting.len() - over;
-        let standing = Standing {
-            done: done_before + over,
-            of: done_before + waiting.len(),
-            left: time_left(started.elapsed(), over, left),
-        };
-        let mut go_on = || progress(standing);
-        let (Some(case), Some(runs)) = (plan.cases.get(index), all.get_mut(index)) else {
-            continue;
-        };
-        if runs.failure.is_some() {
-            continue;
+    let mut medium: Option<Medium<'_>> = None;
+    // Why no other run can be measured, either.
+    let mut over: Option<Failure> = None;
+    let all = in_rounds(&plan.cases, rounds, progress, |number, case, go_on| {
+        if let Some(over) = &over {
+            return Err(over.clone());
         }
-        let medium = match &mut medium {
-            Some(medium) => medium,
-            none => none.insert(Medium::start(plan, program)?),
-        };
         let run = u32::try_from((base + number) & 0xf_ffff).unwrap_or(0);
-        let result = medium.measure(plan, program, (case, run), &mut go_on);
-        if !go_on() {
-            return Err(Failure::new("stopped before everything was measured"));
+        let mut measure = || {
+            let medium = match &mut medium {
+                Some(medium) => medium,
+                none => none.insert(Medium::start(plan, program)?),
+            };
+            medium.measure(case, run, go_on)
+        };
+        let result = measure();
+        if result.is_err() && !go_on() {
+            return result;
         }
         if result.is_err() {
-            // The next run gets other readers, whatever is wrong with these.
-            medium.readers = None;
-            // Without a broker every other run would wait in vain, too.
-            program.reach(&medium.writer_uri)?;
+            // The next run gets other readers, whatever is wrong with these. Without a broker every
+            // other run would wait in vain, too.
+            let reached = medium.as_mut().map(|medium| {
+                medium.readers = None;
+                program.reach(&medium.writer_uri)
+            });
+            over = reached.transpose().err();
         }
-        let result = result.map_err(|failure| failure.to_string());
-        log.add(&FinishedRun {
-            number,
-            case: index,
-            result: result.clone(),
-        })?;
-        runs.add(result);
+        if over.is_none() {
+            let kept = FinishedRun {
+                number,
+                result: result.clone().map_err(|failure| failure.to_string()),
+            };
+            over = log.write(&to_line(&kept)?).err();
+        }
+        result
+    })?;
+    if let Some(over) = over {
+        return Err(over);
     }
-    log.finish()?;
-    let mut cells: Vec<Cell> = plan
-        .cases
-        .iter()
-        .zip(all)
-        .map(|(case, runs)| Cell::new(case, &runs.samples, runs.failure))
-        .collect();
-    compare(&mut cells);
-    Ok(cells)
-}
-
-fn time_left(elapsed: Duration, over: usize, left: usize) -> Option<Duration> {
-    let over = u32::try_from(over).ok().filter(|over| *over > 0)?;
-    Some((elapsed / over).saturating_mul(u32::try_from(left).unwrap_or(u32::MAX)))
+    log.write(FINISHED)?;
+    Ok(cells(&plan.cases, &all))
 }
 
 /// The plan as text, without secrets.
@@ -160,8 +127,66 @@ fn run_base() -> usize {
     usize::try_from(seconds % 0x3ff).unwrap_or(0) << 10
 }
 
+/// The file of finished runs. Its first line is the plan.
+#[derive(Debug)]
+struct RunLog(File);
+
+/// The last line of a finished sweep: the same command then begins another one.
+const FINISHED: &str = "\"finished\"";
+
+/// A finished run.
+#[derive(Debug, Serialize, Deserialize)]
+struct FinishedRun {
+    /// Its place in the schedule.
+    number: usize,
+    /// Its result, or why there is none.
+    result: Result<Sample, String>,
+}
+
+/// Results by number of the run.
+type Finished = BTreeMap<usize, Result<Sample, Failure>>;
+
+impl RunLog {
+    /// Opens the file in this folder; yields the runs of an interrupted sweep with the same plan.
+    /// Runs of another plan, or of a finished sweep, are overwritten.
+    fn open(folder: &Path, plan: &str) -> Result<(Self, Finished), Failure> {
+        let failed = Failure::cannot("write the runs");
+        fs::create_dir_all(folder).map_err(&failed)?;
+        let path = folder.join("sweep-runs.jsonl");
+        let lines: Vec<String> = File::open(&path).map_or_else(
+            |_| Vec::new(),
+            |file| BufReader::new(file).lines().map_while(Result::ok).collect(),
+        );
+        // Written anew: a line that the interruption cut must not stay in the middle.
+        let mut log = Self(File::create(&path).map_err(&failed)?);
+        log.write(plan)?;
+        let mut finished = Finished::new();
+        if let Some((first, runs)) = lines.split_first()
+            && first == plan
+            && runs.iter().all(|line| line != FINISHED)
+        {
+            for line in runs {
+                let Ok(run) = serde_json::from_str::<FinishedRun>(line) else {
+                    break;
+                };
+                log.write(line)?;
+                finished.insert(run.number, run.result.map_err(Failure::new));
+            }
+        }
+        Ok((log, finished))
+    }
+
+    fn write(&mut self, line: &str) -> Result<(), Failure> {
+        // In one call, so that an interruption cuts one line at most.
+        let written = self.0.write_all(format!("{line}\n").as_bytes());
+        written.map_err(Failure::cannot("write the runs"))
+    }
+}
+
 /// The medium, and the processes around it.
-struct Medium {
+struct Medium<'a> {
+    plan: &'a Plan,
+    program: &'a dyn Program,
     scheme: String,
     writer_uri: String,
     reader_uri: String,
@@ -171,11 +196,13 @@ struct Medium {
     readers: Option<Readers>,
 }
 
-impl Medium {
-    fn start(plan: &Plan, program: &dyn Program) -> Result<Self, Failure> {
+impl<'a> Medium<'a> {
+    fn start(plan: &'a Plan, program: &'a dyn Program) -> Result<Self, Failure> {
         let uri = Uri::parse(&plan.to).map_err(Failure::cannot("use the URI"))?;
         let scheme = uri.scheme().to_owned();
         let mut medium = Self {
+            plan,
+            program,
             writer_uri: plan.to.clone(),
             reader_uri: plan.from.clone().unwrap_or_else(|| plan.to.clone()),
             cluster: None,
@@ -191,8 +218,7 @@ impl Medium {
                 partitions,
             };
             let cluster = order.start(program)?;
-            let line = cluster.line(Instant::now() + PATIENCE);
-            let address: String = parse_line(&line.map_err(Failure::cannot("start a cluster"))?)?;
+            let address: String = cluster.answer(PATIENCE, &mut || true)?;
             let (_, settings) = plan.to.split_once('?').unwrap_or_default();
             medium.writer_uri = with(&format!("kafka://{address}/{topic}"), settings);
             medium.reader_uri = with(&medium.writer_uri, MOCK_FETCH);
@@ -205,33 +231,96 @@ impl Medium {
     /// Measures a case once, with as many readers as it has consumers.
     fn measure(
         &mut self,
-        plan: &Plan,
-        program: &dyn Program,
-        (case, run): (&Case, u32),
+        case: &Case,
+        run: u32,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Sample, Failure> {
-        let consumers = case.consumers;
         let open = self.readers.take();
-        let mut readers = match open.filter(|open| open.count() == usize::from(consumers)) {
+        let readers = match open.filter(|open| open.count() == usize::from(case.consumers)) {
             Some(readers) => readers,
             None => {
-                let lanes = self.partitions.filter(|_| consumers > 0);
-                Readers::start(program, &self.reader_uri, consumers, lanes, go_on)?
+                let lanes = self.partitions.filter(|_| case.consumers > 0);
+                let uri = &self.reader_uri;
+                Readers::start(self.program, uri, case.consumers, lanes, go_on)?
             }
         };
-        let measuring = Measuring {
-            program,
-            broker_pid: plan
-                .broker_pid
-                .or_else(|| self.cluster.as_ref().map(Child::pid)),
-            seed: plan.seed,
-            warm_up_seconds: plan.warm_up_seconds,
-            seconds: plan.seconds,
+        let uri = self.writer_uri(case.consumers, readers.listens_on.as_deref());
+        let readers = self.readers.insert(readers);
+        readers.begin(run, case.way.is_plain())?;
+        let most_under_way = match self.scheme.as_str() {
+            "kafka+mock" if case.is_read() && case.rate.is_none() => Some(most_under_way(case)),
+            _ => None,
         };
-        let writer_uri = self.writer_uri(consumers, readers.listens_on());
-        let sample = measuring.run((case, run), writer_uri, &mut readers, go_on);
-        self.readers = Some(readers);
-        sample
+        let order = Order::Write(Writing {
+            uri,
+            case: case.clone(),
+            run,
+            seed: self.plan.seed,
+            warm_up_seconds: self.plan.warm_up_seconds,
+            seconds: self.plan.seconds,
+            most_under_way,
+        });
+        let mut child = order.start(self.program)?;
+        let mut wire = WireCounter::of(child.pid())?;
+        let load = self.plan.warm_up_seconds + f64::from(self.plan.seconds);
+        let load = Duration::try_from_secs_f64(load).unwrap_or_default();
+        let by = Instant::now() + PATIENCE + load;
+        let broker_pid = self.plan.broker_pid;
+        let broker_pid = broker_pid.or_else(|| self.cluster.as_ref().map(Child::pid));
+        let mut started = None;
+        let mut marks = Vec::new();
+        let emitted = loop {
+            readers.listen()?;
+            if most_under_way.is_some() && started.is_some() {
+                child.send(&readers.records())?;
+            }
+            if !go_on() {
+                return Err(Failure::stopped());
+            }
+            match child.next(Instant::now() + LOOK)? {
+                None if Instant::now() < by => {}
+                None => return Err(Failure::new("the writing process does not end its run")),
+                Some(WriterEvent::Started(schedule)) => {
+                    // The load begins a little later.
+                    readers.send(ReaderCommand::Schedule(schedule))?;
+                    started = Some((schedule, wire.look()?));
+                }
+                Some(WriterEvent::Mark(counters)) => marks.push(Mark {
+                    counters,
+                    wire_bytes: wire.look()?,
+                    reader_cpu: readers.cpu_time()?,
+                    broker_cpu: broker_pid.map(busy_time_of).transpose()?,
+                }),
+                Some(WriterEvent::Done { emitted }) => break emitted,
+            }
+        };
+        let (Some((schedule, wire_before)), [first, last]) = (started, marks.as_slice()) else {
+            return Err(Failure::new("the writing process measured nothing"));
+        };
+        let wire_bytes = wire.look()?.saturating_sub(wire_before);
+        let mut sample = between(case, first, last, emitted, wire_bytes);
+        let mut note = |name: &str, value| sample.figures.insert(name.to_owned(), value);
+        let footprint = Footprint::of(child.pid())?;
+        note(WRITER_MEMORY, to_f64(footprint.resident_bytes));
+        if case.is_read() {
+            let report = arrived(readers, emitted, go_on)?;
+            if case.rate.is_some() {
+                for (name, ms) in [LATENCY_P50, LATENCY_P99, LATENCY_P999]
+                    .into_iter()
+                    .zip(report.latency_ms)
+                {
+                    note(name, ms);
+                }
+            }
+            let expected = Load::new(self.plan.seed, run, schedule).checksum(emitted);
+            sample.lost = match emitted.abs_diff(report.records) {
+                0 => u64::from(report.hash != expected.hash),
+                lost => lost,
+            };
+        }
+        // The figures do not depend on how it ends.
+        child.end(Duration::from_secs(10)).ok();
+        Ok(sample)
     }
 
     /// Where to write: for TCP to the port on which the receiver listens.
@@ -250,6 +339,16 @@ impl Medium {
     }
 }
 
+/// The embedded cluster keeps 5 MiB a partition and drops older messages, read or not. So without a rate
+/// the load waits for the readers.
+fn most_under_way(case: &Case) -> u64 {
+    match (case.way, case.chunk_records) {
+        (Way::Auto, _) => 50_000,
+        // A message of one record has up to 400 bytes with its framing, a large chunk 20 a record.
+        (_, records) => (u64::from(records.unwrap_or(1)) * 4).max(8_000),
+    }
+}
+
 /// A URI with another setting; one that it has already stays.
 fn with(uri: &str, setting: &str) -> String {
     let name = setting.split('=').next().unwrap_or_default();
@@ -260,22 +359,170 @@ fn with(uri: &str, setting: &str) -> String {
     format!("{uri}{joint}{setting}")
 }
 
+/// The state at the beginning or end of the measured time.
+struct Mark {
+    counters: Counters,
+    wire_bytes: u64,
+    reader_cpu: Duration,
+    broker_cpu: Option<Duration>,
+}
+
+/// The figures of the measured time. `wire_bytes` are those of the whole run.
+///
+/// The measured time begins and ends in the middle of a chunk, and sent chunks are not yet confirmed. So
+/// where a case kept up with its rate, bytes and messages a second are those of one record times the
+/// rate: bytes of the whole run, and messages of the confirmed records.
+fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64) -> Sample {
+    let (before, after) = (&first.counters, &last.counters);
+    let seconds = to_f64(after.elapsed_ns.saturating_sub(before.elapsed_ns)).max(1.0) / 1e9;
+    let per_second = |after: u64, before: u64| to_f64(after.saturating_sub(before)) / seconds;
+    let cpu =
+        |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() / seconds;
+    let confirmed = per_second(after.confirmed, before.confirmed);
+    let has_kept_up = case.way != Way::Pacing && !is_saturated(case, confirmed, seconds);
+    let due = case.rate.filter(|_| has_kept_up);
+    let messages = per_second(after.messages, before.messages);
+    // The first record left before the load.
+    let records = to_f64(emitted.saturating_sub(1)).max(1.0);
+    let measured = [
+        (
+            WRITER_CPU,
+            Some(per_second(after.cpu_ns, before.cpu_ns) / 1e9),
+        ),
+        (
+            READER_CPU,
+            case.is_read()
+                .then(|| cpu(last.reader_cpu, first.reader_cpu)),
+        ),
+        (
+            BROKER_CPU,
+            last.broker_cpu
+                .zip(first.broker_cpu)
+                .map(|(after, before)| cpu(after, before)),
+        ),
+        (
+            WIRE_BYTES,
+            Some(match due {
+                Some(rate) if wire_bytes > 0 => to_f64(wire_bytes) / records * rate,
+                _ => per_second(last.wire_bytes, first.wire_bytes),
+            }),
+        ),
+        (
+            MESSAGES,
+            Some(match due {
+                Some(rate) if confirmed > 0.0 => messages * rate / confirmed,
+                _ => messages,
+            }),
+        ),
+    ];
+    let measured = measured.into_iter();
+    Sample {
+        seconds,
+        confirmed,
+        figures: measured
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
+        lost: 0,
+    }
+}
+
+/// Waits until this number of records have arrived, or no more come; yields what arrived.
+fn arrived(
+    readers: &mut Readers,
+    records: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<ReaderReport, Failure> {
+    let mut by = Instant::now() + SILENCE;
+    let mut before = 0;
+    loop {
+        readers.listen()?;
+        let now = readers.records();
+        if now > before {
+            before = now;
+            by = Instant::now() + SILENCE;
+        }
+        if now >= records || Instant::now() > by {
+            return readers.report();
+        }
+        if !go_on() {
+            return Err(Failure::stopped());
+        }
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::cell::tests::case;
     use super::*;
 
     #[test]
     fn settings_are_added_once() {
-        assert_eq!(with("kafka://a/t", ""), "kafka://a/t");
-        assert_eq!(with("kafka://a/t", "x=1"), "kafka://a/t?x=1");
-        assert_eq!(with("kafka://a/t?y=2", "x=1"), "kafka://a/t?y=2&x=1");
-        assert_eq!(with("kafka://a/t?x=2", "x=1"), "kafka://a/t?x=2");
+        for (uri, setting, expected) in [
+            ("kafka://a/t", "", "kafka://a/t"),
+            ("kafka://a/t", "x=1", "kafka://a/t?x=1"),
+            ("kafka://a/t?y=2", "x=1", "kafka://a/t?y=2&x=1"),
+            ("kafka://a/t?x=2", "x=1", "kafka://a/t?x=2"),
+        ] {
+            assert_eq!(with(uri, setting), expected);
+        }
     }
 
     #[test]
-    fn the_time_left_follows_from_the_time_taken() {
-        let second = Duration::from_secs(1);
-        assert_eq!(time_left(second, 0, 10), None);
-        assert_eq!(time_left(second * 6, 3, 10), Some(second * 20));
+    fn bytes_and_messages_of_a_rate_that_was_kept_are_those_of_a_record_times_the_rate() {
+        // 21 chunks of 100 records in two seconds, of 24 at 980 records a second.
+        let mark = |seconds: u64, messages: u64| Mark {
+            counters: Counters {
+                confirmed: messages * 100,
+                messages,
+                elapsed_ns: seconds * 1_000_000_000,
+                cpu_ns: 0,
+            },
+            wire_bytes: seconds * 21_000,
+            reader_cpu: Duration::ZERO,
+            broker_cpu: None,
+        };
+        let mut case = case(Way::Baler, Some(100));
+        case.rate = Some(980.0);
+        let of = |case: &Case| {
+            let sample = between(case, &mark(1, 3), &mark(3, 24), 2_401, 48_000);
+            [WIRE_BYTES, MESSAGES].map(|name| sample.figures[name])
+        };
+        let [bytes, messages] = of(&case);
+        assert!((bytes - 19_600.0).abs() < 1e-6 && (messages - 9.8).abs() < 1e-9);
+        case.rate = None;
+        assert_eq!(of(&case), [21_000.0, 10.5]);
+    }
+
+    #[test]
+    fn an_interrupted_sweep_is_found_again_and_another_or_a_finished_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |plan| RunLog::open(folder.path(), plan).unwrap();
+        let line = |number: usize| {
+            let result = match number {
+                1 => Err("it broke".to_owned()),
+                _ => Ok(Sample::default()),
+            };
+            to_line(&FinishedRun { number, result }).unwrap()
+        };
+        let (mut log, runs) = open("\"a\"");
+        assert!(runs.is_empty());
+        log.write(&line(0)).unwrap();
+        log.write(&line(1)).unwrap();
+        // The last line is cut.
+        log.write(line(2).get(..9).unwrap()).unwrap();
+        let (mut log, runs) = open("\"a\"");
+        let found: Vec<_> = runs
+            .iter()
+            .map(|(number, run)| (*number, run.is_ok()))
+            .collect();
+        assert_eq!(found, [(0, true), (1, false)]);
+        log.write(&line(2)).unwrap();
+        let (mut log, runs) = open("\"a\"");
+        assert_eq!(runs.len(), 3);
+        log.write(FINISHED).unwrap();
+        assert!(open("\"a\"").1.is_empty());
+        open("\"a\"").0.write(&line(0)).unwrap();
+        assert!(open("\"b\"").1.is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! The writing process.
 
+use std::sync::mpsc::Receiver;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{Compression, NativeSerializer};
@@ -7,25 +9,18 @@ use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Way};
-use super::load::{Load, Timing};
-use super::pace::Bursts;
-use super::program::{PlainWriter, Program, wait_for_end_of_input};
-use super::sample::ClosedBy;
-use crate::cpu::process_cpu_time;
-use crate::failure::Failure;
-use crate::lines::print_line;
-use crate::plain_row::Rows;
-use crate::time::{nanos, now_ns, whole};
+use super::load::{Load, Schedule};
+use super::plain_row;
+use super::program::{PlainWriter, Program};
+use crate::clock::{nanos, now_ns, process_cpu_time, whole};
+use crate::harness::Failure;
+use crate::process::{from_parent, tell_parent};
 
 /// How long the medium may take to open, and to confirm everything at the end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between opening and the first record of the load, so that the readers can be told of it.
-const AHEAD: Duration = Duration::from_millis(50);
-
-/// Due records are emitted once in this time. A thread that wakes up for each record, or a thousand
-/// times a second, costs more than most of what is measured.
-const BURST: Duration = Duration::from_millis(5);
+/// Between opening and the first record of the load, so that the readers get the schedule in time.
+const AHEAD_NS: i64 = 50_000_000;
 
 /// Without a rate, records are timed as if this number were due a second.
 const NOMINAL_RATE: f64 = 10_000_000.0;
@@ -47,6 +42,9 @@ pub(super) struct Writing {
     pub(super) warm_up_seconds: f64,
     /// How long it is measured.
     pub(super) seconds: u32,
+    /// How many records may be emitted and not have arrived. The parent then sends the number of those
+    /// that have arrived.
+    pub(super) most_under_way: Option<u64>,
 }
 
 /// What the writing process reports.
@@ -61,22 +59,9 @@ pub(super) enum WriterEvent {
     Done { emitted: u64 },
 }
 
-/// When records are due, and when they are measured.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Schedule {
-    pub(super) timing: Timing,
-    pub(super) bursts: Bursts,
-    /// The measured time begins ...
-    pub(super) from_ns: i64,
-    /// ... and ends.
-    pub(super) to_ns: i64,
-}
-
 /// The state of the writing process at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Counters {
-    /// Records that were emitted.
-    pub(super) emitted: u64,
     /// Records that are confirmed.
     pub(super) confirmed: u64,
     /// Messages that are confirmed.
@@ -85,17 +70,6 @@ pub(super) struct Counters {
     pub(super) cpu_ns: u64,
     /// Time by the monotonic clock.
     pub(super) elapsed_ns: u64,
-    pub(super) closed_by: ClosedBy,
-}
-
-/// A way to send records.
-trait Sends {
-    /// Emits the records from one position to before another.
-    fn emit(&mut self, load: &mut Load, from: u64, to: u64) -> Result<(), Failure>;
-    /// What is confirmed.
-    fn counters(&self) -> Counters;
-    /// Waits until everything is confirmed.
-    fn settle(&mut self) -> Result<(), Failure>;
 }
 
 /// Writes a run.
@@ -104,52 +78,49 @@ trait Sends {
 ///
 /// The medium does not take it.
 pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure> {
-    let mut timing = Timing {
+    let arrived = from_parent::<u64>();
+    let mut schedule = Schedule {
         first_ns: now_ns(),
         start_ns: now_ns(),
         interval_ns: 1e9 / task.case.rate.unwrap_or(NOMINAL_RATE),
+        from_ns: 0,
+        to_ns: 0,
     };
-    let mut load = Load::new(task.seed, task.run, timing);
-    let mut sends: Box<dyn Sends> = match task.case.way {
-        Way::Auto | Way::Baler => Box::new(open_chunks(task, program)?),
-        Way::Pacing => Box::new(Nothing(0)),
-        way => Box::new(Plain {
-            writer: program.plain(&task.uri, way == Way::Awaiting)?,
-            rows: Vec::new(),
-        }),
+    let mut load = Load::new(task.seed, task.run, schedule);
+    let mut sender = match task.case.way {
+        Way::Auto | Way::Baler => Sender::Chunks(controller(task, program)?),
+        Way::Pacing => Sender::Nothing(0),
+        way => Sender::Plain(program.plain(&task.uri, way == Way::Awaiting)?, Vec::new()),
     };
     // The first record opens whatever is not open yet.
-    timing.first_ns = now_ns();
-    load.set_timing(timing);
-    sends.emit(&mut load, 0, 1)?;
-    sends.settle()?;
-    timing.start_ns = now_ns().saturating_add_unsigned(nanos(AHEAD));
-    load.set_timing(timing);
-    let from_ns = timing.start_ns + whole(task.warm_up_seconds * 1e9);
-    let schedule = Schedule {
-        timing,
-        bursts: Bursts::new(timing.start_ns, BURST),
-        from_ns,
-        to_ns: from_ns + i64::from(task.seconds) * 1_000_000_000,
-    };
-    print_line(&WriterEvent::Started(schedule))?;
-    let emitted = run(task, &mut load, &mut *sends, &schedule)?;
-    sends.settle()?;
-    print_line(&WriterEvent::Done { emitted })?;
+    schedule.first_ns = now_ns();
+    load.schedule = schedule;
+    sender.emit(&mut load, 0, 1)?;
+    sender.settle()?;
+    schedule.start_ns = now_ns() + AHEAD_NS;
+    schedule.from_ns = schedule.start_ns + whole(task.warm_up_seconds * 1e9);
+    schedule.to_ns = schedule.from_ns + i64::from(task.seconds) * 1_000_000_000;
+    load.schedule = schedule;
+    tell_parent(&WriterEvent::Started(schedule))?;
+    let emitted = emit_due(task, &mut load, &mut sender, &arrived)?;
+    sender.settle()?;
+    tell_parent(&WriterEvent::Done { emitted })?;
     // The parent looks at this process's sockets and memory before it ends.
-    wait_for_end_of_input()
+    while arrived.recv().is_ok() {}
+    Ok(())
 }
 
 /// Emits due records, burst by burst, until the end; yields how many there were.
-fn run(
+fn emit_due(
     task: &Writing,
     load: &mut Load,
-    sends: &mut dyn Sends,
-    schedule: &Schedule,
+    sender: &mut Sender,
+    arrived: &Receiver<u64>,
 ) -> Result<u64, Failure> {
     let since = Instant::now();
-    let bursts = schedule.bursts;
+    let schedule = load.schedule;
     let mut position = 1_u64;
+    let mut has_arrived = 1_u64;
     let mut next_mark = schedule.from_ns;
     let at_a_time = match task.case.way {
         Way::Awaiting => AWAITED_AT_A_TIME,
@@ -158,23 +129,29 @@ fn run(
     loop {
         let now = now_ns();
         if now >= next_mark {
-            print_line(&WriterEvent::Mark(Counters {
-                emitted: position,
+            tell_parent(&WriterEvent::Mark(Counters {
                 cpu_ns: nanos(process_cpu_time()),
                 elapsed_ns: nanos(since.elapsed()),
-                ..sends.counters()
+                ..sender.confirmed()
             }))?;
             if next_mark == schedule.to_ns {
                 // Fills the last chunk: the bytes of a record are not those of a chunk that is cut short.
                 let full = task.case.full_after(position);
-                sends.emit(load, position, full)?;
+                sender.emit(load, position, full)?;
                 return Ok(full);
             }
             next_mark = schedule.to_ns;
         }
+        if let Some(most) = task.most_under_way {
+            has_arrived = arrived.try_iter().last().unwrap_or(has_arrived);
+            if position > has_arrived.saturating_add(most) {
+                thread::park_timeout(Duration::from_millis(1));
+                continue;
+            }
+        }
         let mut end = position;
         if task.case.rate.is_some() {
-            let burst = bursts.before(now);
+            let burst = schedule.burst_before(now);
             while end < position + at_a_time && load.due(end) < burst {
                 end += 1;
             }
@@ -182,19 +159,16 @@ fn run(
             end += at_a_time;
         }
         if end > position {
-            sends.emit(load, position, end)?;
+            sender.emit(load, position, end)?;
             position = end;
         }
-        if task.case.rate.is_some() && load.due(position) >= bursts.before(now) {
-            bursts.wait_after(now);
+        if task.case.rate.is_some() && load.due(position) >= schedule.burst_before(now) {
+            schedule.wait_for_burst_after(now);
         }
     }
 }
 
-/// Baler: emit, queue, collector, encoding, connector.
-struct Chunks(Controller);
-
-fn open_chunks(task: &Writing, program: &dyn Program) -> Result<Chunks, Failure> {
+fn controller(task: &Writing, program: &dyn Program) -> Result<Controller, Failure> {
     let cannot_compress = "compress";
     let compression = task.case.compression.as_deref().unwrap_or("none");
     let compression = compression.parse::<Compression>();
@@ -218,98 +192,77 @@ fn open_chunks(task: &Writing, program: &dyn Program) -> Result<Chunks, Failure>
         };
     }
     let controller = builder.start();
-    Ok(Chunks(
-        controller.map_err(Failure::cannot("start a controller"))?,
-    ))
+    controller.map_err(Failure::cannot("start a controller"))
 }
 
-impl Sends for Chunks {
+/// A way to send records.
+enum Sender {
+    /// Baler: emit, queue, collector, encoding, connector.
+    Chunks(Controller),
+    /// The client library alone, and rows whose memory is used again.
+    Plain(Box<dyn PlainWriter>, Vec<Vec<u8>>),
+    /// Records are made, counted and thrown away.
+    Nothing(u64),
+}
+
+impl Sender {
+    /// Emits the records from one position to before another.
     fn emit(&mut self, load: &mut Load, from: u64, to: u64) -> Result<(), Failure> {
-        for position in from..to {
-            if !self.0.emit(load.record(position)) {
-                return Err(Failure::new("the controller does not take a record"));
+        match self {
+            Self::Chunks(controller) => {
+                for position in from..to {
+                    if !controller.emit(load.record(position)) {
+                        return Err(Failure::new("the controller does not take a record"));
+                    }
+                }
+                Ok(())
+            }
+            Self::Plain(writer, rows) => {
+                let count = usize::try_from(to - from).unwrap_or(usize::MAX);
+                if rows.len() < count {
+                    rows.resize_with(count, Vec::new);
+                }
+                for (position, row) in (from..to).zip(&mut *rows) {
+                    plain_row::write(&load.plain(position), row);
+                }
+                writer.publish(rows.get(..count).unwrap_or_default())
+            }
+            Self::Nothing(count) => {
+                for position in from..to {
+                    std::hint::black_box(load.record(position));
+                }
+                *count = to;
+                Ok(())
             }
         }
-        Ok(())
     }
 
-    fn counters(&self) -> Counters {
-        let stats = self.0.stats();
-        let closed_by = stats.closed_by;
-        Counters {
-            confirmed: stats.delivered,
-            messages: stats.chunks_delivered,
-            closed_by: ClosedBy {
-                records: closed_by.records,
-                age: closed_by.age,
-                bytes: closed_by.bytes,
-                flush: closed_by.flush,
-            },
-            ..Counters::default()
-        }
-    }
-
-    fn settle(&mut self) -> Result<(), Failure> {
-        let flushed = self.0.flush(PATIENCE);
-        flushed.map_err(Failure::cannot("deliver everything"))
-    }
-}
-
-/// The client library alone.
-struct Plain {
-    writer: Box<dyn PlainWriter>,
-    /// Memory that is used again.
-    rows: Vec<Vec<u8>>,
-}
-
-impl Sends for Plain {
-    fn emit(&mut self, load: &mut Load, from: u64, to: u64) -> Result<(), Failure> {
-        let count = usize::try_from(to - from).unwrap_or(usize::MAX);
-        if self.rows.len() < count {
-            self.rows.resize_with(count, Vec::new);
-        }
-        for (position, row) in (from..to).zip(&mut self.rows) {
-            let call = load.call(position);
-            Rows::new(load.workload()).write(&call, row);
-        }
-        self.writer
-            .publish(self.rows.get(..count).unwrap_or_default())
-    }
-
-    fn counters(&self) -> Counters {
-        let confirmed = self.writer.confirmed();
+    /// The confirmed records and messages.
+    fn confirmed(&self) -> Counters {
+        let (confirmed, messages) = match self {
+            Self::Chunks(controller) => {
+                let stats = controller.stats();
+                (stats.delivered, stats.chunks_delivered)
+            }
+            Self::Plain(writer, _) => (writer.confirmed(), writer.confirmed()),
+            Self::Nothing(count) => (*count, 0),
+        };
         Counters {
             confirmed,
-            messages: confirmed,
+            messages,
             ..Counters::default()
         }
     }
 
+    /// Waits until everything is confirmed.
     fn settle(&mut self) -> Result<(), Failure> {
-        self.writer.settle(Instant::now() + PATIENCE)
-    }
-}
-
-/// Nothing: the records are made, counted and thrown away.
-struct Nothing(u64);
-
-impl Sends for Nothing {
-    fn emit(&mut self, load: &mut Load, from: u64, to: u64) -> Result<(), Failure> {
-        for position in from..to {
-            std::hint::black_box(load.record(position));
-            self.0 += 1;
+        match self {
+            Self::Chunks(controller) => {
+                let flushed = controller.flush(PATIENCE);
+                flushed.map_err(Failure::cannot("deliver everything"))
+            }
+            Self::Plain(writer, _) => writer.settle(Instant::now() + PATIENCE),
+            Self::Nothing(_) => Ok(()),
         }
-        Ok(())
-    }
-
-    fn counters(&self) -> Counters {
-        Counters {
-            confirmed: self.0,
-            ..Counters::default()
-        }
-    }
-
-    fn settle(&mut self) -> Result<(), Failure> {
-        Ok(())
     }
 }

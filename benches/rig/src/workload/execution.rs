@@ -1,18 +1,78 @@
-//! The record of a call.
+//! The record of a call, and the call with its strings.
 
+use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{Interned, Record};
+use serde::{Deserialize, Serialize};
 
-use super::{Call, Workload};
+use super::Call;
 
-/// The record of a [`Call`]: Kieker's `OperationExecutionRecord`, in the form in which a service
-/// would emit it.
+/// The strings that calls name by their position.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Signatures of operations.
+    pub operations: Vec<String>,
+    /// Ids of sessions.
+    pub sessions: Vec<String>,
+    /// Names of hosts.
+    pub hosts: Vec<String>,
+}
+
+impl Names {
+    /// A call with its strings; a string that is not in the lists is empty.
+    pub fn plain(&self, call: &Call) -> PlainCall<'_> {
+        fn text(texts: &[String], position: usize) -> &str {
+            texts.get(position).map_or("", |text| text)
+        }
+        PlainCall {
+            operation_signature: text(&self.operations, call.operation),
+            session_id: text(&self.sessions, call.session),
+            trace_id: call.trace_id,
+            tin: call.tin,
+            tout: call.tout,
+            hostname: text(&self.hosts, call.host),
+            eoi: call.eoi,
+            ess: call.ess,
+        }
+    }
+}
+
+/// A call with its strings. For serde it has the names of Kieker's fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the fields are those of Kieker's record")]
+pub struct PlainCall<'a> {
+    pub operation_signature: &'a str,
+    pub session_id: &'a str,
+    pub trace_id: i64,
+    pub tin: i64,
+    pub tout: i64,
+    pub hostname: &'a str,
+    pub eoi: i32,
+    pub ess: i32,
+}
+
+impl<'a> From<&'a OperationExecutionRecord> for PlainCall<'a> {
+    fn from(record: &'a OperationExecutionRecord) -> Self {
+        Self {
+            operation_signature: &record.operation_signature,
+            session_id: &record.session_id,
+            trace_id: record.trace_id,
+            tin: record.tin,
+            tout: record.tout,
+            hostname: &record.hostname,
+            eoi: record.eoi,
+            ess: record.ess,
+        }
+    }
+}
+
+/// The record of a [`Call`]: Kieker's `OperationExecutionRecord`, as a service would emit it.
 ///
-/// What a call site knows, signature and host, is interned, as the probes do; the session is a
-/// string of its own, as a request would bring it.
-/// It is timed by its end, so that the workload's seed says everything.
+/// A call site's signature and host are interned, as the probes do. The session is a string of its own,
+/// as a request would bring it. The timestamp is the end of the call, so that everything follows from
+/// the workload's seed.
 ///
-/// It can only be written; read it as
-/// [`OperationExecutionRecord`](baler_common::record::kieker::OperationExecutionRecord).
+/// It can only be written; read it as [`OperationExecutionRecord`].
 #[derive(Debug, Clone, Record)]
 #[record(
     name = "kieker.common.record.controlflow.OperationExecutionRecord",
@@ -31,9 +91,8 @@ pub struct Execution {
     ess: i32,
 }
 
-/// Makes the records of a workload's calls, those of a session one after the other in the same memory:
-/// neither making nor writing one allocates, or copies its session, as a service need not that has it
-/// at hand.
+/// Makes the records of calls. Records of one session use the same memory again, so that making or
+/// writing one neither allocates nor copies its session.
 #[derive(Debug, Clone)]
 pub struct Executions {
     operations: Vec<Interned>,
@@ -45,21 +104,11 @@ pub struct Executions {
 }
 
 impl Executions {
-    /// For the calls of this workload, or of another one with the same seed.
-    ///
-    /// Interns the signatures, for the rest of the program.
-    pub fn new(workload: &Workload) -> Self {
-        Self::of_names(workload.operations(), workload.sessions(), workload.hosts())
-    }
-
-    /// For calls whose strings stand in these lists.
+    /// For calls that name these strings.
     ///
     /// Interns signatures and hosts, for the rest of the program.
-    pub fn of_names(
-        operations: &[impl AsRef<str>],
-        sessions: &[impl AsRef<str>],
-        hosts: &[impl AsRef<str>],
-    ) -> Self {
+    pub fn new(names: &Names) -> Self {
+        let interned = |texts: &[String]| texts.iter().map(|it| Interned::leaked(it)).collect();
         let unknown = Interned::new("");
         let of = |session: &str| Execution {
             operation_signature: unknown,
@@ -72,15 +121,15 @@ impl Executions {
             ess: -1,
         };
         Self {
-            operations: interned(operations),
-            hosts: interned(hosts),
-            records: sessions.iter().map(|it| of(it.as_ref())).collect(),
+            operations: interned(&names.operations),
+            hosts: interned(&names.hosts),
+            records: names.sessions.iter().map(|it| of(it)).collect(),
             unknown: of(""),
         }
     }
 
-    /// The record of a call; a session that the lists do not have is empty, an operation or host as it
-    /// was in the session's record before.
+    /// The record of a call. An unknown session is empty; an unknown operation or host is as it was in
+    /// the session's record before.
     pub fn of(&mut self, call: &Call) -> &Execution {
         let known = self.records.get_mut(call.session);
         let record = known.unwrap_or(&mut self.unknown);
@@ -99,45 +148,27 @@ impl Executions {
     }
 }
 
-fn interned(texts: &[impl AsRef<str>]) -> Vec<Interned> {
-    let texts = texts.iter();
-    texts.map(|text| Interned::leaked(text.as_ref())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use baler_common::record::BatchBuilder;
-    use baler_common::record::kieker::OperationExecutionRecord;
 
+    use super::super::Workload;
     use super::*;
 
     #[test]
-    fn it_is_kiekers_record() {
+    fn it_is_kiekers_record_and_says_what_the_call_says() {
         assert_eq!(Execution::schema(), OperationExecutionRecord::schema());
-    }
-
-    #[test]
-    fn it_says_what_the_call_says() {
         let mut workload = Workload::new(1);
         let calls: Vec<_> = workload.by_ref().take(1_000).collect();
-        let mut executions = Executions::new(&workload);
+        let mut executions = Executions::new(workload.names());
         let mut builder = BatchBuilder::new();
         for call in &calls {
             builder.push(executions.of(call)).unwrap();
         }
         let batch = builder.take();
         let read: Vec<OperationExecutionRecord> = batch.read().map(Result::unwrap).collect();
-        let expected = calls.iter().map(|call| OperationExecutionRecord {
-            operation_signature: workload.operations()[call.operation].clone(),
-            session_id: workload.sessions()[call.session].clone(),
-            trace_id: call.trace_id,
-            tin: call.tin,
-            tout: call.tout,
-            hostname: workload.hosts()[call.host].to_owned(),
-            eoi: call.eoi,
-            ess: call.ess,
-        });
-        assert_eq!(read, expected.collect::<Vec<_>>());
+        let expected = calls.iter().map(|call| workload.names().plain(call));
+        assert!(read.iter().map(PlainCall::from).eq(expected));
         let timestamps = batch.records().map(|record| record.timestamp().unwrap());
         assert!(timestamps.eq(calls.iter().map(|call| call.tout)));
     }

@@ -75,16 +75,7 @@ impl Format for Baler {
     fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
         for record in self.read(chunk)?.read() {
             let record: OperationExecutionRecord = record.map_err(cannot_decode())?;
-            see(PlainCall {
-                operation_signature: &record.operation_signature,
-                session_id: &record.session_id,
-                trace_id: record.trace_id,
-                tin: record.tin,
-                tout: record.tout,
-                hostname: &record.hostname,
-                eoi: record.eoi,
-                ess: record.ess,
-            });
+            see(PlainCall::from(&record));
         }
         Ok(())
     }

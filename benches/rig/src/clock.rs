@@ -1,0 +1,47 @@
+//! Times as whole nanoseconds, and the CPU time of this process.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds since the Unix epoch.
+pub fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(nanos(now.unwrap_or_default())).unwrap_or(i64::MAX)
+}
+
+/// The nanoseconds of a time; saturates after five centuries.
+#[inline]
+pub fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds without their fraction.
+pub fn whole(nanos: f64) -> i64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the conversion saturates, and a fraction of a nanosecond is nothing"
+    )]
+    let whole = nanos as i64;
+    whole
+}
+
+/// The CPU time of all threads of this process so far, ended ones included.
+///
+/// POSIX `CLOCK_PROCESS_CPUTIME_ID`: the scheduler counts in nanoseconds, while `getrusage` may count
+/// in ticks.
+pub fn process_cpu_time() -> Duration {
+    cpu_time(ClockId::ProcessCPUTime)
+}
+
+/// The CPU time of the calling thread so far (POSIX `CLOCK_THREAD_CPUTIME_ID`).
+pub fn thread_cpu_time() -> Duration {
+    cpu_time(ClockId::ThreadCPUTime)
+}
+
+fn cpu_time(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanos)
+}

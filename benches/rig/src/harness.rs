@@ -1,0 +1,273 @@
+//! What every measurement shares: its cases in interleaved rounds, its output, and its failures.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::machine::Provenance;
+use crate::workload::Random;
+
+/// A measurement that could not be made, or whose result was wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(Box<str>);
+
+impl Failure {
+    /// For this reason.
+    pub fn new(reason: impl Into<Box<str>>) -> Self {
+        Self(reason.into())
+    }
+
+    /// An error of something that was tried: `what` completes "cannot ...".
+    pub fn cannot<E: Display>(what: &str) -> impl Fn(E) -> Self {
+        move |error| Self(format!("cannot {what}: {error}").into())
+    }
+
+    pub(crate) fn stopped() -> Self {
+        Self::new("stopped before everything was measured")
+    }
+}
+
+/// The exit code of a measuring program, which fails also where a row is not right. Prints a failure
+/// to standard error.
+pub fn exit_code(program: &str, result: Result<bool, Failure>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // Nothing is left to report it to if this fails.
+            writeln!(io::stderr(), "{program}: {error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The runs of a case, until one failed.
+#[derive(Debug, Clone)]
+pub struct Runs<S> {
+    /// The results, one a round.
+    pub samples: Vec<S>,
+    /// Why there are no more.
+    pub failure: Option<Failure>,
+}
+
+/// How often and in which order to measure.
+#[derive(Debug)]
+pub struct Rounds<S> {
+    /// How often each case is measured.
+    pub repetitions: usize,
+    /// Decides the order within each round.
+    pub seed: u64,
+    /// Results of an interrupted measurement, by number of the run.
+    pub finished: BTreeMap<usize, Result<S, Failure>>,
+}
+
+/// How far a measurement is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Finished runs.
+    pub done: usize,
+    /// All runs.
+    pub of: usize,
+    /// How long the other runs will take; `None` until a run has ended.
+    pub left: Option<Duration>,
+}
+
+/// Is called many times a second, and returns whether to go on.
+pub type Progress<'a> = dyn FnMut(Standing) -> bool + 'a;
+
+/// Measures every case in each round once. A case that failed is not measured again, and the others go
+/// on. `measure` gets the number of the run, and a function to ask many times a second whether to go on.
+///
+/// # Errors
+///
+/// `progress` said to stop.
+pub fn in_rounds<C, S>(
+    cases: &[C],
+    rounds: Rounds<S>,
+    progress: &mut Progress<'_>,
+    mut measure: impl FnMut(usize, &C, &mut dyn FnMut() -> bool) -> Result<S, Failure>,
+) -> Result<Vec<Runs<S>>, Failure> {
+    let order = interleaved(cases.len(), rounds.repetitions, rounds.seed);
+    let mut finished = rounds.finished;
+    let none = || Runs {
+        samples: Vec::new(),
+        failure: None,
+    };
+    let mut all: Vec<Runs<S>> = cases.iter().map(|_| none()).collect();
+    let (started, mut measured) = (Instant::now(), 0_u32);
+    for (number, index) in order.iter().enumerate() {
+        let standing = Standing {
+            done: number,
+            of: order.len(),
+            left: started
+                .elapsed()
+                .checked_div(measured)
+                .map(|one| one.saturating_mul(u32::try_from(order.len() - number).unwrap_or(0))),
+        };
+        let mut go_on = || progress(standing);
+        let (Some(case), Some(runs)) = (cases.get(*index), all.get_mut(*index)) else {
+            continue;
+        };
+        if runs.failure.is_none() {
+            let result = finished.remove(&number).unwrap_or_else(|| {
+                measured += 1;
+                measure(number, case, &mut go_on)
+            });
+            match result {
+                Ok(sample) => runs.samples.push(sample),
+                Err(failure) => runs.failure = Some(failure),
+            }
+        }
+        if !go_on() {
+            return Err(Failure::stopped());
+        }
+    }
+    Ok(all)
+}
+
+/// In each round every case once, in a random order.
+///
+/// A machine that is slower for a while then harms all cases alike, and no case always runs after the
+/// same other one.
+fn interleaved(cases: usize, repetitions: usize, seed: u64) -> Vec<usize> {
+    let mut random = Random::new(seed);
+    let mut order = Vec::with_capacity(cases.saturating_mul(repetitions));
+    for _ in 0..repetitions {
+        let mut round: Vec<usize> = (0..cases).collect();
+        // Fisher and Yates, from the end.
+        for last in (1..cases).rev() {
+            round.swap(last, random.below(last + 1));
+        }
+        order.extend(round);
+    }
+    order
+}
+
+/// How to print rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A list of objects.
+    Json,
+    /// For people, within 100 columns.
+    Table,
+}
+
+/// The rows of a measurement, and how they came about.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Results<'a, R> {
+    /// The name of the measurement and, without their extension, of its files.
+    #[serde(skip)]
+    pub name: &'a str,
+    /// How the rows came about.
+    #[serde(flatten)]
+    pub provenance: &'a Provenance,
+    /// The rows.
+    pub rows: &'a [R],
+}
+
+impl<R: Serialize> Results<'_, R> {
+    /// Prints the rows to `out`, and writes them with their provenance, the table and files of these
+    /// extensions and texts into a folder, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be written.
+    pub fn write(
+        &self,
+        format: Format,
+        table: &str,
+        out: &mut dyn Write,
+        kept: Option<(&Path, &[(&str, &str)])>,
+    ) -> Result<(), Failure> {
+        match format {
+            Format::Json => print(&to_json(&self.rows)?, out)?,
+            Format::Table => print(table, out)?,
+        }
+        if let Some((folder, others)) = kept {
+            let json = to_json(self)?;
+            let files = [&[("json", &*json), ("txt", table)], others].concat();
+            keep(folder, self.name, &files)?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints results.
+pub(crate) fn print(text: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    printed.map_err(Failure::cannot("print the results"))
+}
+
+/// Writes a file of this name for each extension and text.
+pub(crate) fn keep(folder: &Path, name: &str, files: &[(&str, &str)]) -> Result<(), Failure> {
+    let failed = Failure::cannot("write the results");
+    fs::create_dir_all(folder).map_err(&failed)?;
+    for (extension, text) in files {
+        fs::write(folder.join(name).with_extension(extension), text).map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// A value as indented JSON with a line break at the end.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    Ok(text.map_err(Failure::cannot("write JSON"))? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds(finished: BTreeMap<usize, Result<usize, Failure>>) -> Rounds<usize> {
+        Rounds {
+            repetitions: 3,
+            seed: 1,
+            finished,
+        }
+    }
+
+    #[test]
+    fn every_round_has_every_case_once_and_an_order_of_its_own() {
+        let cases: Vec<usize> = (0..20).collect();
+        let mut order = Vec::new();
+        let all = in_rounds(
+            &cases,
+            rounds(BTreeMap::from([(0, Ok(77)), (7, Err(Failure::new("no")))])),
+            &mut |_| true,
+            |number, case, _| {
+                order.push((number, *case));
+                Ok(number)
+            },
+        )
+        .unwrap();
+        let expected = interleaved(20, 3, 1);
+        assert_ne!(expected[..20], expected[20..40]);
+        let mut second = expected[20..40].to_vec();
+        second.sort_unstable();
+        assert_eq!(second, cases);
+        // Neither what was finished before nor what failed is measured.
+        assert!(
+            order
+                .iter()
+                .all(|(number, case)| expected[*number] == *case)
+        );
+        assert_eq!(order.len(), 60 - 2 - 2);
+        assert_eq!(all[expected[0]].samples[0], 77);
+        assert!(all[expected[7]].failure.is_some());
+        let stopped = in_rounds(
+            &cases,
+            rounds(BTreeMap::new()),
+            &mut |_| false,
+            |_, _, _| Ok(1),
+        );
+        assert_eq!(stopped.unwrap_err(), Failure::stopped());
+    }
+}

@@ -1,0 +1,241 @@
+//! Child processes, so that each end has CPU time and memory of its own.
+//!
+//! A parent gives a child its order as an argument; both then talk in lines of JSON.
+
+use std::env;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::process::{Child as Process, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::harness::Failure;
+
+/// A child process that reads and writes lines of JSON.
+///
+/// Its standard error is the parent's. It is killed when this value is dropped.
+#[derive(Debug)]
+pub struct Child {
+    process: Process,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Child {
+    /// Starts this very program with these arguments and an order after them.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn with_order(arguments: &[&str], order: &impl Serialize) -> Result<Self, Failure> {
+        let program = env::current_exe().map_err(Failure::cannot("find this program"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg(to_line(order)?);
+        Self::start(command)
+    }
+
+    /// Starts a command.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn start(mut command: Command) -> Result<Self, Failure> {
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(Failure::cannot("start a process"))?;
+        let input = process.stdin.take();
+        let (sender, lines) = channel();
+        if let Some(output) = process.stdout.take() {
+            // It ends with the child's output.
+            thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Self {
+            process,
+            input,
+            lines,
+        })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Sends it a value.
+    ///
+    /// # Errors
+    ///
+    /// It does not read any more.
+    pub fn send(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let line = to_line(value)?;
+        let input = self.input.as_mut();
+        let input = input.ok_or_else(|| Failure::new("the input of a process is closed"))?;
+        // In one call, so that the child never sees half a line.
+        let sent = input.write_all(format!("{line}\n").as_bytes());
+        sent.map_err(Failure::cannot("write to a process"))
+    }
+
+    /// Its next value; `None` if it writes none until `by`. A value that has come is returned even if
+    /// `by` has passed.
+    ///
+    /// # Errors
+    ///
+    /// It has ended, or wrote something else.
+    pub fn next<T: DeserializeOwned>(&self, by: Instant) -> Result<Option<T>, Failure> {
+        let left = by.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) => parse_line(&line).map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Failure::new("a process has ended early")),
+        }
+    }
+
+    /// Its next value, which must come within `patience`. `go_on` is asked several times a second.
+    ///
+    /// # Errors
+    ///
+    /// As [`Child::next`], or nothing came in time, or `go_on` said to stop.
+    pub fn answer<T: DeserializeOwned>(
+        &self,
+        patience: Duration,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<T, Failure> {
+        const LOOK: Duration = Duration::from_millis(200);
+        let by = Instant::now() + patience;
+        loop {
+            let now = Instant::now();
+            if let Some(value) = self.next(by.min(now + LOOK))? {
+                return Ok(value);
+            }
+            if now >= by {
+                let seconds = patience.as_secs();
+                let reason = format!("a process did not answer within {seconds} s");
+                return Err(Failure::new(reason));
+            }
+            if !go_on() {
+                return Err(Failure::stopped());
+            }
+        }
+    }
+
+    /// Closes its standard input and waits for its end; kills it after `patience`.
+    ///
+    /// # Errors
+    ///
+    /// It failed, or cannot be waited for.
+    pub fn end(mut self, patience: Duration) -> Result<(), Failure> {
+        drop(self.input.take());
+        let by = Instant::now() + patience;
+        // Its output ends when it does.
+        loop {
+            let left = by.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.process
+                        .kill()
+                        .map_err(Failure::cannot("end a process"))?;
+                    break;
+                }
+            }
+        }
+        let status = self.process.wait();
+        match status.map_err(Failure::cannot("wait for a process"))? {
+            status if status.success() => Ok(()),
+            status => Err(Failure::new(format!("a process failed: {status}"))),
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // Killing a process that has ended does nothing.
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Prints a value to the parent process.
+///
+/// # Errors
+///
+/// The parent does not read any more.
+pub fn tell_parent(value: &impl Serialize) -> Result<(), Failure> {
+    let line = to_line(value)?;
+    let mut out = io::stdout().lock();
+    let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+    printed.map_err(Failure::cannot("answer"))
+}
+
+/// The values that the parent sends, until it closes standard input or sends something else.
+pub fn from_parent<T: DeserializeOwned + Send + 'static>() -> Receiver<T> {
+    let (sender, values) = channel();
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let Ok(value) = parse_line(&line) else {
+                break;
+            };
+            if sender.send(value).is_err() {
+                break;
+            }
+        }
+    });
+    values
+}
+
+/// A value as JSON without line breaks.
+///
+/// # Errors
+///
+/// It has no JSON.
+pub fn to_line(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(Failure::cannot("write JSON"))
+}
+
+/// The value of a line of JSON.
+///
+/// # Errors
+///
+/// It is another type.
+pub fn parse_line<T: DeserializeOwned>(line: &str) -> Result<T, Failure> {
+    serde_json::from_str(line).map_err(Failure::cannot("understand another process"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn values_go_both_ways_and_silence_and_death_differ() {
+        let mut child = Child::start(Command::new("cat")).unwrap();
+        child.send(&("one", 1)).unwrap();
+        let answer: (String, u32) = child.answer(SOON, &mut || true).unwrap();
+        assert_eq!(answer, ("one".to_owned(), 1));
+        assert_eq!(child.next::<u32>(Instant::now()), Ok(None));
+        child.send(&"no number").unwrap();
+        child.next::<u32>(Instant::now() + SOON).unwrap_err();
+        child.process.kill().unwrap();
+        let dead = child.next::<u32>(Instant::now() + SOON).unwrap_err();
+        assert!(dead.to_string().contains("ended"), "{dead}");
+        let child = Child::start(Command::new("cat")).unwrap();
+        child.end(SOON).unwrap();
+        Child::start(Command::new("false"))
+            .unwrap()
+            .end(SOON)
+            .unwrap_err();
+    }
+}

@@ -1,0 +1,97 @@
+//! Memory, descriptors, threads and CPU time of another process, from `/proc`.
+
+use std::fs;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::harness::Failure;
+
+/// What a process holds at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Footprint {
+    /// Resident memory, in bytes.
+    pub resident_bytes: u64,
+    /// Open file descriptors.
+    pub descriptors: u64,
+    /// Threads.
+    pub threads: u64,
+}
+
+impl Footprint {
+    /// The footprint of a process.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended, or belongs to another user.
+    pub fn of(pid: u32) -> Result<Self, Failure> {
+        let cannot_look = Failure::cannot("look at a process");
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(&cannot_look)?;
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let word = line.and_then(|line| line.split_whitespace().next());
+            let number = word.and_then(|word| word.parse::<u64>().ok());
+            number.ok_or_else(|| Failure::new(format!("/proc/{pid}/status has no {name}")))
+        };
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).map_err(&cannot_look)?;
+        Ok(Self {
+            resident_bytes: number("VmRSS:")?.saturating_mul(1024),
+            descriptors: u64::try_from(descriptors.count()).unwrap_or(u64::MAX),
+            threads: number("Threads:")?,
+        })
+    }
+}
+
+/// The CPU time of the present threads of another process (`/proc/PID/task/TID/schedstat`).
+///
+/// # Errors
+///
+/// The process has ended, or the kernel does not count.
+pub fn busy_time_of(pid: u32) -> Result<Duration, Failure> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.map_err(Failure::cannot("look at a process"))?;
+    let times: Vec<u64> = threads
+        .flatten()
+        .filter_map(|thread| {
+            // A thread that has ended meanwhile has no file.
+            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse().ok()
+        })
+        .collect();
+    match times.as_slice() {
+        [] => Err(Failure::new("Linux was built without scheduler statistics")),
+        times => Ok(Duration::from_nanos(times.iter().sum())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::process_cpu_time;
+
+    #[test]
+    fn a_process_that_holds_and_works_more_shows_more() {
+        let pid = std::process::id();
+        let before = Footprint::of(pid).unwrap();
+        let files: Vec<_> = (0..50)
+            .map(|_| fs::File::open("/proc/self/stat").unwrap())
+            .collect();
+        let memory = vec![1_u8; 64 << 20];
+        let after = Footprint::of(pid).unwrap();
+        assert!(after.descriptors >= before.descriptors + 50, "{after:?}");
+        assert!(
+            after.resident_bytes >= before.resident_bytes + (60 << 20),
+            "{before:?} {after:?}"
+        );
+        drop((files, memory));
+        let step = Duration::from_millis(60);
+        while process_cpu_time() < step {
+            std::hint::spin_loop();
+        }
+        let exact = process_cpu_time();
+        let busy = busy_time_of(pid).unwrap();
+        assert!(busy + step >= exact && busy <= exact + step, "{busy:?}");
+        Footprint::of(u32::MAX).unwrap_err();
+        busy_time_of(u32::MAX).unwrap_err();
+    }
+}
