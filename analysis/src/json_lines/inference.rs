@@ -184,7 +184,7 @@ impl LineType {
 
 type Member<'a> = (Cow<'a, str>, Json<'a>);
 
-/// The objects that one place has held, told apart by their keys.
+/// The different sets of keys that the objects in one place have had.
 #[derive(Debug, Default)]
 struct Shapes(Vec<Shape>);
 
