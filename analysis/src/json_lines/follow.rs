@@ -54,7 +54,12 @@ impl Position {
         name.push(file.file_name().unwrap_or_default());
         name.push(".new");
         let new = file.with_file_name(name);
-        let mut output = File::create(&new)?;
+        // Made anew, so that no link is followed that somebody else planted there.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut output = File::create_new(&new)?;
         serde_json::to_writer(&mut output, self)?;
         output.sync_all()?;
         fs::rename(new, file)

@@ -22,6 +22,9 @@ const MAX_SHAPES: usize = 64;
 const MAX_PLACES: usize = 65_536;
 const MAX_SCHEMAS: usize = 4_096;
 
+/// What the name and the schemas of a type take of [`MAX_PLACES`].
+const PLACES_A_TYPE: usize = 16;
+
 /// The type of lines that name none, or more types than there is room for.
 const UNNAMED: &str = "json";
 
@@ -97,7 +100,7 @@ impl Inference {
             )) if is_name(name) => name,
             _ => UNNAMED,
         };
-        let name = match self.types.contains_key(name) || self.room.take_places(1) {
+        let name = match self.types.contains_key(name) || self.room.take_places(PLACES_A_TYPE) {
             true => name,
             false => UNNAMED,
         };

@@ -23,7 +23,7 @@ impl Serialize for RecordJson<'_> {
         let mut record = serializer.serialize_struct("record", 3)?;
         record.serialize_field("type", self.0.type_name())?;
         record.serialize_field("timestamp", &self.0.timestamp())?;
-        record.serialize_field("fields", &Line(self.0.fields()))?;
+        record.serialize_field("fields", &RecordOrLine(self.0.fields()))?;
         record.end()
     }
 }
@@ -50,7 +50,7 @@ impl Serialize for IdentifiedJson<'_> {
             index: self.index,
         });
         record.serialize_field("identity", &identity)?;
-        record.serialize_field("fields", &Line(self.record.fields()))?;
+        record.serialize_field("fields", &RecordOrLine(self.record.fields()))?;
         record.end()
     }
 }
@@ -72,14 +72,18 @@ impl Serialize for Identity {
     }
 }
 
-/// The fields of a record as a whole, which may be JSON text as a whole.
-struct Line<'a>(RecordFields<'a>);
+/// The fields of a record; of a line that no schema fits, the line itself.
+struct RecordOrLine<'a>(RecordFields<'a>);
 
-impl Serialize for Line<'_> {
+impl Serialize for RecordOrLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match only_field(self.0) {
-            Some(value @ ValueRef::Record(_)) => ValueJson(value).serialize(serializer),
-            _ => Fields(self.0).serialize(serializer),
+        let line = match only_field(self.0) {
+            Some(ValueRef::Record(text)) => opaque(text),
+            _ => None,
+        };
+        match line {
+            Some(line) => line.serialize(serializer),
+            None => Fields(self.0).serialize(serializer),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_analysis::json_lines::{
@@ -12,7 +13,7 @@ use baler_analysis::sinks::RecordJson;
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
 };
-use baler_common::record::{BatchBuilder, DynamicRecord};
+use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, Schema};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -176,6 +177,21 @@ fn fields_get_the_narrowest_type_that_fits_all_lines() {
     ] {
         assert_eq!(schema(line), expected, "{line}");
     }
+}
+
+#[test]
+fn records_that_were_no_lines_keep_a_field_named_json() {
+    let field = |field_type| vec![Field::new("json", field_type)];
+    let inner = Schema::new("shop.Inner", field(FieldType::String)).unwrap();
+    let outer = field(FieldType::Record(Arc::new(inner)));
+    let outer = Arc::new(Schema::new("shop.Outer", outer).unwrap());
+    let value = baler_common::record::Value::Record(vec!["{}".into()]);
+    let record = DynamicRecord::new(outer, None, vec![value]).unwrap();
+    let expected = (
+        "shop.Outer".to_owned(),
+        r#"{"json":{"json":"{}"}}"#.to_owned(),
+    );
+    assert_eq!(written(&[record]), [expected]);
 }
 
 #[test]

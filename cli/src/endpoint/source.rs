@@ -1,7 +1,7 @@
 //! Where records come from: a text log, JSON lines, or a medium.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings};
 use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
@@ -91,6 +91,15 @@ fn lines_settings(mut uri: Uri) -> Result<(PathBuf, JsonLinesSettings), UriError
     }
     let given = uri.take_text("position").map(|file| PathBuf::from(&*file));
     uri.finish()?;
+    if path == Path::new("-") && (settings.follow || given.is_some()) {
+        let setting = if settings.follow {
+            "follow"
+        } else {
+            "position"
+        };
+        let why = "standard input has no position to go on from";
+        return Err(UriError::conflict(setting, "-", why));
+    }
     // Who follows a file wants to go on after a restart.
     let beside = || {
         settings

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -71,6 +72,51 @@ fn standard_input_is_sent_with_types_from_the_field_that_is_named() {
     let received = json_lines(&output(&["receive", "--from", &to, "--format", "json"]));
     let names: Vec<_> = received.iter().map(|line| &line["type"]).collect();
     assert_eq!(names, ["a", "b"]);
+}
+
+#[test]
+fn settings_that_standard_input_cannot_have_are_refused() {
+    for setting in ["follow", "position=file"] {
+        let from = format!("jsonl:-?{setting}");
+        let run = baler(&["send", "--from", &from, "--to", "null:"]).code(78);
+        let stderr = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(
+            stderr.contains("standard input has no position"),
+            "{stderr}"
+        );
+    }
+}
+
+/// Lines that come more slowly than the clock is looked at for each still keep the sender from
+/// being idle.
+#[test]
+fn a_slow_log_is_not_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("app.log");
+    let position = folder.path().join("app.log.position");
+    append(&log, "");
+    let from = format!("jsonl:{}?follow", log.display());
+    let send = [
+        "send",
+        "--from",
+        &from,
+        "--to",
+        "null:",
+        "--idle-timeout",
+        "3s",
+    ];
+    let sender = Background::start(&send);
+    let begun = Instant::now();
+    let mut saved = String::new();
+    while begun.elapsed() < Duration::from_secs(5) {
+        append(&log, "{}\n");
+        saved = wait_for("a position", || {
+            fs::read_to_string(&position)
+                .ok()
+                .filter(|now| *now != saved)
+        });
+    }
+    assert!(sender.succeed().contains("delivered"));
 }
 
 /// A sender that is killed at any time and started again sends every line of a log that is written

@@ -32,8 +32,9 @@ pub(super) fn send(
     progress: &Progress,
 ) -> (SourceFigures, Result<(), Failure>) {
     let mut counts = Counts::default();
-    let mut idle_since = Instant::now();
-    let mut next_save = idle_since + SAVE_EVERY;
+    let mut idle_since = None;
+    let mut next_save = Instant::now() + SAVE_EVERY;
+    let mut is_unsent = false;
     let ended = loop {
         if shipper.should_stop() {
             break Ok(());
@@ -41,6 +42,7 @@ pub(super) fn send(
         match lines.reader.read() {
             Ok(Next::End) => break Ok(()),
             Ok(Next::Waiting) => {
+                let idle_since: Instant = *idle_since.get_or_insert_with(Instant::now);
                 if idle_timeout.is_some_and(|limit| idle_since.elapsed() >= limit) {
                     break Ok(());
                 }
@@ -51,7 +53,9 @@ pub(super) fn send(
                 continue;
             }
             Ok(Next::Record(record)) => {
+                idle_since = None;
                 if !shipper.controller().emit_as_is(record.as_ref()) && shipper.should_stop() {
+                    is_unsent = true;
                     break Ok(());
                 }
                 counts.records = counts.records.saturating_add(1);
@@ -75,8 +79,8 @@ pub(super) fn send(
                 break Err(Failure::new(Code::Unavailable, message));
             }
         }
-        idle_since = Instant::now();
-        if idle_since >= next_save {
+        idle_since = None;
+        if Instant::now() >= next_save {
             if let Err(failure) = save(&mut lines, shipper) {
                 break Err(failure);
             }
@@ -88,8 +92,12 @@ pub(super) fn send(
         });
     };
     let stopped_early = shipper.should_stop();
-    // After an error the last position holds: lines may be sent twice, and none is skipped.
-    let ended = ended.and_then(|()| save(&mut lines, shipper));
+    // After an error, or a line that was read and not sent, the last position holds: lines may be sent
+    // twice, and none is skipped.
+    let ended = match is_unsent {
+        true => ended,
+        false => ended.and_then(|()| save(&mut lines, shipper)),
+    };
     let figures = SourceFigures {
         document: json!({
             "from": lines.endpoint,

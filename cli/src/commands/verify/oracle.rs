@@ -1,7 +1,7 @@
 //! Knows what was sent, what was acknowledged and what arrived, and judges.
 //!
-//! It is told every [`Event`] of every process and nothing else. It does not trust the counters of
-//! the pipeline that it judges: it compares them with its own.
+//! It gets every [`Event`] of every process, and nothing else. It does not trust the counters of the
+//! pipeline that it judges: it compares them with its own.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,10 +10,10 @@ use super::messages::{Event, ProducerAccount};
 use super::records::{Run, Stream};
 use super::report::Findings;
 
-/// How many violations are told one by one.
+/// How many violations of a kind are listed.
 const EXAMPLES: usize = 8;
 
-/// Everything that was told.
+/// The events of a run, and what is wrong with them.
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
     streams: BTreeMap<Stream, Sets>,

@@ -126,11 +126,12 @@ impl Stand {
 pub(super) enum Harm {
     /// Connections stand still for good, new ones work.
     Abandon,
-    /// Connections are cut after so many bytes.
+    /// Each connection is cut after this number of bytes.
     CutAfter(u64),
     /// Nothing passes, or everything does again.
     Frozen(bool),
-    /// Each piece is late, and each connection has so many bytes a second; nothing ends that.
+    /// Each piece is late, and each connection passes this number of bytes a second, until the end of
+    /// the run.
     Slow(Option<u64>),
 }
 
