@@ -16,7 +16,7 @@ use crate::observe::{Observation, RelayFigures};
 use crate::output::{self, Progress};
 use crate::patience::{Patience, TargetPatience};
 use crate::quarantine;
-use crate::shipping::{spool_figures, spool_lost_chunks};
+use crate::shipping::{send_on_what_is_spooled, spool_figures, spool_lost_chunks};
 use crate::shutdown::Shutdown;
 
 /// How often the figures are looked at.
@@ -128,6 +128,11 @@ impl Passage {
             });
             !shutdown.is_requested() && given_up.is_none()
         });
+        if let (Some(spool), Ok(Ended::Count | Ended::End | Ended::IdleTimeout), None) =
+            (&self.spool, &ended, &given_up)
+        {
+            send_on_what_is_spooled(spool, started, shutdown, || false);
+        }
         progress.clear();
         let report = self.relay.close(shutdown.deadline());
         figures.show(report.stats.clone());

@@ -175,7 +175,10 @@ impl Shipper {
         self.emitting.store(false, Ordering::Release);
         let mut by = self.shutdown.deadline();
         if self.flush().is_ok() {
-            self.send_on_what_is_spooled();
+            if let Some(spool) = &self.spool {
+                let is_given_up = || self.medium.is_given_up();
+                send_on_what_is_spooled(spool, self.started, &self.shutdown, is_given_up);
+            }
             // Only the mark of the end is left: a receiver that has what it wanted may be gone.
             by = self.shutdown.deadline().min(Instant::now() + FAREWELL);
         }
@@ -197,30 +200,6 @@ impl Shipper {
             given_up,
             spool,
         )
-    }
-
-    /// Waits while the medium takes what is on disk. While it is away there is nothing to wait for,
-    /// but a short run gives it a moment to be found.
-    fn send_on_what_is_spooled(&self) {
-        let Some(spool) = &self.spool else {
-            return;
-        };
-        loop {
-            let status = spool.status();
-            let may_go_on = match status.route {
-                SpoolRoute::Replaying => true,
-                SpoolRoute::Away | SpoolRoute::Closed => self.started.elapsed() < FAREWELL,
-                SpoolRoute::Direct => false,
-            };
-            let is_late =
-                self.shutdown.is_requested() && self.shutdown.deadline() <= Instant::now();
-            // Before it is open, a spool does not know what an earlier run left.
-            let is_empty = status.route != SpoolRoute::Closed && status.stats.waiting_chunks == 0;
-            if !may_go_on || is_late || is_empty || self.medium.is_given_up() {
-                return;
-            }
-            thread::park_timeout(TICK);
-        }
     }
 
     /// Watches over the medium and signals on a thread of its own: threads that wait in `emit` for
@@ -262,6 +241,31 @@ impl Shipper {
             .name("baler-watch".to_owned())
             .spawn(watch)
             .map_err(Failure::thread)
+    }
+}
+
+/// Waits while the medium takes what is on disk. While it is away there is nothing to wait for, but a
+/// run that `started` just now gives it a moment to be found.
+pub(crate) fn send_on_what_is_spooled(
+    spool: &SpoolWatch,
+    started: Instant,
+    shutdown: &Shutdown,
+    is_given_up: impl Fn() -> bool,
+) {
+    loop {
+        let status = spool.status();
+        let may_go_on = match status.route {
+            SpoolRoute::Replaying => true,
+            SpoolRoute::Away | SpoolRoute::Closed => started.elapsed() < FAREWELL,
+            SpoolRoute::Direct => false,
+        };
+        let is_late = shutdown.is_requested() && shutdown.deadline() <= Instant::now();
+        // Before it is open, a spool does not know what an earlier run left.
+        let is_empty = status.route != SpoolRoute::Closed && status.stats.waiting_chunks == 0;
+        if !may_go_on || is_late || is_empty || is_given_up() {
+            return;
+        }
+        thread::park_timeout(TICK);
     }
 }
 

@@ -127,7 +127,7 @@ fn a_killed_follower_goes_on_where_it_was() {
     let log = folder.path().join("app.log");
     let position = folder.path().join("app.log.position");
     let from = format!("jsonl:{}?follow", log.display());
-    let (mut next, mut confirmed) = (0, String::new());
+    let mut next = 0;
     let mut write = |lines: u64| {
         let text: String = (next..next + lines)
             .map(|n| format!("{{\"n\":{n}}}\n"))
@@ -139,12 +139,12 @@ fn a_killed_follower_goes_on_where_it_was() {
     write(100);
     for run in 0..6 {
         let to = file_uri(&folder.path().join(format!("out-{run}")));
+        let before = fs::read_to_string(&position).unwrap_or_default();
         let mut sender = Background::start(&["send", "--from", &from, "--to", &to]);
         write(300);
-        confirmed = wait_for("a position", || {
-            fs::read_to_string(&position)
-                .ok()
-                .filter(|now| *now != confirmed)
+        wait_for("a position", || {
+            let now = fs::read_to_string(&position).ok()?;
+            (now != before).then_some(())
         });
         if run % 2 == 1 {
             fs::rename(&log, folder.path().join(format!("app.log.{}", 9 - run))).unwrap();
