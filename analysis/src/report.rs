@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use baler_common::container::Losses;
-use baler_common::transport::{ReaderStats, Waiting};
+use baler_common::transport::{ReaderStats, Readership, Waiting};
 
 use crate::lanes::Gap;
 
@@ -61,6 +61,15 @@ pub struct SourceReport {
 }
 
 impl SourceReport {
+    /// How many chunks are missing: no producer gave them up, no other process can have them, and
+    /// they do not come again.
+    pub fn missing(&self, readership: Readership) -> u64 {
+        let is_exact = readership == Readership::OneProcess;
+        let gaps = self.gaps.iter().filter(|gap| is_exact && !gap.explained);
+        let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
+        missing.saturating_sub(self.given_back)
+    }
+
     /// Adds another reader's counters; lanes, gaps and losses are not added, they overlap.
     pub(crate) fn add(&mut self, other: &Self) {
         let counters = [

@@ -12,9 +12,7 @@ use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, PlainProducer};
 use baler_rig::Failure as Unmeasured;
 use baler_rig::sweep::{Cluster, PlainWriter};
 
-#[cfg(any(feature = "amqp", feature = "kafka"))]
-use super::bad_uri;
-use super::{parse, unknown_scheme};
+use super::{media, parse, wrong};
 use crate::exit::Failure;
 
 /// How long to connect.
@@ -38,20 +36,21 @@ pub(crate) fn plain_writer(text: &str, awaiting: bool) -> Result<Box<dyn PlainWr
     match uri.scheme() {
         #[cfg(feature = "amqp")]
         "amqp" | "amqps" => {
-            let config = AmqpConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+            let config = AmqpConfig::from_uri(uri).map_err(wrong(&endpoint))?;
             let by = Instant::now() + PATIENCE;
             let publisher = PlainPublisher::connect(&config, awaiting, by)?;
             Ok(Box::new(Amqp(publisher)))
         }
         #[cfg(feature = "kafka")]
         "kafka" => {
-            let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
+            let config = KafkaConfig::from_uri(uri).map_err(wrong(&endpoint))?;
             Ok(Box::new(Kafka(PlainProducer::new(&config, awaiting)?)))
         }
-        "file" | "kafka+mock" | "null" | "tcp" | "tcp+tls" => Err(Failure::configuration(format!(
-            "{endpoint}: nothing can be compared with what is sent there"
-        ))),
-        scheme => Err(unknown_scheme(scheme, false)),
+        _ => {
+            media().of(&uri).map_err(wrong(&endpoint))?;
+            let why = "nothing can be compared with what is sent there";
+            Err(wrong(&endpoint)(why))
+        }
     }
 }
 

@@ -1,20 +1,17 @@
-//! One reader of a medium.
+//! The receiving end of a medium: one reader, several, or one that only looks.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 
-use baler_common::transport::ChunkReader;
-#[cfg(feature = "amqp")]
-use baler_connector_amqp::AmqpReader;
-use baler_connector_file::FileReader;
-#[cfg(feature = "kafka")]
-use baler_connector_kafka::{KafkaConfig, KafkaReader};
-use baler_connector_null::NullReader;
-use baler_connector_tcp::TcpReader;
+use baler_analysis::workers::fan_out;
+use baler_common::transport::{Browse, ChunkReader, Readership, Receiver};
 
-use super::medium::{Medium, Readership};
-use super::parse;
+use super::{media, parse, wrong};
 use crate::exit::Failure;
 use crate::output;
+
+/// The setting that makes a reader a static member of its group.
+const STATIC_MEMBER: &str = "group.instance.id";
 
 /// A reader, opened.
 pub(crate) struct OpenReader {
@@ -28,65 +25,112 @@ pub(crate) struct OpenReader {
     pub(crate) only_looks: bool,
 }
 
+/// Several readers of one endpoint, opened.
+pub(crate) struct OpenReaders {
+    pub(crate) readers: Vec<Box<dyn ChunkReader>>,
+    /// The address on which they wait for senders, if they do.
+    pub(crate) listens_on: Option<SocketAddr>,
+    /// The URI without its secrets.
+    pub(crate) endpoint: String,
+    pub(crate) readership: Readership,
+}
+
 /// Opens the receiving end of a medium. `follow` makes a source that would end wait for more.
 ///
 /// # Errors
 ///
 /// The URI is wrong, or the medium cannot be opened.
 pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failure> {
-    let (uri, endpoint) = parse(text)?;
-    let medium = Medium::new(uri, &endpoint, false)?;
-    open(medium, endpoint, follow)
+    let (receiver, endpoint) = receiver(text, follow)?;
+    open(&receiver, endpoint)
 }
 
-/// Opens a medium.
+/// Opens several readers of a medium: as many members of a group, or consumers of a queue, where
+/// there can be more than one; else one reader whose lanes are handed to several.
 ///
 /// # Errors
 ///
-/// It cannot be opened.
-pub(super) fn open(medium: Medium, endpoint: String, follow: bool) -> Result<OpenReader, Failure> {
-    let mut listens_on = None;
-    let readership = medium.readership();
-    let reader: Box<dyn ChunkReader> = match medium {
-        #[cfg(feature = "amqp")]
-        Medium::Amqp(config) => Box::new(AmqpReader::new(*config)?),
-        Medium::File(mut config) => {
-            config.follow |= follow;
-            Box::new(FileReader::open(config)?)
+/// As [`open_reader`].
+pub(crate) fn open_readers(
+    text: &str,
+    follow: bool,
+    count: NonZeroUsize,
+) -> Result<OpenReaders, Failure> {
+    let (receiver, endpoint) = receiver(text, follow)?;
+    let count_of_others = count.get() - 1;
+    if count_of_others > 0 && text.contains(STATIC_MEMBER) {
+        return Err(Failure::configuration(format!(
+            "{STATIC_MEMBER} names one member of the group, --workers {count} makes {count}: leave \
+             one of them out"
+        )));
+    }
+    let first = open(&receiver, endpoint)?;
+    let readers = match receiver.readership {
+        Readership::OneProcess if count_of_others > 0 => {
+            fan_out(first.reader, count).map_err(Failure::thread)?
         }
-        #[cfg(feature = "kafka")]
-        Medium::Kafka(config) => {
-            listens_on = embedded_address(&config);
-            Box::new(KafkaReader::open(*config)?)
-        }
-        Medium::Null(config) => Box::new(NullReader::new(config)),
-        Medium::Tcp(config) => {
-            let is_open_to_all = config.is_open_to_all();
-            let reader = TcpReader::bind(config)?;
-            let address = reader.local_addr();
-            if is_open_to_all && !address.ip().is_loopback() {
-                output::say(format_args!(
-                    "warning: whoever reaches {address} can send records, and read those on their \
-                     way; listen on 127.0.0.1, demand a token (token_file=FILE or BALER_TOKEN), or \
-                     use tcp+tls:"
-                ));
+        _ => {
+            let mut readers = vec![first.reader];
+            for _ in 0..count_of_others {
+                readers.push(receiver.open()?.reader);
             }
-            listens_on = Some(address);
-            Box::new(reader)
+            readers
         }
     };
-    Ok(OpenReader {
-        reader,
-        listens_on,
-        endpoint,
-        readership,
-        only_looks: false,
+    Ok(OpenReaders {
+        readers,
+        listens_on: first.listens_on,
+        endpoint: first.endpoint,
+        readership: first.readership,
     })
 }
 
-/// Where the cluster inside this process listens, if there is one.
-#[cfg(feature = "kafka")]
-pub(super) fn embedded_address(config: &KafkaConfig) -> Option<SocketAddr> {
-    let cluster = config.embedded_cluster()?;
-    cluster.bootstrap_servers().parse().ok()
+/// Opens a medium for looking only: nothing is committed, nobody else gets less or is held up.
+///
+/// # Errors
+///
+/// The URI is wrong, the medium cannot be opened, or whoever reads from it takes from others.
+pub(crate) fn open_tap(text: &str, browse: Browse) -> Result<OpenReader, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    let media = media();
+    let medium = media.of(&uri).map_err(wrong(&endpoint))?;
+    let receiver = match medium.browser {
+        Some(browser) => browser(uri, browse),
+        // Its senders keep what is not acknowledged, and there is no other reader.
+        None if browse == Browse::UntilNow => (medium.receiver)(uri, false),
+        None => {
+            return Err(Failure::configuration(format!(
+                "{endpoint}: what passes there cannot be looked at from outside; start the sender, \
+                 relay or receiver with --metrics 9464 and use baler tap http://127.0.0.1:9464"
+            )));
+        }
+    };
+    open(&receiver.map_err(wrong(&endpoint))?, endpoint)
+}
+
+/// Reads the settings of the receiving end of a medium; nothing is opened.
+///
+/// # Errors
+///
+/// The URI is wrong.
+pub(super) fn receiver(text: &str, follow: bool) -> Result<(Receiver, String), Failure> {
+    let (uri, endpoint) = parse(text)?;
+    let receiver = media()
+        .of(&uri)
+        .and_then(|medium| (medium.receiver)(uri, follow));
+    Ok((receiver.map_err(wrong(&endpoint))?, endpoint))
+}
+
+fn open(receiver: &Receiver, endpoint: String) -> Result<OpenReader, Failure> {
+    let open = receiver.open()?;
+    if let Some(warning) = open.warning {
+        output::say(format_args!("warning: {warning}"));
+    }
+    Ok(OpenReader {
+        reader: open.reader,
+        listens_on: open.listens_on,
+        endpoint,
+        readership: receiver.readership,
+        only_looks: receiver.only_looks,
+    })
 }

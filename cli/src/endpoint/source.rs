@@ -5,12 +5,44 @@ use std::path::{Path, PathBuf};
 
 use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings};
 use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
+use baler_common::transport::Medium;
 use baler_common::transport::uri::{Uri, UriError};
 
-use super::medium::Medium;
-use super::reader::open;
-use super::{JSON_LINES, KIEKER_LOG, OpenReader, bad_uri, parse};
+use super::reader::receiver;
+use super::{OpenReader, open_reader, parse, wrong};
 use crate::exit::{Code, Failure};
+
+/// The scheme of text logs.
+const KIEKER_LOG: &str = "kieker-log";
+
+/// The scheme of JSON lines.
+const JSON_LINES: &str = "jsonl";
+
+/// Text logs where only a medium can stand: the scheme is known, and has no chunks.
+pub(super) const KIEKER_LOG_MEDIUM: Medium = Medium {
+    schemes: &[KIEKER_LOG],
+    writer: |_| Err(no_log()),
+    receiver: |_, _follow| Err(no_log()),
+    browser: None,
+};
+
+/// As [`KIEKER_LOG_MEDIUM`], for JSON lines.
+pub(super) const JSON_LINES_MEDIUM: Medium = Medium {
+    schemes: &[JSON_LINES],
+    writer: |_| Err(no_lines()),
+    receiver: |_, _follow| Err(no_lines()),
+    browser: None,
+};
+
+fn no_log() -> UriError {
+    let why = "a log has no chunks; send it to a medium with send --from kieker-log:DIR";
+    UriError::refused(why)
+}
+
+fn no_lines() -> UriError {
+    let why = "lines are no chunks; send them to a medium with send --from jsonl:FILE";
+    UriError::refused(why)
+}
 
 /// Where records come from.
 pub(crate) enum RecordSource {
@@ -38,26 +70,27 @@ pub(crate) struct JsonLines {
 /// As [`super::open_reader`].
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
-    if uri.scheme() == JSON_LINES {
-        let (path, settings) = lines_settings(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-        let reader = JsonLinesReader::open(&path, settings)
-            .map_err(|error| Failure::unavailable(&endpoint, error))?;
-        return Ok(RecordSource::Lines(Box::new(JsonLines {
-            reader,
-            endpoint,
-        })));
+    match uri.scheme() {
+        JSON_LINES => {
+            let (path, settings) = lines_settings(uri).map_err(wrong(&endpoint))?;
+            let reader = JsonLinesReader::open(&path, settings)
+                .map_err(|error| Failure::unavailable(&endpoint, error))?;
+            Ok(RecordSource::Lines(Box::new(JsonLines {
+                reader,
+                endpoint,
+            })))
+        }
+        KIEKER_LOG => {
+            let (folder, settings) = log_settings(uri).map_err(wrong(&endpoint))?;
+            let reader = LogReader::open(folder, settings)
+                .map_err(|error| Failure::new(Code::Unavailable, error.to_string()))?;
+            Ok(RecordSource::Log {
+                reader: Box::new(reader),
+                endpoint,
+            })
+        }
+        _ => open_reader(text, false).map(RecordSource::Medium),
     }
-    if uri.scheme() != KIEKER_LOG {
-        let medium = Medium::new(uri, &endpoint, true)?;
-        return open(medium, endpoint, false).map(RecordSource::Medium);
-    }
-    let (folder, settings) = log_settings(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-    let reader = LogReader::open(folder, settings)
-        .map_err(|error| Failure::new(Code::Unavailable, error.to_string()))?;
-    Ok(RecordSource::Log {
-        reader: Box::new(reader),
-        endpoint,
-    })
 }
 
 /// Checks the URI of a log or of a medium's receiving end; nothing is opened.
@@ -70,9 +103,9 @@ pub(crate) fn check_source(text: &str) -> Result<(), Failure> {
     match uri.scheme() {
         KIEKER_LOG => log_settings(uri).map(drop),
         JSON_LINES => lines_settings(uri).map(drop),
-        _ => return Medium::new(uri, &endpoint, true).map(drop),
+        _ => return receiver(text, false).map(drop),
     }
-    .map_err(|error| bad_uri(&endpoint, &error))
+    .map_err(wrong(&endpoint))
 }
 
 fn lines_settings(mut uri: Uri) -> Result<(PathBuf, JsonLinesSettings), UriError> {

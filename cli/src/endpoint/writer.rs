@@ -3,16 +3,10 @@
 use std::num::NonZeroU64;
 
 use baler_common::transport::ChunkWriter;
-#[cfg(feature = "amqp")]
-use baler_connector_amqp::{AmqpConfig, AmqpWriter};
-use baler_connector_file::{FileWriter, FileWriterConfig, SyncPolicy};
-#[cfg(feature = "kafka")]
-use baler_connector_kafka::{KafkaConfig, KafkaWriter};
-use baler_connector_null::{NullConfig, NullWriter};
-use baler_connector_tcp::TcpWriter;
+use baler_connector_file::SyncPolicy;
 use baler_spool::{Spool, SpoolConfig, SpoolWatch};
 
-use super::{bad_uri, parse, tcp, unknown_scheme};
+use super::{media, parse, wrong};
 use crate::args::{SpoolArgs, SpoolSyncChoice};
 use crate::exit::Failure;
 
@@ -41,25 +35,9 @@ pub(crate) fn with_topic(text: &str, create_topic: Option<&str>) -> String {
 /// The URI is wrong.
 pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
     let (uri, endpoint) = parse(text)?;
-    let wrong = |error| bad_uri(&endpoint, &error);
-    let writer: Box<dyn ChunkWriter> = match uri.scheme() {
-        #[cfg(feature = "amqp")]
-        "amqp" | "amqps" => Box::new(AmqpWriter::new(AmqpConfig::from_uri(uri).map_err(wrong)?)),
-        "file" => {
-            let config = FileWriterConfig::from_uri(uri).map_err(wrong)?;
-            Box::new(FileWriter::new(config))
-        }
-        #[cfg(feature = "kafka")]
-        "kafka" | "kafka+mock" => {
-            let config = KafkaConfig::from_uri(uri).map_err(|error| bad_uri(&endpoint, &error))?;
-            Box::new(KafkaWriter::new(config))
-        }
-        "null" => Box::new(NullWriter::new(NullConfig::from_uri(uri).map_err(wrong)?)),
-        "tcp" | "tcp+tls" => Box::new(TcpWriter::new(tcp(uri, &endpoint)?)),
-        scheme => return Err(unknown_scheme(scheme, false)),
-    };
+    let writer = media().of(&uri).and_then(|medium| (medium.writer)(uri));
     Ok(Writer {
-        writer,
+        writer: writer.map_err(wrong(&endpoint))?,
         endpoint,
         spool: None,
     })

@@ -16,6 +16,8 @@ mod capability;
 mod chunk;
 mod error;
 mod failure;
+#[cfg(feature = "uri")]
+mod media;
 mod notify;
 mod outbox;
 mod quarantine;
@@ -33,12 +35,14 @@ pub use chunk::{
 };
 pub use error::{RetryClass, TransportError};
 pub use failure::Failure;
+#[cfg(feature = "uri")]
+pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, Receiver};
 pub use notify::{Notify, NotifyCell};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
 pub use quarantine::{Poison, Quarantine};
 pub use reader::{
     ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderCapability, ReaderCloseReport,
-    ReaderStats, Received, Settled, Token, Verdict,
+    ReaderStats, Readership, Received, Settled, Token, Verdict,
 };
 pub use retry::RetryPolicy;
 pub use waiting::Waiting;

@@ -102,6 +102,15 @@ impl ReaderCapability {
     }
 }
 
+/// Which processes read the chunks of a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readership {
+    /// One alone.
+    OneProcess,
+    /// Perhaps several: members of a group, or competing consumers of a queue.
+    Shared,
+}
+
 /// What a reader knows of its medium beyond deliveries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]

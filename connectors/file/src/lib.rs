@@ -10,6 +10,7 @@ mod quarantine;
 mod reader;
 mod writer;
 
+use baler_common::transport::{Browse, Medium, Readership, Receiver};
 pub use client::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
@@ -24,3 +25,27 @@ pub use writer::{FileWriter, WriterStats};
 
 /// The scheme of this connector's URIs.
 pub const SCHEME: &str = "file";
+
+/// This medium, for programs that open media by URI.
+pub const MEDIUM: Medium = Medium {
+    schemes: &[SCHEME],
+    writer: |uri| Ok(Box::new(FileWriter::new(FileWriterConfig::from_uri(uri)?))),
+    receiver: |uri, follow| {
+        let mut config = FileReaderConfig::from_uri(uri)?;
+        config.follow |= follow;
+        let open = move || FileReader::open(config.clone());
+        Ok(Receiver::new(Readership::OneProcess, open))
+    },
+    browser: Some(|uri, browse| {
+        let mut config = FileReaderConfig::from_uri(uri)?;
+        // Reading alone leaves no trace; a named consumer's position would move.
+        config.consumer = None;
+        config.follow = browse != Browse::UntilNow;
+        match browse {
+            Browse::FromNow => config.from = Start::End,
+            Browse::FromOldest => config.from = Start::Oldest,
+            Browse::UntilNow => {}
+        }
+        Ok(Receiver::browser(move || FileReader::open(config.clone())))
+    }),
+};

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkMeta, ChunkReader, Damaged, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport,
-    Received, Settled, Token, TransportError, Verdict,
+    Browse, ChunkMeta, ChunkReader, Damaged, Delivery, Failure, Order, ReaderCapability,
+    ReaderCloseReport, Received, Settled, Token, TransportError, Verdict,
 };
 use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
@@ -31,17 +31,6 @@ const QUESTION: Duration = Duration::from_secs(2);
 
 /// How long to wait before it is asked again.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
-
-/// Which chunks of a topic a [`KafkaBrowser`] shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Browse {
-    /// Those that come from now on.
-    FromNow,
-    /// Those that the topic still has, and then those that come.
-    FromOldest,
-    /// Those that the topic has now. Then the browser is at its end.
-    UntilNow,
-}
 
 /// Shows chunks of a topic and leaves no trace: it joins no group and commits nothing, so that
 /// consumers keep their partitions and positions. Settling a chunk does nothing.

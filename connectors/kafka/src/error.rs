@@ -27,6 +27,15 @@ pub enum KafkaConfigError {
     },
 }
 
+impl From<KafkaConfigError> for UriError {
+    fn from(error: KafkaConfigError) -> Self {
+        match error {
+            KafkaConfigError::Uri(error) => error,
+            error => Self::refused(error.to_string()),
+        }
+    }
+}
+
 impl KafkaConfigError {
     /// Two settings contradict each other.
     pub(crate) fn conflict(first: &str, second: &str, why: &str) -> Self {

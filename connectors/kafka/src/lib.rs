@@ -10,7 +10,8 @@ mod plain;
 mod reader;
 mod writer;
 
-pub use browser::{Browse, KafkaBrowser};
+use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
+pub use browser::KafkaBrowser;
 pub use config::{KafkaConfig, NewTopicShape, PartitionBy};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
@@ -23,3 +24,31 @@ pub const SCHEME: &str = "kafka";
 
 /// The scheme of URIs with a cluster inside the process: `kafka+mock:topic`.
 pub const EMBEDDED_SCHEME: &str = "kafka+mock";
+
+/// This medium, for programs that open media by URI.
+pub const MEDIUM: Medium = Medium {
+    schemes: &[SCHEME],
+    writer: |uri| Ok(Box::new(KafkaWriter::new(KafkaConfig::from_uri(uri)?))),
+    receiver: |uri, _follow| {
+        let config = KafkaConfig::from_uri(uri)?;
+        Ok(Receiver::new(Readership::Shared, move || {
+            let cluster = config.embedded_cluster();
+            Ok(OpenReader {
+                listens_on: cluster.and_then(|it| it.bootstrap_servers().parse().ok()),
+                ..KafkaReader::open(config.clone())?.into()
+            })
+        }))
+    },
+    browser: Some(|uri, browse| {
+        let config = KafkaConfig::from_uri(uri)?;
+        let open = move || KafkaBrowser::open(config.clone(), browse);
+        Ok(Receiver::browser(open))
+    }),
+};
+
+/// The same with a cluster inside the process, where nothing of others passes.
+pub const EMBEDDED_MEDIUM: Medium = Medium {
+    schemes: &[EMBEDDED_SCHEME],
+    browser: None,
+    ..MEDIUM
+};

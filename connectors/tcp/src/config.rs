@@ -105,7 +105,9 @@ impl TcpConfig {
 
     fn take_tls(&mut self, has_tls: bool, files: TlsFiles) -> Result<(), UriError> {
         if has_tls && cfg!(not(feature = "tls")) {
-            return Err(UriError::missing("the feature tls of this build"));
+            let why = "tcp+tls: needs the feature tls, which this build lacks; add it (cargo build \
+                       --features tls)";
+            return Err(UriError::refused(why));
         }
         if !has_tls && files != TlsFiles::default() {
             return Err(UriError::missing(

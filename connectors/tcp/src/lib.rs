@@ -13,6 +13,10 @@ mod security;
 mod tls;
 mod writer;
 
+use std::env::{self, VarError};
+
+use baler_common::transport::uri::{Uri, UriError};
+use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
 pub use config::TcpConfig;
 pub use error::{ProtocolError, ProtocolErrorKind};
 pub use headers::VersionRange;
@@ -24,3 +28,43 @@ pub const SCHEME: &str = "tcp";
 
 /// The scheme of this medium's URIs with TLS, which needs the feature `tls`.
 pub const SCHEME_TLS: &str = "tcp+tls";
+
+/// The variable of the token, where the URI names no file of one.
+pub const TOKEN_VARIABLE: &str = "BALER_TOKEN";
+
+/// This medium, for programs that open media by URI. The token of the environment
+/// ([`TOKEN_VARIABLE`]) counts where the URI names none.
+pub const MEDIUM: Medium = Medium {
+    schemes: &[SCHEME, SCHEME_TLS],
+    writer: |uri| Ok(Box::new(TcpWriter::new(with_token(uri)?))),
+    receiver: |uri, _follow| {
+        let config = with_token(uri)?;
+        Ok(Receiver::new(Readership::OneProcess, move || {
+            let reader = TcpReader::bind(config.clone())?;
+            let address = reader.local_addr();
+            let is_open = config.is_open_to_all() && !address.ip().is_loopback();
+            let warning = format!(
+                "whoever reaches {address} can send records, and read those on their way; listen \
+                 on 127.0.0.1, demand a token (token_file=FILE or {TOKEN_VARIABLE}), or use \
+                 {SCHEME_TLS}:"
+            );
+            Ok(OpenReader {
+                listens_on: Some(address),
+                warning: is_open.then(|| warning.into()),
+                ..reader.into()
+            })
+        }))
+    },
+    browser: None,
+};
+
+fn with_token(uri: Uri) -> Result<TcpConfig, UriError> {
+    let config = TcpConfig::from_uri(uri)?;
+    match env::var(TOKEN_VARIABLE) {
+        Ok(token) => Ok(config.or_token(token)),
+        Err(VarError::NotPresent) => Ok(config),
+        Err(VarError::NotUnicode(_)) => Err(UriError::refused(format!(
+            "{TOKEN_VARIABLE} is no UTF-8 text"
+        ))),
+    }
+}

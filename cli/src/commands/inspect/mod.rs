@@ -13,14 +13,14 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use baler_common::transport::{ChunkReader, Received, Verdict};
+use baler_common::transport::{Browse, ChunkReader, Readership, Received, Verdict};
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
 use chunk::{ChunkFigures, Shown};
 use serde::Serialize;
 
 use crate::args::InspectArgs;
 use crate::decoding;
-use crate::endpoint::{self, OpenReader, Readership, TapRange};
+use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
@@ -93,7 +93,7 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
 fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
     let path = Path::new(&args.what);
     if !path.exists() && endpoint::is_uri(&args.what) {
-        let open = endpoint::open_tap(&args.what, TapRange::UntilNow)?;
+        let open = endpoint::open_tap(&args.what, Browse::UntilNow)?;
         return Ok((open.endpoint.clone(), vec![open]));
     }
     let metadata = fs::metadata(path).map_err(|error| {

@@ -115,7 +115,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let failure = failure.or_else(|| ended.error.map(Failure::from));
     let result = failure.map_or(shown, Err);
     let total = &ended.report.total;
-    let missing = readership.missing(total);
+    let missing = total.missing(readership);
     finish(
         &settings,
         (summary, &figures),

@@ -206,7 +206,7 @@ fn send_medium(
         Ok(report) => (report, Ok(())),
         Err(error) => (before_close, Err(error)),
     };
-    let missing = open.readership.missing(&report);
+    let missing = report.missing(open.readership);
     let figures = SourceFigures {
         document: json!({
             "from": open.endpoint,

@@ -12,13 +12,14 @@ use std::num::NonZeroUsize;
 use baler_analysis::filters::{ByType, First, TypePattern};
 use baler_analysis::sinks::{JsonLines, TextTable};
 use baler_analysis::{AnalysisError, Pipe, Source, Stage, Stop};
+use baler_common::transport::{Browse, Readership};
 use condition::{Condition, Where};
 use process::ProcessTap;
 use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
 use crate::decoding;
-use crate::endpoint::{self, OpenReader, TapRange};
+use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
@@ -47,14 +48,14 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             reader: Box::new(reader),
             listens_on: None,
             endpoint,
-            readership: endpoint::Readership::OneProcess,
+            readership: Readership::OneProcess,
             only_looks: true,
         }
     } else {
         let range = if args.from_start {
-            TapRange::FromOldest
+            Browse::FromOldest
         } else {
-            TapRange::FromNow
+            Browse::FromNow
         };
         endpoint::open_tap(&args.from, range)?
     };

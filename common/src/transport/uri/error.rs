@@ -18,6 +18,16 @@ pub struct UriError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UriErrorKind {
+    /// This build lacks the medium.
+    #[error(
+        "{scheme}: needs the feature {feature}, which this build lacks; add it (cargo build --features {feature})"
+    )]
+    AbsentScheme {
+        /// The scheme.
+        scheme: Box<str>,
+        /// The feature that brings it.
+        feature: Box<str>,
+    },
     /// A setting is not one of the words that it may be.
     #[error("{name} is {found}, not one of {}{}", .choices.join(", "), Nearest(.nearest.as_deref()))]
     Choice {
@@ -83,6 +93,12 @@ pub enum UriErrorKind {
     /// A port is not a number from 0 to 65535.
     #[error("the port must be a number from 0 to 65535")]
     Port,
+    /// What the medium finds wrong by itself, such as a setting of its client library.
+    #[error("{why}")]
+    Refused {
+        /// What is wrong.
+        why: Box<str>,
+    },
     /// The text does not start with a scheme and a colon.
     #[error("a URI starts with a scheme and a colon, such as tcp: or file:")]
     Scheme,
@@ -92,6 +108,16 @@ pub enum UriErrorKind {
         /// The setting.
         name: Box<str>,
         /// The setting that it resembles most.
+        nearest: Option<Box<str>>,
+    },
+    /// No medium has this scheme.
+    #[error("{scheme}: is no known scheme, use one of {}{}", .schemes.join(", "), Nearest(.nearest.as_deref()))]
+    UnknownScheme {
+        /// The scheme.
+        scheme: Box<str>,
+        /// The schemes that there are, each with its colon.
+        schemes: Vec<Box<str>>,
+        /// The scheme that it resembles most.
         nearest: Option<Box<str>>,
     },
     /// A setting's value cannot be understood.
@@ -125,6 +151,42 @@ impl UriError {
         Self {
             offset: None,
             kind: UriErrorKind::Unknown { name, nearest },
+        }
+    }
+
+    /// The medium finds something wrong by itself.
+    pub fn refused(why: impl Into<Box<str>>) -> Self {
+        Self {
+            offset: None,
+            kind: UriErrorKind::Refused { why: why.into() },
+        }
+    }
+
+    /// This build lacks the medium with this scheme.
+    pub(in crate::transport) fn absent_scheme(scheme: &str, feature: &str) -> Self {
+        Self {
+            offset: Some(0),
+            kind: UriErrorKind::AbsentScheme {
+                scheme: scheme.into(),
+                feature: feature.into(),
+            },
+        }
+    }
+
+    /// No medium has this scheme; media have those in `known`.
+    pub(in crate::transport) fn unknown_scheme<'a>(
+        scheme: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let mut schemes: Vec<Box<str>> = known.map(|known| format!("{known}:").into()).collect();
+        schemes.sort_unstable();
+        Self {
+            offset: Some(0),
+            kind: UriErrorKind::UnknownScheme {
+                nearest: nearest(&format!("{scheme}:"), schemes.iter().map(|known| &**known)),
+                scheme: scheme.into(),
+                schemes,
+            },
         }
     }
 

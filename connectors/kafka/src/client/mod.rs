@@ -8,12 +8,11 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::Failure;
+use baler_common::transport::{Browse, Failure};
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::statistics::Statistics;
 
-use crate::browser::Browse;
 use crate::config::KafkaConfig;
 use crate::config::settings::ClientSettings;
 use token::TokenSource;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, ChunkReader, Received, Verdict};
-use baler_connector_kafka::{Browse, KafkaBrowser, RequestFault, RequestKind};
+use baler_common::transport::{Browse, Chunk, ChunkReader, Received, Verdict};
+use baler_connector_kafka::{KafkaBrowser, RequestFault, RequestKind};
 use baler_connector_testkit::{
     ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, read_label, within_patience,
 };

@@ -1,0 +1,219 @@
+//! Media that are named by URI: what a connector tells of itself, and the list of them.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use super::uri::{Uri, UriError};
+use super::{ChunkReader, ChunkWriter, Readership, TransportError};
+
+/// What a connector offers to programs that open media by URI: a constant of its crate.
+///
+/// Its functions only read settings. Nothing is opened before [`ChunkWriter::reopen`] and
+/// [`Receiver::open`].
+#[derive(Debug, Clone, Copy)]
+pub struct Medium {
+    /// The schemes of its URIs.
+    pub schemes: &'static [&'static str],
+    /// Makes the sending end.
+    pub writer: fn(Uri) -> Result<Box<dyn ChunkWriter>, UriError>,
+    /// Makes the receiving end. `true`: a source that would end waits for more.
+    pub receiver: fn(Uri, bool) -> Result<Receiver, UriError>,
+    /// Makes a receiving end that takes nothing from others; media without one have no function.
+    pub browser: Option<BrowserSettings>,
+}
+
+/// Reads the settings of a receiving end that takes nothing from others.
+pub type BrowserSettings = fn(Uri, Browse) -> Result<Receiver, UriError>;
+
+/// Which chunks a reader sees that takes nothing from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Browse {
+    /// Those that come from now on.
+    FromNow,
+    /// Those that the medium still has, and then those that come.
+    FromOldest,
+    /// Those that the medium has now. Where the medium can tell, the reader ends then.
+    UntilNow,
+}
+
+/// The receiving end of a medium: its settings are correct, and nothing is opened yet.
+pub struct Receiver {
+    /// Who reads the medium beside it.
+    pub readership: Readership,
+    /// Whether settling a chunk changes nothing at the medium.
+    pub only_looks: bool,
+    open: Box<dyn Fn() -> Result<OpenReader, TransportError> + Send>,
+}
+
+impl Receiver {
+    /// A receiving end that `open` opens, as often as it is called.
+    pub fn new<R: Into<OpenReader>>(
+        readership: Readership,
+        open: impl Fn() -> Result<R, TransportError> + Send + 'static,
+    ) -> Self {
+        Self {
+            readership,
+            only_looks: false,
+            open: Box::new(move || open().map(Into::into)),
+        }
+    }
+
+    /// A receiving end whose readers take nothing from others, whatever is settled.
+    pub fn browser<R: Into<OpenReader>>(
+        open: impl Fn() -> Result<R, TransportError> + Send + 'static,
+    ) -> Self {
+        Self {
+            only_looks: true,
+            ..Self::new(Readership::OneProcess, open)
+        }
+    }
+
+    /// Opens a reader. With [`Readership::Shared`] there can be several at a time.
+    ///
+    /// # Errors
+    ///
+    /// The medium cannot be opened.
+    pub fn open(&self) -> Result<OpenReader, TransportError> {
+        (self.open)()
+    }
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver")
+            .field("readership", &self.readership)
+            .field("only_looks", &self.only_looks)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reader, opened.
+pub struct OpenReader {
+    /// The reader.
+    pub reader: Box<dyn ChunkReader>,
+    /// The address on which it waits for senders, if it does.
+    pub listens_on: Option<SocketAddr>,
+    /// What whoever runs the program should know, such as that anybody can connect.
+    pub warning: Option<Box<str>>,
+}
+
+impl<R: ChunkReader + 'static> From<R> for OpenReader {
+    fn from(reader: R) -> Self {
+        Self {
+            reader: Box::new(reader),
+            listens_on: None,
+            warning: None,
+        }
+    }
+}
+
+impl fmt::Debug for OpenReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenReader")
+            .field("listens_on", &self.listens_on)
+            .field("warning", &self.warning)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The media that a program knows.
+///
+/// ```
+/// use baler_common::transport::{Media, Medium, Readership, Receiver};
+/// use baler_connector_testkit::{MemoryLimits, MemoryMedium};
+///
+/// /// A connector's crate exports this.
+/// const MEMORY: Medium = Medium {
+///     schemes: &["memory"],
+///     writer: |uri| {
+///         uri.finish()?;
+///         Ok(Box::new(MemoryMedium::new(MemoryLimits::default()).writer()))
+///     },
+///     receiver: |uri, _follow| {
+///         uri.finish()?;
+///         let medium = MemoryMedium::new(MemoryLimits::default());
+///         Ok(Receiver::new(Readership::OneProcess, move || Ok(medium.reader())))
+///     },
+///     browser: None,
+/// };
+///
+/// // A program names the connectors that it links.
+/// let media = Media::default().with(MEMORY).without(&["tape"], "tape");
+/// let reader = media.receiver("memory:", false)?.open()?.reader;
+/// let wrong = |text| media.writer(text).map(drop).unwrap_err().to_string();
+/// assert!(wrong("memroy:").ends_with("use one of memory:; did you mean memory:?"));
+/// assert!(wrong("tape:").contains("needs the feature tape"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Media {
+    known: Vec<Medium>,
+    /// Schemes, and the feature that brings each.
+    absent: Vec<(&'static str, &'static str)>,
+}
+
+impl Media {
+    /// Adds a medium.
+    #[must_use]
+    pub fn with(mut self, medium: Medium) -> Self {
+        self.known.push(medium);
+        self
+    }
+
+    /// Names schemes that this build lacks, and the feature that would bring them.
+    #[must_use]
+    pub fn without(mut self, schemes: &[&'static str], feature: &'static str) -> Self {
+        let absent = schemes.iter().map(|scheme| (*scheme, feature));
+        self.absent.extend(absent);
+        self
+    }
+
+    /// Whether a text begins with a scheme that is known, be it absent from this build.
+    pub fn is_named_by(&self, text: &str) -> bool {
+        let absent = self.absent.iter().map(|(scheme, _)| *scheme);
+        let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+        scheme.is_some_and(|scheme| self.schemes().chain(absent).any(|known| known == scheme))
+    }
+
+    /// The medium of a URI.
+    ///
+    /// # Errors
+    ///
+    /// No medium has its scheme. The error names the feature that this build lacks, or else the
+    /// schemes that there are and the nearest of them.
+    pub fn of(&self, uri: &Uri) -> Result<&Medium, UriError> {
+        let scheme = uri.scheme();
+        let known = self.known.iter().find(|it| it.schemes.contains(&scheme));
+        known.ok_or_else(
+            || match self.absent.iter().find(|(absent, _)| *absent == scheme) {
+                Some((_, feature)) => UriError::absent_scheme(scheme, feature),
+                None => UriError::unknown_scheme(scheme, self.schemes()),
+            },
+        )
+    }
+
+    /// Makes the sending end of the medium that a URI names.
+    ///
+    /// # Errors
+    ///
+    /// The text is no URI, no medium has its scheme, or a setting is wrong.
+    pub fn writer(&self, text: &str) -> Result<Box<dyn ChunkWriter>, UriError> {
+        let uri = Uri::parse(text)?;
+        (self.of(&uri)?.writer)(uri)
+    }
+
+    /// Makes the receiving end of the medium that a URI names. `follow`: a source that would end
+    /// waits for more.
+    ///
+    /// # Errors
+    ///
+    /// As [`writer`](Self::writer).
+    pub fn receiver(&self, text: &str, follow: bool) -> Result<Receiver, UriError> {
+        let uri = Uri::parse(text)?;
+        (self.of(&uri)?.receiver)(uri, follow)
+    }
+
+    fn schemes(&self) -> impl Iterator<Item = &'static str> {
+        self.known.iter().flat_map(|it| it.schemes.iter().copied())
+    }
+}
