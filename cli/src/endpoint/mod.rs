@@ -22,19 +22,29 @@ fn media() -> Media {
         .with(baler_connector_file::MEDIUM)
         .with(baler_connector_null::MEDIUM)
         .with(baler_connector_tcp::MEDIUM)
-        .with(source::JSON_LINES_MEDIUM)
-        .with(source::KIEKER_LOG_MEDIUM);
+        .with(source::LOGS);
+    #[cfg(not(feature = "tls"))]
+    let media = media.without(&["tcp+tls"], &lacks("tls"));
     #[cfg(feature = "amqp")]
     let media = media.with(baler_connector_amqp::MEDIUM);
     #[cfg(not(feature = "amqp"))]
-    let media = media.without(&["amqp", "amqps"], "amqp");
+    let media = media.without(&["amqp", "amqps"], &lacks("amqp"));
     #[cfg(feature = "kafka")]
     let media = media
         .with(baler_connector_kafka::MEDIUM)
         .with(baler_connector_kafka::EMBEDDED_MEDIUM);
     #[cfg(not(feature = "kafka"))]
-    let media = media.without(&["kafka", "kafka+mock"], "kafka");
+    let media = media.without(&["kafka", "kafka+mock"], &lacks("kafka"));
     media
+}
+
+/// Names a feature that this build lacks, and the command that brings it.
+#[cfg(not(all(feature = "amqp", feature = "kafka", feature = "tls")))]
+fn lacks(feature: &str) -> String {
+    format!(
+        "needs the feature {feature}, which this build lacks; build the program with it: cargo \
+         build --release --package baler-cli --features {feature}"
+    )
 }
 
 /// A URI without its secrets.
@@ -58,7 +68,7 @@ fn parse(text: &str) -> Result<(Uri, String), Failure> {
     Ok((uri, endpoint))
 }
 
-/// What makes a failure of an error of this endpoint's URI.
+/// Turns an error into a failure that names the endpoint.
 fn wrong<E: fmt::Display>(endpoint: &str) -> impl Fn(E) -> Failure {
     move |error| Failure::configuration(format!("{endpoint}: {error}"))
 }

@@ -115,10 +115,8 @@ pub(crate) fn open_tap(text: &str, browse: Browse) -> Result<OpenReader, Failure
 /// The URI is wrong.
 pub(super) fn receiver(text: &str, follow: bool) -> Result<(Receiver, String), Failure> {
     let (uri, endpoint) = parse(text)?;
-    let receiver = media()
-        .of(&uri)
-        .and_then(|medium| (medium.receiver)(uri, follow));
-    Ok((receiver.map_err(wrong(&endpoint))?, endpoint))
+    let receiver = media().receiver(uri, follow).map_err(wrong(&endpoint))?;
+    Ok((receiver, endpoint))
 }
 
 fn open(receiver: &Receiver, endpoint: String) -> Result<OpenReader, Failure> {

@@ -18,30 +18,19 @@ const KIEKER_LOG: &str = "kieker-log";
 /// The scheme of JSON lines.
 const JSON_LINES: &str = "jsonl";
 
-/// Text logs where only a medium can stand: the scheme is known, and has no chunks.
-pub(super) const KIEKER_LOG_MEDIUM: Medium = Medium {
-    schemes: &[KIEKER_LOG],
-    writer: |_| Err(no_log()),
-    receiver: |_, _follow| Err(no_log()),
-    browser: None,
+/// Logs in the list of media: the program knows their schemes, and only `send` reads them.
+pub(super) const LOGS: Medium = Medium {
+    schemes: &[JSON_LINES, KIEKER_LOG],
+    writer: |uri| Err(no_medium(&uri)),
+    receiver: |uri, _follow| Err(no_medium(&uri)),
+    browser: Some(|uri, _browse| Err(no_medium(&uri))),
 };
 
-/// As [`KIEKER_LOG_MEDIUM`], for JSON lines.
-pub(super) const JSON_LINES_MEDIUM: Medium = Medium {
-    schemes: &[JSON_LINES],
-    writer: |_| Err(no_lines()),
-    receiver: |_, _follow| Err(no_lines()),
-    browser: None,
-};
-
-fn no_log() -> UriError {
-    let why = "a log has no chunks; send it to a medium with send --from kieker-log:DIR";
-    UriError::refused(why)
-}
-
-fn no_lines() -> UriError {
-    let why = "lines are no chunks; send them to a medium with send --from jsonl:FILE";
-    UriError::refused(why)
+fn no_medium(uri: &Uri) -> UriError {
+    let scheme = uri.scheme();
+    UriError::refused(format!(
+        "a log has no chunks; send it to a medium with send --from {scheme}:PATH"
+    ))
 }
 
 /// Where records come from.

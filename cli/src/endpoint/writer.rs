@@ -35,9 +35,8 @@ pub(crate) fn with_topic(text: &str, create_topic: Option<&str>) -> String {
 /// The URI is wrong.
 pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
     let (uri, endpoint) = parse(text)?;
-    let writer = media().of(&uri).and_then(|medium| (medium.writer)(uri));
     Ok(Writer {
-        writer: writer.map_err(wrong(&endpoint))?,
+        writer: media().writer(uri).map_err(wrong(&endpoint))?,
         endpoint,
         spool: None,
     })

@@ -45,6 +45,15 @@ fn bad_uris_are_configuration_errors_that_name_the_place() {
     baler(&["receive", "--from", "kieker-log:/tmp"])
         .code(78)
         .stderr(contains("a log has no chunks; send it"));
+    for log in ["kieker-log:/tmp", "jsonl:log.jsonl"] {
+        for args in [
+            &["tap", log] as &[&str],
+            &["inspect", log],
+            &["generate", "--to", log],
+        ] {
+            baler(args).code(78).stderr(contains("with send --from"));
+        }
+    }
     baler(&["send", "--from", "kieker-lgo:/tmp", "--to", "null:"])
         .code(78)
         .stderr(contains("did you mean kieker-log:?"));

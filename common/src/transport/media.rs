@@ -119,6 +119,7 @@ impl fmt::Debug for OpenReader {
 /// The media that a program knows.
 ///
 /// ```
+/// use baler_common::transport::uri::Uri;
 /// use baler_common::transport::{Media, Medium, Readership, Receiver};
 /// use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 ///
@@ -138,18 +139,17 @@ impl fmt::Debug for OpenReader {
 /// };
 ///
 /// // A program names the connectors that it links.
-/// let media = Media::default().with(MEMORY).without(&["tape"], "tape");
-/// let reader = media.receiver("memory:", false)?.open()?.reader;
-/// let wrong = |text| media.writer(text).map(drop).unwrap_err().to_string();
-/// assert!(wrong("memroy:").ends_with("use one of memory:; did you mean memory:?"));
-/// assert!(wrong("tape:").contains("needs the feature tape"));
+/// let media = Media::default().with(MEMORY);
+/// let reader = media.receiver(Uri::parse("memory:")?, false)?.open()?.reader;
+/// let wrong = media.writer(Uri::parse("memroy:")?).map(drop).unwrap_err();
+/// assert!(wrong.to_string().ends_with("use one of memory:; did you mean memory:?"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Media {
     known: Vec<Medium>,
-    /// Schemes, and the feature that brings each.
-    absent: Vec<(&'static str, &'static str)>,
+    /// Schemes that are missing, and why.
+    absent: Vec<(&'static str, Box<str>)>,
 }
 
 impl Media {
@@ -160,10 +160,10 @@ impl Media {
         self
     }
 
-    /// Names schemes that this build lacks, and the feature that would bring them.
+    /// Names schemes that this build lacks; `why` says what brings them.
     #[must_use]
-    pub fn without(mut self, schemes: &[&'static str], feature: &'static str) -> Self {
-        let absent = schemes.iter().map(|scheme| (*scheme, feature));
+    pub fn without(mut self, schemes: &[&'static str], why: &str) -> Self {
+        let absent = schemes.iter().map(|scheme| (*scheme, why.into()));
         self.absent.extend(absent);
         self
     }
@@ -179,14 +179,14 @@ impl Media {
     ///
     /// # Errors
     ///
-    /// No medium has its scheme. The error names the feature that this build lacks, or else the
+    /// No medium has its scheme. The error says why this build lacks it, or else names the
     /// schemes that there are and the nearest of them.
     pub fn of(&self, uri: &Uri) -> Result<&Medium, UriError> {
         let scheme = uri.scheme();
         let known = self.known.iter().find(|it| it.schemes.contains(&scheme));
         known.ok_or_else(
             || match self.absent.iter().find(|(absent, _)| *absent == scheme) {
-                Some((_, feature)) => UriError::absent_scheme(scheme, feature),
+                Some((_, why)) => UriError::absent_scheme(scheme, why),
                 None => UriError::unknown_scheme(scheme, self.schemes()),
             },
         )
@@ -196,9 +196,8 @@ impl Media {
     ///
     /// # Errors
     ///
-    /// The text is no URI, no medium has its scheme, or a setting is wrong.
-    pub fn writer(&self, text: &str) -> Result<Box<dyn ChunkWriter>, UriError> {
-        let uri = Uri::parse(text)?;
+    /// No medium has its scheme, or a setting is wrong.
+    pub fn writer(&self, uri: Uri) -> Result<Box<dyn ChunkWriter>, UriError> {
         (self.of(&uri)?.writer)(uri)
     }
 
@@ -208,12 +207,51 @@ impl Media {
     /// # Errors
     ///
     /// As [`writer`](Self::writer).
-    pub fn receiver(&self, text: &str, follow: bool) -> Result<Receiver, UriError> {
-        let uri = Uri::parse(text)?;
+    pub fn receiver(&self, uri: Uri, follow: bool) -> Result<Receiver, UriError> {
         (self.of(&uri)?.receiver)(uri, follow)
     }
 
     fn schemes(&self) -> impl Iterator<Item = &'static str> {
         self.known.iter().flat_map(|it| it.schemes.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NULL: Medium = Medium {
+        schemes: &["null", "jsonl", "kieker-log"],
+        writer: |_| Err(UriError::refused("opened")),
+        receiver: |_, _| Err(UriError::refused("opened")),
+        browser: None,
+    };
+
+    #[test]
+    fn absent_scheme_says_why_and_an_unknown_one_names_those_that_are_there() {
+        let why = "needs the feature kafka, which this build lacks: --features kafka";
+        let media = Media::default()
+            .with(NULL)
+            .without(&["kafka", "kafka+mock"], why);
+        let error = |text: &str| {
+            let uri = Uri::parse(text).unwrap();
+            media
+                .receiver(uri, false)
+                .map(drop)
+                .unwrap_err()
+                .to_string()
+        };
+        for scheme in ["kafka", "kafka+mock"] {
+            let absent = error(&format!("{scheme}:x"));
+            assert_eq!(absent, format!("byte 0 of the URI: {scheme}: {why}"));
+            assert!(media.is_named_by(&format!("{scheme}:x")));
+        }
+        assert_eq!(error("null:"), "opened");
+        let unknown = error("kafkaa:x");
+        assert!(
+            unknown.contains("no known scheme, use one of jsonl:, kieker-log:, null:"),
+            "{unknown}"
+        );
+        assert!(!unknown.contains("kafka:"), "{unknown}");
     }
 }

@@ -46,7 +46,7 @@ pub const MEDIUM: Medium = Medium {
     }),
 };
 
-/// The same with a cluster inside the process, where nothing of others passes.
+/// Kafka with a cluster inside the process. Other processes cannot reach it, so it has no browser.
 pub const EMBEDDED_MEDIUM: Medium = Medium {
     schemes: &[EMBEDDED_SCHEME],
     browser: None,

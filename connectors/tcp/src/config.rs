@@ -105,8 +105,7 @@ impl TcpConfig {
 
     fn take_tls(&mut self, has_tls: bool, files: TlsFiles) -> Result<(), UriError> {
         if has_tls && cfg!(not(feature = "tls")) {
-            let why = "tcp+tls: needs the feature tls, which this build lacks; add it (cargo build \
-                       --features tls)";
+            let why = "tcp+tls: needs the feature tls of baler-connector-tcp";
             return Err(UriError::refused(why));
         }
         if !has_tls && files != TlsFiles::default() {

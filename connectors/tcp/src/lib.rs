@@ -35,7 +35,11 @@ pub const TOKEN_VARIABLE: &str = "BALER_TOKEN";
 /// This medium, for programs that open media by URI. The token of the environment
 /// ([`TOKEN_VARIABLE`]) counts where the URI names none.
 pub const MEDIUM: Medium = Medium {
-    schemes: &[SCHEME, SCHEME_TLS],
+    schemes: if cfg!(feature = "tls") {
+        &[SCHEME, SCHEME_TLS]
+    } else {
+        &[SCHEME]
+    },
     writer: |uri| Ok(Box::new(TcpWriter::new(with_token(uri)?))),
     receiver: |uri, _follow| {
         let config = with_token(uri)?;

@@ -18,16 +18,6 @@ pub struct UriError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UriErrorKind {
-    /// This build lacks the medium.
-    #[error(
-        "{scheme}: needs the feature {feature}, which this build lacks; add it (cargo build --features {feature})"
-    )]
-    AbsentScheme {
-        /// The scheme.
-        scheme: Box<str>,
-        /// The feature that brings it.
-        feature: Box<str>,
-    },
     /// A setting is not one of the words that it may be.
     #[error("{name} is {found}, not one of {}{}", .choices.join(", "), Nearest(.nearest.as_deref()))]
     Choice {
@@ -163,13 +153,10 @@ impl UriError {
     }
 
     /// This build lacks the medium with this scheme.
-    pub(in crate::transport) fn absent_scheme(scheme: &str, feature: &str) -> Self {
+    pub(in crate::transport) fn absent_scheme(scheme: &str, why: &str) -> Self {
         Self {
             offset: Some(0),
-            kind: UriErrorKind::AbsentScheme {
-                scheme: scheme.into(),
-                feature: feature.into(),
-            },
+            ..Self::refused(format!("{scheme}: {why}"))
         }
     }
 
