@@ -1,5 +1,6 @@
 //! How the program ends: the exit codes, which are a contract, and the failures that lead to them.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -121,6 +122,11 @@ impl Failure {
     /// The operating system refuses a thread.
     pub(crate) fn thread(error: impl fmt::Display) -> Self {
         Self::new(Code::Internal, format!("cannot start a thread: {error}"))
+    }
+
+    /// A thread panicked.
+    pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Self {
+        Self::new(Code::Internal, "a thread panicked")
     }
 
     /// Writing to `what` failed. Nobody reading any more, as with `| head`, is a quiet end.

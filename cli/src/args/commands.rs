@@ -57,9 +57,6 @@ pub(crate) struct GenerateArgs {
     /// The same seed makes the same records, thread by thread
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What the records describe
-    #[arg(long, value_enum, default_value = "operations")]
-    pub(crate) workload: Workload,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
@@ -69,13 +66,6 @@ pub(crate) struct GenerateArgs {
     pub(crate) observe: ObserveArgs,
     #[command(flatten)]
     pub(crate) spool: SpoolArgs,
-}
-
-/// A synthetic workload by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Workload {
-    /// Call trees over 100 operations, popular ones more often, in 50 sessions
-    Operations,
 }
 
 /// Flags of `baler inspect`.
@@ -269,7 +259,7 @@ pub(crate) struct TopArgs {
         hide_env_values = true
     )]
     pub(crate) address: String,
-    /// How often to look; + and - change it
+    /// How often to look
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
     pub(crate) interval: Duration,
     /// Look twice, an interval apart, print what was seen, and end

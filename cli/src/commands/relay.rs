@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Relays until the end of the source, the count, the idle timeout or a signal.
 pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let target = endpoint::spooled_writer(&args.to, &args.spool)?;
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
     let source = endpoint::open_reader(&args.from, args.follow)?;
     output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;

@@ -3,8 +3,6 @@
 //! controller, source watches, taps -> [`Observed`] -> server (`/metrics`, `/livez`, `/readyz`,
 //! `/tap`) on a thread of its own
 
-#[cfg(test)]
-mod deployed;
 mod exposition;
 mod health;
 pub(crate) mod metric;

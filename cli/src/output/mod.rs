@@ -21,7 +21,7 @@ pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
 pub(crate) use stderr::{Stderr, wait_at_most_for};
 pub(crate) use tables::{
-    bytes, counted, cut, decimal, figures as figures_of, number, per_second, seconds, table,
+    bytes, counted, cut, figures as figures_of, number, per_second, seconds, table,
     two_columns,
 };
 pub(crate) use terminal::{RecordOutput, width};
@@ -76,11 +76,25 @@ pub(crate) fn extend(document: &mut Value, more: &Value) {
 /// Standard output cannot be written.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     progress::end();
+    write(&terminal::lines(text))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(terminal::lines(text).as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output("standard output", &error))
+}
+
+/// Prints text on a cleared screen: moves the cursor to the upper left corner and erases what was
+/// there (ECMA-48: CUP, ED).
+///
+/// # Errors
+///
+/// Standard output cannot be written.
+pub(crate) fn redraw(text: &str) -> Result<(), Failure> {
+    write(&format!("\x1b[H\x1b[2J{}", terminal::lines(text)))
 }
 
 /// Writes one JSON document to a file, whole or not at all.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use baler_common::container::LossReason;
 use baler_monitoring::Event;
@@ -16,7 +16,6 @@ pub(super) struct MediumWatch {
     /// Read once a record, so apart from the rest.
     given_up: AtomicBool,
     state: Mutex<WatchState>,
-    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -26,7 +25,6 @@ struct WatchState {
     /// Chunks that were lost and not told of, by reason.
     lost: BTreeMap<LossReason, Lost>,
     lost_told: Option<Instant>,
-    ended: bool,
 }
 
 /// Chunks that were lost for the same reason.
@@ -47,7 +45,6 @@ impl MediumWatch {
                 tracing::info!(%error, retries, "disconnected");
                 if !retries {
                     self.lock().reason = Some(error.to_string());
-                    self.changed.notify_all();
                 }
             }
             Event::Lost {
@@ -116,25 +113,7 @@ impl MediumWatch {
         self.refusal().filter(|_| self.is_given_up())
     }
 
-    /// Says that nobody needs the watch any more.
-    pub(super) fn end(&self) {
-        self.lock().ended = true;
-        self.changed.notify_all();
-    }
-
-    pub(super) fn is_ended(&self) -> bool {
-        self.lock().ended
-    }
-
-    /// Waits for a change, so long at most.
-    pub(super) fn wait(&self, time: Duration) {
-        let state = self.lock();
-        if !state.ended {
-            drop(self.changed.wait_timeout(state, time));
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, WatchState> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use baler_common::container::{LossReason, Losses};
 use baler_monitoring::ShutdownReport;
 use baler_spool::SpoolStatus;
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::args::OverflowChoice;
@@ -19,8 +18,6 @@ pub(crate) struct Report {
     pub(crate) emitted: u64,
     pub(crate) delivered: u64,
     pub(crate) spooled: u64,
-    /// Bytes of the chunks that the medium confirmed.
-    pub(crate) bytes: u64,
     document: Value,
     losses: Losses,
     adds_up: bool,
@@ -74,7 +71,6 @@ impl Report {
             emitted: stats.emitted,
             delivered: stats.delivered,
             spooled: stats.spooled,
-            bytes,
             document,
             losses: stats.dropped,
             adds_up,
@@ -139,12 +135,6 @@ impl Report {
     /// The figures as JSON. The names are part of the program's interface.
     pub(crate) fn document(&self) -> &Value {
         &self.document
-    }
-}
-
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.document.serialize(serializer)
     }
 }
 

@@ -17,7 +17,7 @@ use summary::Figures;
 
 use crate::args::ReceiveArgs;
 use crate::decoding;
-use crate::endpoint::{self, OpenReaders};
+use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
@@ -34,11 +34,12 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let (quarantine, attempts) = (&settings.args.quarantine, &settings.args.attempts);
     let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
     let decoder = decoding::decoder(&settings.args.decoding, settings.args.workers)?;
-    let OpenReaders {
-        readers,
+    let OpenReader {
+        reader: readers,
         listens_on,
         endpoint,
         readership,
+        ..
     } = endpoint::open_readers(
         &settings.args.from,
         settings.args.follow,

@@ -27,10 +27,10 @@ use crate::shutdown::Shutdown;
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let target = match &args.to {
-        Some(to) => Some(endpoint::wrap(endpoint::writer(to)?, &args.spool)),
-        None => None,
-    };
+    let target = args.to.as_ref();
+    let target = target
+        .map(|to| endpoint::spooled_writer(to, &args.spool))
+        .transpose()?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let (from, reader) = open(args)?;
     let reader = Checked::new(reader, decoder, args.undecodable);

@@ -56,8 +56,7 @@ pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
         let started = Instant::now();
         match endpoint::open_source(&end.uri) {
             Err(failure) => findings.failed(&end.named, failure.message, "see what it names"),
-            Ok(endpoint::RecordSource::Lines(_)) => findings.ok(&end.named, "the file is there"),
-            Ok(endpoint::RecordSource::Log { .. }) => findings.ok(&end.named, "the log is there"),
+            Ok(endpoint::RecordSource::Log(..)) => findings.ok(&end.named, "the log is there"),
             Ok(endpoint::RecordSource::Medium(open)) => {
                 let (reader, error) = wait(open.reader, started + args.timeout);
                 match error {

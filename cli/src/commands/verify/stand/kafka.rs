@@ -8,8 +8,8 @@ use baler_faults::KafkaProxy;
 
 use super::{Harm, LATE, Medium, Stand, broken, name_and_settings};
 use crate::args::{FaultChoice, VerifyArgs};
-use crate::commands::verify::records::Random;
 use crate::exit::Failure;
+use crate::random::Random;
 
 const FAULTS: &[FaultChoice] = &[
     FaultChoice::BrokerDownAtStart,

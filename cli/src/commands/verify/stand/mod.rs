@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "faults")]
 use baler_faults::{ProcessGroupGuard, TcpProxy};
 
-use super::records::Random;
 use crate::args::{FaultChoice, VerifyArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
+use crate::random::Random;
 
 /// How long it may take to connect to an endpoint of the user's.
 const REACH: Duration = Duration::from_secs(10);

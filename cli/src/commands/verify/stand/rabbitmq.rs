@@ -7,8 +7,8 @@ use baler_faults::{RabbitMqNode, TcpProxy};
 
 use super::{Harm, Medium, Stand, broken, name_and_settings};
 use crate::args::{FaultChoice, VerifyArgs};
-use crate::commands::verify::records::Random;
 use crate::exit::Failure;
+use crate::random::Random;
 
 const FAULTS: &[FaultChoice] = &[
     FaultChoice::BrokerDownAtStart,

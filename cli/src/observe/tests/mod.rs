@@ -1,5 +1,7 @@
 //! What a server tells over HTTP: strict text, health, taps, and bounds.
 
+mod deployed;
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
@@ -215,7 +217,7 @@ fn promtool(text: &str) {
 
 #[test]
 fn metrics_document_names_every_metric_with_its_labels_and_help() {
-    let document = include_str!("../../METRICS.md");
+    let document = include_str!("../../../METRICS.md");
     let rows = document
         .lines()
         .filter(|line| line.starts_with("| `baler_") || line.starts_with("| `process_"));
