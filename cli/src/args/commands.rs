@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::{
     AttemptsArgs, DecodingArgs, DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs,
@@ -118,9 +118,6 @@ pub(crate) struct ReplayArgs {
     /// Remove from the folder what the target has confirmed
     #[arg(long)]
     pub(crate) remove: bool,
-    /// What happens to chunks that do not decode
-    #[arg(long, value_enum, default_value = "skip")]
-    pub(crate) undecodable: Undecodable,
     /// Stop when nothing has arrived from a medium for this long, counted from its end
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
@@ -135,15 +132,6 @@ pub(crate) struct ReplayArgs {
     pub(crate) spool: SpoolArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
-}
-
-/// What happens to chunks that do not decode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Undecodable {
-    /// Send them as they are, if their identity is known
-    Send,
-    /// Leave them where they are, and count them
-    Skip,
 }
 
 /// Flags of `baler send`.

@@ -18,8 +18,7 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use commands::{
-    DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, Undecodable,
-    ValidateArgs,
+    DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;

@@ -43,7 +43,9 @@ impl Exposition {
                 Kind::Gauge => "gauge",
             };
             let Metric { name, help, .. } = metric;
-            Some(format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{lines}"))
+            Some(format!(
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{lines}"
+            ))
         });
         families.collect()
     }

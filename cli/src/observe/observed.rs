@@ -11,7 +11,7 @@ use baler_monitoring::Controller;
 use baler_rig::clock::process_cpu_time;
 
 use super::exposition::Exposition;
-use super::health::{Check, Health, Limits};
+use super::health::{Check, Limits};
 use super::metric;
 use super::receiving::Worker;
 use super::tap::{TapHub, TappedReader, TappedWriter};
@@ -164,15 +164,15 @@ impl Observed {
         exposition.text()
     }
 
-    /// Whether the process is of use.
-    pub(super) fn readiness(&self, limits: Limits) -> Health {
+    /// What says whether the process is of use.
+    pub(super) fn checks(&self, limits: Limits) -> Vec<Check> {
         let now = Instant::now();
         let draining = self.state.shutdown.is_requested();
         let mut checks = vec![Check::new("running", !draining)];
         for part in &self.lock().parts {
             checks.extend(part.checks(limits, now));
         }
-        Health::ready(checks)
+        checks
     }
 }
 

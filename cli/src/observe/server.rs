@@ -23,7 +23,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::exposition;
-use super::health::{Health, Limits};
+use super::health::{self, Check, Limits};
 use super::observed::Observed;
 
 /// How many connections are served at once; further ones wait in the operating system's queue.
@@ -246,8 +246,8 @@ impl Service {
                 exposition::CONTENT_TYPE,
                 self.observed.metrics(),
             ),
-            "/livez" => health(&Health::alive()),
-            "/readyz" => health(&self.observed.readiness(self.limits)),
+            "/livez" => health(Vec::new()),
+            "/readyz" => health(self.observed.checks(self.limits)),
             "/tap" => self.tap(request, closing.clone()),
             _ => plain(
                 StatusCode::NOT_FOUND,
@@ -351,13 +351,13 @@ impl hyper::body::Body for Frames {
 /// The content type of a stream of chunks; METRICS.md describes its frames.
 const TAP_TYPE: &str = "application/vnd.baler.chunks";
 
-fn health(health: &Health) -> Response<Body> {
-    let status = if health.is_ok() {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
+fn health(checks: Vec<Check>) -> Response<Body> {
+    let (is_ready, document) = health::answer(checks);
+    let status = match is_ready {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
     };
-    text(status, "application/json", health.json())
+    text(status, "application/json", document)
 }
 
 fn plain(status: StatusCode, message: &'static str) -> Response<Body> {

@@ -1,7 +1,6 @@
 //! What the program says: results on standard output, everything else on standard error.
 
 pub(crate) mod figures;
-mod logging;
 mod progress;
 mod stderr;
 mod tables;
@@ -17,12 +16,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use baler_analysis::text::{escape, span, time};
-pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
-pub(crate) use stderr::{Stderr, wait_at_most_for};
+use stderr::Stderr;
+pub(crate) use stderr::{start_logging, wait_at_most_for};
 pub(crate) use tables::{
-    bytes, counted, cut, figures as figures_of, number, per_second, seconds, table,
-    two_columns,
+    bytes, counted, cut, figures as figures_of, number, per_second, seconds, table, two_columns,
 };
 pub(crate) use terminal::{RecordOutput, width};
 pub(crate) use whole_file::whole_file;

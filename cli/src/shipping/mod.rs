@@ -68,7 +68,7 @@ impl Shipper {
         let events = Arc::clone(&medium);
         let observed = observation.observed();
         observed.endpoint("sink", &writer.endpoint);
-        let mut builder = Controller::builder(observation.tapped_writer(writer.writer))
+        let mut builder = Controller::builder(observed.tapped_writer(writer.writer))
             .application("baler")
             .metadata_record(metadata)
             .overflow(overflow(args))
@@ -229,10 +229,7 @@ impl Shipper {
 
     /// Watches over the medium and signals on a thread of its own: threads that wait in `emit` for
     /// room that will never be there are let go by a shutdown of the controller.
-    fn watch(
-        &self,
-        mut patience: TargetPatience,
-    ) -> Result<(JoinHandle<()>, Sender<()>), Failure> {
+    fn watch(&self, mut patience: TargetPatience) -> Result<(JoinHandle<()>, Sender<()>), Failure> {
         let (stop, stopped) = channel();
         let endpoint = self.endpoint.clone();
         let (controller, medium) = (self.controller.clone(), Arc::clone(&self.medium));

@@ -44,7 +44,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let observation = Observation::start(&args.observe, "demo", shutdown, quiet)?;
     observation.observed().endpoint("source", &endpoint);
     let mut source = Source::new(reader);
-    observation.receives(&mut source);
+    observation.observed().receives(source.watch());
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);

@@ -66,12 +66,12 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                     "fewer readers were opened than workers asked for",
                 )
             })?;
-            let source = Source::new(observation.tapped_reader(reader));
+            let source = Source::new(observation.observed().tapped_reader(reader));
             let mut source = source.with_decoder(decoder.clone());
             if let Some(chunks) = settings.demand() {
                 source = source.with_demand(chunks);
             }
-            observation.receives(&mut source);
+            observation.observed().receives(source.watch());
             source = poison.apply(source);
             let stage = stages.next()?;
             Ok(Worker { source, stage })

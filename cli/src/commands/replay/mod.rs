@@ -3,7 +3,6 @@
 //! folder or reader -> unwrapped and checked -> relay -> writer
 
 mod checked;
-mod folder;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -11,9 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use baler_common::transport::{ChunkReader, Received};
+use baler_connector_file::QuarantineReader;
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
-use folder::FolderReader;
 
 use super::relay::Passage;
 use crate::args::ReplayArgs;
@@ -33,7 +32,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
         .transpose()?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let (from, reader) = open(args)?;
-    let reader = Checked::new(reader, decoder, args.undecodable);
+    let reader = Checked::new(reader, decoder);
     let looked = reader.looked();
     let give_up = args.give_up.limit(Some(args.idle_timeout));
     let (mut sent, mut served) = (None, Ok(()));
@@ -85,9 +84,9 @@ fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
         let open = endpoint::open_reader(&args.what, false)?;
         return Ok((open.endpoint, open.reader));
     }
-    let reader = FolderReader::open(Path::new(&args.what), args.remove)
+    let reader = QuarantineReader::open(Path::new(&args.what), args.remove)
         .map_err(|error| Failure::unavailable(&args.what, error))?;
-    if reader.len() == 0 {
+    if reader.is_empty() {
         let message = "there is no .chunk file in it; a folder of segments is file:///folder";
         return Err(Failure::unavailable(&args.what, message));
     }

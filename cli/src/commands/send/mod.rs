@@ -90,7 +90,7 @@ fn send_medium(
 ) -> (SourceFigures, Result<(), Failure>) {
     observation.observed().endpoint("source", &open.endpoint);
     let mut source = poison.apply(Source::new(open.reader).with_decoder(decoder));
-    observation.receives(&mut source);
+    observation.observed().receives(source.watch());
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
     let give_up = args.idle_timeout.map(|_| args.shipping.give_up);

@@ -6,7 +6,7 @@ mod connect;
 mod finding;
 mod settings;
 
-use finding::{Findings, Status};
+use finding::Findings;
 
 use crate::args::ValidateArgs;
 use crate::config::ConfigFile;
@@ -116,18 +116,4 @@ fn ends(args: &ValidateArgs, file: Option<&ConfigFile>) -> Vec<End> {
         }
     }
     ends
-}
-
-impl Findings {
-    /// With which code the command ends.
-    fn code(&self) -> Code {
-        let failed = |connecting| self.any(Status::Failed, connecting);
-        if failed(false) {
-            Code::Configuration
-        } else if failed(true) {
-            Code::Unavailable
-        } else {
-            Code::Done
-        }
-    }
 }
