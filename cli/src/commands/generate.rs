@@ -21,8 +21,8 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
-    let told = (shutdown, &observation, quiet);
-    let shipper = Shipper::start(&args.shipping, writer, false, told)?;
+    let context = (shutdown, &observation, quiet);
+    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     let progress = Progress::bar(args.records, quiet);
     let behind = emit_all(args, &shipper, shutdown, &progress)?;
     progress.clear();
@@ -40,7 +40,7 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
     }
     let (report, code) = shipper.conclude(observation, args.format, document)?;
     // Records that were never emitted because of a signal are in no other figure.
-    if code == Code::Done && report.emitted < args.records {
+    if code == Code::Done && report.stats().emitted < args.records {
         return Ok(Code::Incomplete);
     }
     Ok(code)

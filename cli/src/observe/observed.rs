@@ -1,14 +1,15 @@
 //! What a running command shows of itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
-use std::{fmt, fs};
 
 use baler_analysis::SourceWatch;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
 use baler_rig::clock::process_cpu_time;
+use baler_rig::usage::Footprint;
 
 use super::exposition::Exposition;
 use super::health::{Check, Limits};
@@ -179,24 +180,13 @@ impl Observed {
 /// Adds the figures of the process; those that the operating system does not tell are absent.
 fn process(exposition: &mut Exposition, started: SystemTime) {
     exposition.set(&metric::CPU_SECONDS, &[], process_cpu_time());
-    if let Some(bytes) = resident_bytes() {
-        exposition.set(&metric::RESIDENT_BYTES, &[], bytes);
-    }
-    // One of them is the listing's own.
-    if let Ok(entries) = fs::read_dir("/proc/self/fd") {
-        exposition.set(&metric::OPEN_FDS, &[], entries.count().saturating_sub(1));
+    if let Ok(footprint) = Footprint::of(std::process::id()) {
+        exposition.set(&metric::RESIDENT_BYTES, &[], footprint.resident_bytes);
+        // One of them is the listing's own.
+        let files = footprint.descriptors.saturating_sub(1);
+        exposition.set(&metric::OPEN_FDS, &[], files);
     }
     if let Ok(since) = started.duration_since(SystemTime::UNIX_EPOCH) {
         exposition.set(&metric::START_TIME, &[], since);
     }
-}
-
-/// Resident memory, as Linux tells it.
-fn resident_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1_024)
 }

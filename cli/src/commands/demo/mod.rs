@@ -70,10 +70,11 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     output::result(args.format, &document, || text(document.clone(), &times))?;
     shown?;
     let code = report.conclude()?;
-    if source.records != report.delivered {
+    if source.records != report.stats().delivered {
         let message = format!(
             "{} records were delivered, but {} received: a fault of baler, please report it",
-            report.delivered, source.records
+            report.stats().delivered,
+            source.records
         );
         return Err(Failure::new(Code::Internal, message));
     }
@@ -105,7 +106,7 @@ fn document(
     let more = json!({
         "visits": visits,
         "received": source.records,
-        "adds_up": report.adds_up() && source.records == report.delivered,
+        "adds_up": report.adds_up() && source.records == report.stats().delivered,
         "kieker_bytes": found.kieker_bytes,
         "operations": OperationFigures::all(times),
         "call_tree": tree,
@@ -150,11 +151,11 @@ fn load(
     address: SocketAddr,
     shop: &Shop,
     received: &AtomicU64,
-    told: (&Shutdown, &Observation, bool),
+    context: (&Shutdown, &Observation, bool),
 ) -> Result<Report, Failure> {
-    let (shutdown, _, quiet) = told;
+    let (shutdown, _, quiet) = context;
     let writer = endpoint::writer(&format!("tcp://{address}"))?;
-    let shipper = Shipper::start(&args.shipping, writer, true, told)?;
+    let shipper = Shipper::start(&args.shipping, writer, true, context)?;
     let before = shipper.controller().install();
     let started = Instant::now();
     let end = started + Duration::from_secs(args.seconds);

@@ -35,7 +35,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let reader = Checked::new(reader, decoder);
     let looked = reader.looked();
     let give_up = args.give_up.limit(Some(args.idle_timeout));
-    let (mut sent, mut served) = (None, Ok(()));
+    let mut sent = None;
     match target {
         None => {
             let patience = Patience::new(&from, give_up, quiet);
@@ -54,20 +54,21 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 stop,
                 give_up,
             };
-            sent = Some(passage.run(&observation, quiet, shutdown));
-            served = observation.finish();
+            let passed = passage.run(&observation, quiet, shutdown);
+            sent = Some((passed, observation.finish()));
         }
     }
     let looked = lock(&looked).clone();
     // The names are part of the program's interface.
     let mut document = serde_json::to_value(&looked)
         .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
-    if let (Some(fields), Some(sent)) = (document.as_object_mut(), &mut sent) {
-        fields.insert("sent".to_owned(), std::mem::take(&mut sent.document));
+    let mut ended = Ok(Code::Done);
+    if let Some(((of_relay, outcome), served)) = sent {
+        output::insert(&mut document, "sent", of_relay);
+        ended = served.and(outcome);
     }
     output::document(args.format, &document)?;
-    served?;
-    Ok(match sent.map_or(Ok(Code::Done), |sent| sent.outcome)? {
+    Ok(match ended? {
         Code::Done if looked.undecodable > 0 => Code::Data,
         code => code,
     })

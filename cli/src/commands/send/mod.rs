@@ -36,8 +36,8 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
-    let told = (shutdown, &observation, quiet);
-    let shipper = Shipper::start(&args.shipping, writer, false, told)?;
+    let context = (shutdown, &observation, quiet);
+    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     let (figures, sent) = match source {
         RecordSource::Log(lines, endpoint) => {
             observation.observed().endpoint("source", &endpoint);
@@ -54,7 +54,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         }
         RecordSource::Medium(open) => {
             output::listening(open.listens_on, None, quiet)?;
-            send_medium((args, &poison, decoder), open, &shipper, told, &progress)
+            send_medium((args, &poison, decoder), open, &shipper, context, &progress)
         }
     };
     progress.clear();

@@ -89,7 +89,9 @@ fn wait(
             Err(error) if error.is_retryable() => last = Some(error),
             Err(error) => return (reader, Some(error)),
         }
-        match reader.stats().connected {
+        let connected = reader.stats().connected;
+        tracing::trace!(?connected, "asked the reader for its connection");
+        match connected {
             Some(true) => return (reader, None),
             // A medium that has no connection answers at once.
             None if last.is_none() => return (reader, None),

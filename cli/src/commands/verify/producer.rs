@@ -44,8 +44,8 @@ pub(in crate::commands) fn run(
         poison.clone(),
     ));
     let observation = Observation::start(&args.observe, "verify", shutdown, true)?;
-    let told = (shutdown, &observation, true);
-    let shipper = Shipper::start(&args.shipping, writer, false, told)?;
+    let context = (shutdown, &observation, true);
+    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     tell(&Event::Ready);
 
     let (shares, receivers): (Vec<Sender<Share>>, Vec<Receiver<Share>>) =

@@ -102,7 +102,7 @@ pub(in crate::commands) fn run(
 
 /// The faults that were asked for, each once, as the endpoint can have them.
 fn chosen(args: &VerifyArgs, stand: &Stand) -> Result<BTreeSet<FaultChoice>, Failure> {
-    let mut possible: BTreeSet<_> = ANYWHERE.iter().chain(stand.faults).copied().collect();
+    let mut possible: BTreeSet<_> = ANYWHERE.iter().chain(&stand.faults).copied().collect();
     if args.spool {
         possible.extend(WITH_SPOOL);
     }
