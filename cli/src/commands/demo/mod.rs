@@ -22,7 +22,7 @@ use crate::args::DemoArgs;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
-use crate::output::figures::{OperationFigures, operations_table, short_operation};
+use crate::output::figures::{operations_table, short_operation};
 use crate::output::{self, Progress};
 use crate::random::Random;
 use crate::shipping::{Report, Shipper};
@@ -108,7 +108,7 @@ fn document(
         "received": source.records,
         "adds_up": report.adds_up() && source.records == report.stats().delivered,
         "kieker_bytes": found.kieker_bytes,
-        "operations": OperationFigures::all(times),
+        "operations": times.operations(),
         "call_tree": tree,
     });
     output::extend(&mut document, &more);
@@ -124,7 +124,7 @@ fn text(mut document: Value, times: &Times) -> String {
     }
     let mut text = output::two_columns(&output::figures_of(&document));
     text.push('\n');
-    text.push_str(&operations_table(&OperationFigures::all(times)));
+    text.push_str(&operations_table(times));
     let Some(tree) = tree.filter(Value::is_object) else {
         return text;
     };

@@ -5,9 +5,8 @@
 mod log;
 
 use std::num::NonZeroUsize;
-use std::time::Instant;
 
-use baler_analysis::{AnalysisError, Held, Parcel, Source, Stage, Stop};
+use baler_analysis::{AnalysisError, Held, Parcel, Source, Stage};
 use baler_common::container::ChunkDecoder;
 use log::LogSender;
 use serde_json::{Value, json};
@@ -91,32 +90,18 @@ fn send_medium(
     observation.observed().endpoint("source", &open.endpoint);
     let mut source = poison.apply(Source::new(open.reader).with_decoder(decoder));
     observation.observed().receives(source.watch());
-    let mut stop = Stop::default();
-    stop.idle_timeout = args.idle_timeout;
     let give_up = args.idle_timeout.map(|_| args.shipping.give_up);
     let mut patience = Patience::new(&open.endpoint, give_up, quiet);
-    let mut given_up = None;
     let held = Held::default();
-    let mut forward = Forward { shipper, held };
-    let ran = source.run(&mut forward, stop, |report| {
-        given_up = patience.look(&report.waiting).err();
+    let forward = Forward { shipper, held };
+    let idle_timeout = args.idle_timeout;
+    let (report, sent) = patience.run_source(source, forward, idle_timeout, shutdown, |report| {
         progress.show(report.records, || {
-            format!(
-                "{} records from {}",
-                output::number(report.records),
-                open.endpoint
-            )
+            let records = output::number(report.records);
+            format!("{records} records from {}", open.endpoint)
         });
-        !shipper.should_stop() && given_up.is_none()
+        !shipper.should_stop()
     });
-    // After an error the stage was not finished: what it holds goes back to the source.
-    drop(forward);
-    let deadline = shutdown.deadline().max(Instant::now());
-    let before_close = source.report();
-    let (report, closed) = match source.close(deadline) {
-        Ok(report) => (report, Ok(())),
-        Err(error) => (before_close, Err(error)),
-    };
     let missing = report.missing(open.readership);
     let figures = SourceFigures {
         document: json!({
@@ -134,8 +119,7 @@ fn send_medium(
         is_incomplete: report.quarantined > 0 || missing > 0,
         stopped_early: false,
     };
-    let result = ran.and(closed).map_err(Failure::from);
-    (figures, given_up.map_or(result, Err))
+    (figures, sent)
 }
 
 /// Emits records as they are, and lets go of their chunks when everything emitted is confirmed.

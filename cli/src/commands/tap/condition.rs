@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::record::{RecordFields, RecordRef, ValueRef};
 use baler_common::transport::ChunkIdentity;
 use cel::objects::{Key, Map};
@@ -119,7 +120,14 @@ fn map(fields: RecordFields<'_>) -> Value {
     })
 }
 
-/// For how many records an expression could not be evaluated, and why for the first. Cloning shares.
+/// Passes records for which an expression is true.
+pub(super) struct Where<S> {
+    condition: Condition,
+    failures: Failures,
+    next: S,
+}
+
+/// For how many records an expression could not be said, and why for the first. Cloning shares.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Failures(Arc<Mutex<(u64, Option<String>)>>);
 
@@ -142,18 +150,44 @@ impl Failures {
     }
 }
 
-impl Condition {
-    /// Whether it is true for a record. Why it cannot be evaluated is added to `failures`.
-    pub(super) fn selects(
-        &self,
-        record: RecordRef<'_>,
-        chunk: Option<ChunkIdentity>,
-        failures: &Failures,
-    ) -> bool {
-        self.holds(record, chunk).unwrap_or_else(|reason| {
-            failures.add(reason);
-            false
-        })
+impl<S: Stage> Where<S> {
+    pub(super) fn new(condition: Condition, next: S) -> Self {
+        Self {
+            condition,
+            failures: Failures::default(),
+            next,
+        }
+    }
+
+    /// A handle to what could not be said.
+    pub(super) fn failures(&self) -> Failures {
+        self.failures.clone()
+    }
+}
+
+impl<S: Stage> Stage for Where<S> {
+    fn name(&self) -> &'static str {
+        "where"
+    }
+
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let chunk = parcel.identity();
+        let selected = parcel.select(|record| {
+            self.condition
+                .holds(record, chunk)
+                .unwrap_or_else(|reason| {
+                    self.failures.add(reason);
+                    false
+                })
+        });
+        if selected.is_empty() {
+            return Ok(());
+        }
+        self.next.accept(selected)
     }
 }
 

@@ -13,12 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baler_analysis::filters::{ByType, Taken, TypePattern};
 use baler_analysis::sinks::{JsonLines, TextTable};
-use baler_analysis::{AnalysisError, Pipe, Source, SourceReport, Stage, Stop};
-use baler_common::record::RecordRef;
-use baler_common::transport::{Browse, ChunkIdentity, ChunkReader};
-use condition::Condition;
+use baler_analysis::{AnalysisError, Pipe, Source, SourceReport, Stage};
+use baler_common::transport::{Browse, ChunkReader};
+use condition::{Condition, Failures, Where};
 use process::ProcessTap;
-use show::{Prompt, RateLimit, Select};
+use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
 use crate::decoding;
@@ -55,23 +54,15 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         let open = endpoint::open_tap(&args.from, range)?;
         (open.reader, open.endpoint)
     };
-    let mut source = Source::new(reader).with_decoder(decoder);
-    let mut stage = stages(args, condition, &counts, shutdown)?;
+    let source = Source::new(reader).with_decoder(decoder);
+    let stage = stages(args, condition, &mut counts, shutdown)?;
     // A look holds nothing that others wait for.
     shutdown.drains(true, || 0);
-    let mut stop = Stop::default();
-    stop.idle_timeout = args.idle_timeout;
     let give_up = args.give_up.limit(args.idle_timeout);
     let mut patience = Patience::new(&endpoint, give_up, quiet);
-    let mut given_up = None;
-    let ran = source.run(&mut *stage, stop, |report| {
-        given_up = patience.look(&report.waiting).err();
-        !shutdown.is_requested() && !counts.taken.is_enough() && given_up.is_none()
+    let (seen, result) = patience.run_source(source, stage, args.idle_timeout, shutdown, |_| {
+        !shutdown.is_requested() && !counts.taken.is_enough()
     });
-    let seen = source.report();
-    let closed = source.close(shutdown.deadline());
-    let result = ran.and_then(|()| closed.map(drop)).map_err(Failure::from);
-    let result = given_up.map_or(result, Err);
     // Nobody reads any more: a quiet end.
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
@@ -89,7 +80,7 @@ fn is_process(text: &str) -> bool {
 /// What the stages count.
 struct Counts {
     /// Records for which the condition could not be evaluated.
-    failures: condition::Failures,
+    failures: Failures,
     /// Records beyond `--rate`.
     limited: Arc<AtomicU64>,
     /// Chunks that a running command did not show.
@@ -100,7 +91,7 @@ struct Counts {
 impl Counts {
     fn new(args: &TapArgs) -> Self {
         Self {
-            failures: condition::Failures::default(),
+            failures: Failures::default(),
             limited: Arc::default(),
             skipped: Arc::default(),
             taken: Taken::of(args.count.unwrap_or(u64::MAX)),
@@ -141,7 +132,7 @@ impl Counts {
 fn stages(
     args: &TapArgs,
     condition: Option<Condition>,
-    counts: &Counts,
+    counts: &mut Counts,
     shutdown: &Shutdown,
 ) -> Result<Box<dyn Stage>, AnalysisError> {
     let (stdout, what) = (output::RecordOutput::new(), "standard output");
@@ -158,16 +149,12 @@ fn stages(
     let pipe = pipe.until(move || ending.output_deadline());
     let mut next: Box<dyn Stage> = Box::new(counts.taken.stage(pipe));
     if let Some(rate) = args.rate {
-        let mut limit = RateLimit::new(rate, &counts.limited);
-        let selects = move |_: RecordRef<'_>, _: Option<ChunkIdentity>| limit.take();
-        next = Box::new(Select { selects, next });
+        next = Box::new(Limit::new(rate, &counts.limited, next));
     }
     if let Some(condition) = condition {
-        let failures = counts.failures.clone();
-        let selects = move |record: RecordRef<'_>, chunk: Option<ChunkIdentity>| {
-            condition.selects(record, chunk, &failures)
-        };
-        next = Box::new(Select { selects, next });
+        let filter = Where::new(condition, next);
+        counts.failures = filter.failures();
+        next = Box::new(filter);
     }
     if !args.types.is_empty() {
         let patterns = args.types.iter();
