@@ -27,7 +27,6 @@ use crate::output;
 use crate::shutdown::Shutdown;
 
 /// The figures of one run: served while it lasts, written to a file at its end.
-#[derive(Debug)]
 pub(crate) struct Observation {
     observed: Observed,
     server: Option<Server>,

@@ -1,7 +1,6 @@
 //! What a running command shows of itself.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
@@ -58,14 +57,6 @@ struct Registry {
     workers: usize,
     /// Role and endpoint.
     endpoints: Vec<(&'static str, String)>,
-}
-
-impl fmt::Debug for Observed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observed")
-            .field("command", &self.state.command)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Observed {

@@ -1,7 +1,6 @@
 //! The HTTP server of the figures: a thread of its own, bounded in connections, bytes and time.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::pin::Pin;
@@ -51,7 +50,7 @@ pub(super) const TAP_PATIENCE: Duration = Duration::from_secs(30);
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// What the server shows, and how.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Service {
     pub(super) observed: Observed,
     pub(super) limits: Limits,
@@ -68,17 +67,6 @@ pub(super) enum Taps {
     Open,
     /// Clients whose header `Authorization` is this.
     Token(Arc<str>),
-}
-
-/// Hides the token.
-impl fmt::Debug for Taps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Closed => "Closed",
-            Self::Open => "Open",
-            Self::Token(_) => "Token(..)",
-        })
-    }
 }
 
 /// A running server; ends when it is dropped.

@@ -37,7 +37,6 @@ const TICK: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A controller whose medium and whose end are watched.
-#[derive(Debug)]
 pub(crate) struct Shipper {
     controller: Controller,
     medium: Arc<MediumWatch>,

@@ -125,7 +125,7 @@ fn text(mut document: Value, times: &Times) -> String {
     let mut text = output::two_columns(&output::figures_of(&document));
     text.push('\n');
     text.push_str(&operations_table(times));
-    let Some(tree) = tree.filter(Value::is_object) else {
+    let Some(tree) = &tree.filter(Value::is_object) else {
         return text;
     };
     text.push_str(&format!("\n call tree of trace {}\n", tree["trace_id"]));

@@ -23,7 +23,6 @@ use crate::shutdown::Shutdown;
 const PIPE_CHUNKS: usize = 16;
 
 /// Makes the stages of one worker after the other.
-#[derive(Debug)]
 pub(super) struct Stages<'a> {
     settings: &'a Settings,
     shutdown: Shutdown,

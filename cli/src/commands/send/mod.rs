@@ -123,7 +123,6 @@ fn send_medium(
 }
 
 /// Emits records as they are, and lets go of their chunks when everything emitted is confirmed.
-#[derive(Debug)]
 struct Forward<'a> {
     shipper: &'a Shipper,
     held: Held,
