@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings};
-use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
+use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Next};
+use baler_analysis::kieker_log::{LogError, LogReader, LogSettings, OnBadLine};
 use baler_common::transport::Medium;
 use baler_common::transport::uri::{Uri, UriError};
 
@@ -47,6 +47,27 @@ pub(crate) enum LogLines {
     Json(Box<JsonLinesReader>),
     /// A text log of Kieker.
     Kieker(Box<LogReader>),
+}
+
+impl LogLines {
+    /// The next line of the log with this name.
+    ///
+    /// # Errors
+    ///
+    /// The log cannot be read, or ends with a wrong line as its URI says.
+    pub(crate) fn next(&mut self, endpoint: &str) -> Result<Next, Failure> {
+        match self {
+            Self::Json(lines) => lines.read().map_err(|error| {
+                let message = format!("cannot read {endpoint}: {error}");
+                Failure::new(Code::Unavailable, message)
+            }),
+            Self::Kieker(log) => match log.next_record() {
+                Ok(record) => Ok(record.map_or(Next::End, Next::Record)),
+                Err(error @ LogError::Line(_)) => Err(Failure::new(Code::Data, error.to_string())),
+                Err(error) => Err(Failure::new(Code::Unavailable, error.to_string())),
+            },
+        }
+    }
 }
 
 /// Opens a log, or the receiving end of a medium.

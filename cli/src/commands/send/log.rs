@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use baler_analysis::json_lines::{BadJsonLine, JsonLinesReader, Next};
-use baler_analysis::kieker_log::{BadLines, LogError};
+use baler_analysis::kieker_log::BadLines;
 use baler_analysis::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::Origin;
 use serde_json::json;
@@ -107,7 +107,7 @@ impl LogSender<'_> {
         let mut idle_since = None;
         let mut next_save = Instant::now() + SAVE_EVERY;
         while !self.shipper.should_stop() {
-            match self.next()? {
+            match self.lines.next(&self.endpoint)? {
                 Next::End => return Ok(Ended::AtEnd),
                 Next::Waiting => {
                     let idle_since: Instant = *idle_since.get_or_insert_with(Instant::now);
@@ -151,21 +151,6 @@ impl LogSender<'_> {
             });
         }
         Ok(Ended::Stopped { is_unsent: false })
-    }
-
-    /// The next line.
-    fn next(&mut self) -> Result<Next, Failure> {
-        match &mut self.lines {
-            LogLines::Json(lines) => lines.read().map_err(|error| {
-                let message = format!("cannot read {}: {error}", self.endpoint);
-                Failure::new(Code::Unavailable, message)
-            }),
-            LogLines::Kieker(log) => match log.next_record() {
-                Ok(record) => Ok(record.map_or(Next::End, Next::Record)),
-                Err(error @ LogError::Line(_)) => Err(Failure::new(Code::Data, error.to_string())),
-                Err(error) => Err(Failure::new(Code::Unavailable, error.to_string())),
-            },
-        }
     }
 
     /// Saves the position, if it is to be saved and changed, after all lines before it are confirmed.
