@@ -13,6 +13,7 @@ use crate::patience::TELLING_INTERVAL;
 /// What is known of a medium beside figures.
 #[derive(Debug, Default)]
 pub(super) struct MediumWatch {
+    endpoint: String,
     /// Read once a record, so apart from the rest.
     given_up: AtomicBool,
     state: Mutex<WatchState>,
@@ -20,7 +21,7 @@ pub(super) struct MediumWatch {
 
 #[derive(Debug, Default)]
 struct WatchState {
-    /// Why the medium was given up, or will be at the next look.
+    /// Why the medium was given up.
     reason: Option<String>,
     /// Chunks that were lost and not told of, by reason.
     lost: BTreeMap<LossReason, Lost>,
@@ -37,6 +38,14 @@ struct Lost {
 }
 
 impl MediumWatch {
+    /// Nothing is known of the medium at this endpoint yet.
+    pub(super) fn new(endpoint: &str) -> Self {
+        Self {
+            endpoint: endpoint.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Takes note of what the collector tells, and passes it on to the log.
     pub(super) fn told(&self, event: &Event) {
         match event {
@@ -44,7 +53,7 @@ impl MediumWatch {
             Event::Disconnected { error, retries } => {
                 tracing::info!(%error, retries, "disconnected");
                 if !retries {
-                    self.lock().reason = Some(error.to_string());
+                    self.give_up(format!("gave up on {}: {error}", self.endpoint));
                 }
             }
             Event::Lost {
@@ -97,20 +106,15 @@ impl MediumWatch {
         self.given_up.load(Ordering::Acquire)
     }
 
-    /// Gives the medium up.
+    /// Gives the medium up. The first reason counts.
     pub(super) fn give_up(&self, reason: String) {
-        self.lock().reason = Some(reason);
+        self.lock().reason.get_or_insert(reason);
         self.given_up.store(true, Ordering::Release);
-    }
-
-    /// What the medium said if trying again cannot help.
-    pub(super) fn refusal(&self) -> Option<String> {
-        self.lock().reason.clone()
     }
 
     /// Why the medium was given up, if it was.
     pub(super) fn why_given_up(&self) -> Option<String> {
-        self.refusal().filter(|_| self.is_given_up())
+        self.lock().reason.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, WatchState> {

@@ -63,7 +63,7 @@ impl Shipper {
         metadata: bool,
         (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
     ) -> Result<Self, Failure> {
-        let medium = Arc::new(MediumWatch::default());
+        let medium = Arc::new(MediumWatch::new(&writer.endpoint));
         let events = Arc::clone(&medium);
         let observed = observation.observed();
         observed.endpoint("sink", &writer.endpoint);
@@ -230,7 +230,6 @@ impl Shipper {
     /// room that will never be there are let go by a shutdown of the controller.
     fn watch(&self, mut patience: TargetPatience) -> Result<(JoinHandle<()>, Sender<()>), Failure> {
         let (stop, stopped) = channel();
-        let endpoint = self.endpoint.clone();
         let (controller, medium) = (self.controller.clone(), Arc::clone(&self.medium));
         let (shutdown, emitting) = (self.shutdown.clone(), Arc::clone(&self.emitting));
         let watch = move || {
@@ -238,14 +237,10 @@ impl Shipper {
             let mut let_go_at = None;
             while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 medium.tell_lost(false);
-                let refusal = medium
-                    .refusal()
-                    .map(|it| format!("gave up on {endpoint}: {it}"));
-                let looked = patience.look(&controller.stats().outbox.waiting);
-                if let Some(reason) =
-                    refusal.or_else(|| looked.err().map(|failure| failure.message))
-                {
-                    medium.give_up(reason);
+                if let Err(failure) = patience.look(&controller.stats().outbox.waiting) {
+                    medium.give_up(failure.message);
+                }
+                if medium.is_given_up() {
                     controller.shutdown(TICK);
                     return;
                 }
