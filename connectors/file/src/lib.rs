@@ -11,7 +11,9 @@ mod reader;
 mod writer;
 
 use baler_common::transport::{Browse, Medium, Readership, Receiver};
-pub use client::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
+pub use client::{
+    CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, replace_file, segment_name,
+};
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
