@@ -3,21 +3,17 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use baler_common::transport::{Poison, Quarantine};
 use serde::Serialize;
 
-/// How many files are forced to disk at the same time. A file system with a journal commits them
-/// together. One after the other, each would wait for a commit of its own.
-const SYNCS_AT_ONCE: usize = 8;
+use crate::client::{new_file, sync_folder};
 
 /// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
 /// `<process>-<number>.json` with coordinates and reason.
 ///
 /// Files are written under another name, forced to disk and renamed, so that a file that is there
 /// is complete.
-/// A group of chunks is forced to disk together.
 /// Any number of processes may use a folder.
 #[derive(Debug)]
 pub struct QuarantineFolder {
@@ -51,8 +47,11 @@ struct WrittenFiles {
 }
 
 impl WrittenFiles {
-    /// Gives the files their names; the description first: a `.chunk` always has its `.json`.
+    /// Forces the files to disk and gives them their names; the description first: a `.chunk` always
+    /// has its `.json`.
     fn publish(&self) -> io::Result<()> {
+        self.json.sync_all()?;
+        self.chunk.sync_all()?;
         for extension in ["json", "chunk"] {
             let part = self.stem.with_extension(format!("{extension}.part"));
             fs::rename(part, self.stem.with_extension(extension))?;
@@ -196,7 +195,7 @@ impl QuarantineFolder {
         self.charge(room, text.len().saturating_add(poison.bytes.len()))?;
         let (stem, mut chunk) = self.claim()?;
         let json = chunk.write_all(poison.bytes).and_then(|()| {
-            let mut json = File::create(stem.with_extension("json.part"))?;
+            let mut json = new_file(&stem.with_extension("json.part"))?;
             json.write_all(&text).map(|()| json)
         });
         match json {
@@ -214,25 +213,16 @@ impl QuarantineFolder {
             .iter()
             .map(|poison| self.write(poison, room.as_mut()))
             .collect();
-        let files: Vec<&File> = written
-            .iter()
-            .flatten()
-            .flat_map(|written| [&written.json, &written.chunk])
-            .collect();
-        let mut synced = sync_files(&files).into_iter();
         let published = written.into_iter().map(|written| {
             let written = written?;
-            let not_synced = || Err(io::Error::other("a file was not forced to disk"));
-            let json = synced.next().unwrap_or_else(not_synced);
-            let chunk = synced.next().unwrap_or_else(not_synced);
-            let published = json.and(chunk).and_then(|()| written.publish());
+            let published = written.publish();
             if published.is_err() {
                 discard(&written.stem);
             }
             published
         });
         let published = published.collect();
-        File::open(&self.folder)?.sync_all()?;
+        sync_folder(&self.folder)?;
         Ok(published)
     }
 }
@@ -253,38 +243,6 @@ impl Quarantine for QuarantineFolder {
                 .collect(),
         }
     }
-}
-
-/// Forces files to disk, several at a time. Returns one result for each file.
-fn sync_files(files: &[&File]) -> Vec<io::Result<()>> {
-    fn each(share: &[&File], sync: impl Fn(&File) -> io::Result<()>) -> Vec<io::Result<()>> {
-        share.iter().map(|file| sync(file)).collect()
-    }
-    let share_files = files.len().div_ceil(SYNCS_AT_ONCE).max(1);
-    thread::scope(|scope| {
-        let spawn = |share| {
-            let thread = thread::Builder::new();
-            (
-                share,
-                thread.spawn_scoped(scope, move || each(share, File::sync_all)),
-            )
-        };
-        let threads: Vec<_> = files.chunks(share_files).map(spawn).collect();
-        let results = threads
-            .into_iter()
-            .flat_map(|(share, thread)| match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|_| {
-                    each(share, |_| {
-                        Err(io::Error::other(
-                            "the thread that forced it to disk panicked",
-                        ))
-                    })
-                }),
-                // Without a thread it only takes longer.
-                Err(_) => each(share, File::sync_all),
-            });
-        results.collect()
-    })
 }
 
 #[cfg(test)]
@@ -393,33 +351,5 @@ mod tests {
         assert_eq!(found, chunks[..kept]);
         // Nothing is left of those that were refused.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), kept * 2);
-    }
-
-    #[test]
-    fn every_file_is_forced_to_disk_and_has_its_own_result() {
-        let files: Vec<File> = (0..20).map(|_| tempfile::tempfile().unwrap()).collect();
-        // A file that cannot be forced to disk, whoever runs the test.
-        let (pipe, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
-        let mut all: Vec<&File> = files.iter().collect();
-        all.insert(7, &pipe);
-        let results = sync_files(&all);
-        let places: Vec<usize> = (0..all.len()).filter(|at| results[*at].is_err()).collect();
-        assert_eq!((results.len(), places), (21, vec![7]));
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_is_an_error() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut quarantine = QuarantineFolder::new(file.path().join("poison"));
-        let origin = origin();
-        let poison = Poison {
-            bytes: b"x",
-            origin: &origin,
-            meta: None,
-            reason: "r",
-            is_sound: false,
-        };
-        assert!(quarantine.put_aside(poison).is_err());
     }
 }

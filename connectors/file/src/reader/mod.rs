@@ -25,6 +25,12 @@ use crate::consumers::{Consumer, Position, Watermark, remove_consumed};
 use crate::error::{endpoint, io_error};
 use crate::headers::SEGMENT_MAGIC;
 
+/// How soon a follower looks at the end of the folder again. The pause doubles while nothing comes.
+const FIRST_POLL: Duration = Duration::from_millis(1);
+
+/// The longest pause of a follower at the end of the folder.
+const LONGEST_POLL: Duration = Duration::from_millis(100);
+
 /// Reads the chunks of a folder, of one segment, or of a plain file.
 ///
 /// Readers do not compete: each one gets every chunk.
@@ -123,7 +129,7 @@ impl FileReader {
             unsettled: BTreeMap::new(),
             handed_out: HashMap::new(),
             again: BTreeSet::new(),
-            poll: config.poll_min,
+            poll: FIRST_POLL,
             config,
         })
     }
@@ -306,7 +312,7 @@ impl ChunkReader for FileReader {
         loop {
             self.commit(false)?;
             if let Some(received) = self.next()? {
-                self.poll = self.config.poll_min;
+                self.poll = FIRST_POLL;
                 return Ok(received);
             }
             // Without a follower nothing more comes once everything is settled.
@@ -324,7 +330,7 @@ impl ChunkReader for FileReader {
                 false => left,
             };
             thread::park_timeout(pause);
-            self.poll = self.poll.saturating_mul(2).min(self.config.poll_max);
+            self.poll = self.poll.saturating_mul(2).min(LONGEST_POLL);
         }
     }
 

@@ -62,17 +62,13 @@ pub struct WriterStats {
     pub dropped_chunks: u64,
     /// Bytes in them.
     pub dropped_bytes: u64,
-    /// Segments removed because every consumer had settled them.
-    pub consumed_segments: u64,
-    /// Bytes in them.
-    pub consumed_bytes: u64,
 }
 
 impl FileWriter {
     /// A writer with these settings, closed.
     pub fn new(config: FileWriterConfig) -> Self {
         let durability = match config.sync {
-            SyncPolicy::Chunk | SyncPolicy::Interval(_) => Durability::Disk,
+            SyncPolicy::Chunk => Durability::Disk,
             SyncPolicy::None => Durability::Process,
         };
         let mut capability = Capability::new(crate::SCHEME, Order::PerLane, durability);
@@ -141,20 +137,13 @@ impl ChunkWriter for FileWriter {
                 return Err(Rejected::broken(chunk, self.not_open()));
             }
         }
-        let has_room = state.window.take(&chunk, &self.capability);
-        let offered = match has_room {
-            true => {
-                state.queue.push_back(chunk);
-                Ok(())
-            }
-            false => {
-                state.window_is_full = true;
-                Err(Rejected::full(chunk))
-            }
-        };
+        if !state.window.take(&chunk, &self.capability) {
+            return Err(Rejected::full(chunk));
+        }
+        state.queue.push_back(chunk);
         drop(state);
         thread.wake();
-        offered
+        Ok(())
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {

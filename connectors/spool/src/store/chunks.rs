@@ -145,7 +145,6 @@ fn writer_config(config: &SpoolConfig) -> FileWriterConfig {
     writer.segment_bytes = config.segment_bytes.min(share);
     writer.max_total_bytes = Some(config.max_bytes);
     writer.sync = config.sync;
-    writer.keep = Keep::Consumed;
     // The medium's limit holds; the file connector's own is that of a frame's length.
     writer.max_chunk_bytes = NonZeroUsize::MAX;
     writer
