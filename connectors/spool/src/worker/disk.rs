@@ -8,7 +8,7 @@ use baler_common::transport::{
     Verdict,
 };
 
-use super::{Link, Worker};
+use super::{Medium, Worker};
 use crate::REFUSED_FOLDER;
 use crate::watch::{SpoolStatus, add, take};
 
@@ -16,27 +16,27 @@ impl Worker {
     /// Whether chunks belong on disk: the medium is away for long enough, or others are before
     /// them.
     fn is_spooling(&self, now: Instant) -> bool {
-        match self.link {
-            Link::Direct => false,
+        match self.medium {
             // While the medium takes what is on disk, new chunks go behind it. Once it has all of
-            // it they wait for its word, which is one round trip: else a sender that is never
-            // idle would go by way of the disk for ever.
-            Link::Open(_) => self.store.has_front() || self.next.is_some(),
-            Link::Opening | Link::Closed(..) => {
+            // it they wait for its confirmation, which is one round trip: else a sender that is
+            // never idle would go by way of the disk for ever.
+            Medium::Open(_) => self.store.has_front() || self.next.is_some(),
+            Medium::Away | Medium::Closed(..) => {
+                let lasts = |since| now.saturating_duration_since(since) >= self.config.spool_after;
                 self.store.has_front()
                     || self.store.is_writing()
-                    || now.saturating_duration_since(self.away_since) >= self.config.spool_after
+                    || self.away_since.is_some_and(lasts)
             }
         }
     }
 
-    /// Offers pending chunks to the disk.
+    /// Offers pending chunks to the disk, unless they go to the medium.
     pub(super) fn spool(&mut self, now: Instant, force: bool) {
-        if !force && !self.is_spooling(now) {
+        if self.drained || !(force || self.is_spooling(now)) {
             return;
         }
         let new: Vec<Chunk> = {
-            let state = self.shared.lock();
+            let state = self.state.lock();
             state.pending.iter().skip(self.offered).cloned().collect()
         };
         if new.is_empty() || !self.store.ensure_writable(now) {
@@ -47,7 +47,6 @@ impl Worker {
                 break;
             }
             self.offered = self.offered.saturating_add(1);
-            self.drained = false;
         }
         if self.store.is_failing() {
             self.offered = 0;
@@ -57,26 +56,17 @@ impl Worker {
     /// Tells the owner what is on disk now.
     pub(super) fn take_written(&mut self, now: Instant) {
         let written = self.store.written(now);
-        if !written.is_empty() {
-            let generation = self.generation;
-            let told = self.shared.tell(|state| {
-                if state.generation != generation {
-                    return 0;
-                }
-                let mut told = 0_usize;
-                for flight in written.iter().filter(|it| it.generation == generation) {
-                    state.pop();
-                    state.outcomes.push(Confirmation {
-                        ticket: flight.ticket,
-                        outcome: Outcome::Spooled,
-                    });
-                    told = told.saturating_add(1);
-                }
-                told
-            });
-            self.offered = self.offered.saturating_sub(told);
+        let written = written.iter().filter(|it| it.generation == self.generation);
+        let outcomes: Vec<_> = written
+            .map(|flight| Confirmation {
+                ticket: flight.ticket,
+                outcome: Outcome::Spooled,
+            })
+            .collect();
+        if !outcomes.is_empty() {
+            self.conclude(outcomes);
         }
-        if self.store.is_failing() {
+        if self.store.is_failing() && !self.drained {
             self.offered = 0;
         }
     }
@@ -84,7 +74,7 @@ impl Worker {
     /// Says whether chunks are taken: the medium or the disk has to be there.
     pub(super) fn judge(&mut self, now: Instant) {
         let (undecided, failed, waits) = {
-            let state = self.shared.lock();
+            let state = self.state.lock();
             (
                 state.verdict.is_none(),
                 matches!(state.verdict, Some(Err(_))),
@@ -95,8 +85,8 @@ impl Worker {
             // The owner asks again when it wants to know.
             return;
         }
-        let is_usable = matches!(self.link, Link::Open(_)) && !self.store.is_unreadable();
-        if is_usable || matches!(self.link, Link::Direct) {
+        let is_usable = matches!(self.medium, Medium::Open(_)) && !self.store.is_unreadable();
+        if is_usable {
             if undecided {
                 self.decide(Ok(()));
             }
@@ -111,7 +101,7 @@ impl Worker {
 
     /// Neither the medium nor the disk takes chunks.
     fn stuck(&self) -> TransportError {
-        let status = self.shared.watch.status();
+        let status = self.state.watch.status();
         let told = |error: &Option<Arc<TransportError>>| {
             error
                 .as_ref()
@@ -128,11 +118,9 @@ impl Worker {
 
     pub(super) fn decide(&self, verdict: Result<(), TransportError>) {
         let verdict = verdict.map_err(Arc::new);
-        self.shared.tell(|state| state.verdict = Some(verdict));
+        self.state.tell(|state| state.verdict = Some(verdict));
     }
-}
 
-impl Worker {
     /// A chunk that is not on disk any more.
     pub(super) fn count_gone(
         &self,
@@ -140,7 +128,7 @@ impl Worker {
         change: impl FnOnce(&mut SpoolStatus, u64),
     ) {
         let records = delivery.meta.map_or(0, |meta| u64::from(meta.records));
-        self.shared.watch.update(|status| {
+        self.state.watch.update(|status| {
             take(&mut status.stats.waiting_chunks, 1);
             take(&mut status.stats.waiting_bytes, delivery.bytes.len() as u64);
             take(&mut status.waiting_records, records);
@@ -189,7 +177,7 @@ impl Worker {
                 error,
             );
             let error = Arc::new(error);
-            self.shared.watch.update(|status| {
+            self.state.watch.update(|status| {
                 add(&mut status.disk_failures, 1);
                 status.disk_error = Some(error);
             });
