@@ -170,14 +170,14 @@ async fn admit(
     hello: Hello,
     rest: &mut BytesMut,
 ) -> Result<(), Option<ProtocolErrorKind>> {
-    let Some(source) = &config.token else {
+    if !config.has_token() {
         return Ok(());
-    };
+    }
     if !hello.has_token() {
         return Err(Some(ProtocolErrorKind::TokenMissing));
     }
-    let read = source
-        .read()
+    let read = config
+        .read_token()
         .and_then(|token| Ok((token, security::challenge()?)));
     let (token, challenge) = read.map_err(|failure| {
         state.push_failure(failure);
@@ -190,7 +190,8 @@ async fn admit(
         }
     }
     let proof = rest.split_to(PROOF_BYTES);
-    let proved = token.is_proved(hello, config.hello(Role::Receiver), &challenge, &proof);
+    let ours = config.hello(Role::Receiver);
+    let proved = token.is_some_and(|it| it.is_proved(hello, ours, &challenge, &proof));
     let answer = if proved { ACCEPTED } else { REFUSED };
     send(stream, &[answer]).await.map_err(|_| None)?;
     if proved {
