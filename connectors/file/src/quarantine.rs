@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use baler_common::transport::{Poison, Quarantine};
 use serde::Serialize;
@@ -19,8 +19,8 @@ use crate::client::{new_file, sync_folder};
 pub struct QuarantineFolder {
     folder: PathBuf,
     next: u64,
-    max_bytes: Option<u64>,
-    max_chunks: Option<u64>,
+    max_bytes: u64,
+    max_chunks: u64,
 }
 
 #[derive(Serialize)]
@@ -38,42 +38,11 @@ struct Description<'a> {
     records: Option<u32>,
 }
 
-/// The two files of a chunk, written under temporary names.
-#[derive(Debug)]
-struct WrittenFiles {
-    stem: PathBuf,
-    json: File,
-    chunk: File,
-}
-
-impl WrittenFiles {
-    /// Forces the files to disk and gives them their names; the description first: a `.chunk` always
-    /// has its `.json`.
-    fn publish(&self) -> io::Result<()> {
-        self.json.sync_all()?;
-        self.chunk.sync_all()?;
-        for extension in ["json", "chunk"] {
-            let part = self.stem.with_extension(format!("{extension}.part"));
-            fs::rename(part, self.stem.with_extension(extension))?;
-        }
-        Ok(())
-    }
-}
-
-/// Removes the temporary files of a chunk, as far as that is possible.
-fn discard(stem: &Path) {
-    for extension in ["chunk.part", "json.part"] {
-        fs::remove_file(stem.with_extension(extension)).ok();
-    }
-}
-
-/// How much the folder may still take.
-#[derive(Debug)]
-struct Room {
+/// What the folder holds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Contents {
     bytes: u64,
-    max_bytes: u64,
     chunks: u64,
-    max_chunks: u64,
 }
 
 impl QuarantineFolder {
@@ -82,8 +51,8 @@ impl QuarantineFolder {
         Self {
             folder: folder.into(),
             next: 0,
-            max_bytes: None,
-            max_chunks: None,
+            max_bytes: u64::MAX,
+            max_chunks: u64::MAX,
         }
     }
 
@@ -92,73 +61,62 @@ impl QuarantineFolder {
     /// Earlier chunks stay. The refusal is an error, so that nothing is lost silently.
     #[must_use]
     pub const fn limited_to(mut self, max_bytes: u64) -> Self {
-        self.max_bytes = Some(max_bytes);
+        self.max_bytes = max_bytes;
         self
     }
 
     /// Refuses a chunk with which the folder would have more chunks than this, in the same way.
     #[must_use]
     pub const fn with_most_chunks(mut self, max_chunks: u64) -> Self {
-        self.max_chunks = Some(max_chunks);
+        self.max_chunks = max_chunks;
         self
     }
 
-    /// Makes the folder, and counts what it holds if there is a limit.
+    /// Counts what the folder holds, if there is a limit.
     ///
     /// Other processes may use the folder, so it is counted for each group; poison is rare.
-    fn prepare(&self) -> io::Result<Option<Room>> {
-        fs::create_dir_all(&self.folder)?;
-        if self.max_bytes.is_none() && self.max_chunks.is_none() {
-            return Ok(None);
+    fn contents(&self) -> io::Result<Contents> {
+        let mut contents = Contents::default();
+        if self.max_bytes == u64::MAX && self.max_chunks == u64::MAX {
+            return Ok(contents);
         }
-        let mut room = Room {
-            bytes: 0,
-            max_bytes: self.max_bytes.unwrap_or(u64::MAX),
-            chunks: 0,
-            max_chunks: self.max_chunks.unwrap_or(u64::MAX),
-        };
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             if entry.path().extension().is_some_and(|it| it == "chunk") {
-                room.chunks = room.chunks.saturating_add(1);
+                contents.chunks = contents.chunks.saturating_add(1);
             }
             match entry.metadata() {
-                Ok(metadata) => room.bytes = room.bytes.saturating_add(metadata.len()),
+                Ok(metadata) => contents.bytes = contents.bytes.saturating_add(metadata.len()),
                 // It was renamed or removed between the two calls.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(room))
+        Ok(contents)
     }
 
-    /// Takes room for a chunk of `more_bytes`, if there is a limit.
-    fn charge(&self, room: Option<&mut Room>, more_bytes: usize) -> io::Result<()> {
-        let Some(room) = room else {
-            return Ok(());
+    /// Adds a chunk of `more_bytes` to the contents, if it fits.
+    fn charge(&self, contents: &mut Contents, more_bytes: usize) -> io::Result<()> {
+        let after = Contents {
+            bytes: contents.bytes.saturating_add(more_bytes as u64),
+            chunks: contents.chunks.saturating_add(1),
         };
-        let bytes = room.bytes.saturating_add(more_bytes as u64);
-        if bytes <= room.max_bytes && room.chunks < room.max_chunks {
-            room.bytes = bytes;
-            room.chunks = room.chunks.saturating_add(1);
-            return Ok(());
-        }
-        let limits = [
-            self.max_bytes.map(|it| format!("{it} bytes")),
-            self.max_chunks.map(|it| format!("{it} chunks")),
-        ];
-        let limits: Vec<_> = limits.into_iter().flatten().collect();
-        Err(io::Error::new(
-            io::ErrorKind::QuotaExceeded,
-            format!(
-                "the quarantine {} is full: it has {} chunks with {} bytes, {more_bytes} bytes more \
-                 would pass its limit of {}; look at what is in it and make room",
-                self.folder.display(),
-                room.chunks,
-                room.bytes,
-                limits.join(" and ")
-            ),
-        ))
+        let limit = match (after.bytes > self.max_bytes, after.chunks > self.max_chunks) {
+            (true, _) => format!("{} bytes", self.max_bytes),
+            (false, true) => format!("{} chunks", self.max_chunks),
+            (false, false) => {
+                *contents = after;
+                return Ok(());
+            }
+        };
+        let message = format!(
+            "the quarantine {} is full: it has {} chunks with {} bytes, {more_bytes} bytes more \
+             would pass its limit of {limit}; look at what is in it and make room",
+            self.folder.display(),
+            contents.chunks,
+            contents.bytes,
+        );
+        Err(io::Error::new(io::ErrorKind::QuotaExceeded, message))
     }
 
     /// Takes a free name. `create_new` refuses a name that another process has taken.
@@ -179,8 +137,8 @@ impl QuarantineFolder {
         }
     }
 
-    /// Writes the files of a chunk, if the folder has room for them.
-    fn write(&mut self, poison: &Poison<'_>, room: Option<&mut Room>) -> io::Result<WrittenFiles> {
+    /// Keeps a chunk, if the folder has room for it.
+    fn keep(&mut self, poison: &Poison<'_>, contents: &mut Contents) -> io::Result<()> {
         let description = Description {
             reason: poison.reason,
             endpoint: &poison.origin.endpoint,
@@ -192,49 +150,44 @@ impl QuarantineFolder {
             records: poison.meta.map(|meta| meta.records),
         };
         let text = serde_json::to_vec_pretty(&description)?;
-        self.charge(room, text.len().saturating_add(poison.bytes.len()))?;
+        self.charge(contents, text.len().saturating_add(poison.bytes.len()))?;
         let (stem, mut chunk) = self.claim()?;
-        let json = chunk.write_all(poison.bytes).and_then(|()| {
-            let mut json = new_file(&stem.with_extension("json.part"))?;
-            json.write_all(&text).map(|()| json)
-        });
-        match json {
-            Ok(json) => Ok(WrittenFiles { stem, json, chunk }),
-            Err(error) => {
-                discard(&stem);
-                Err(error)
+        let part = |extension| stem.with_extension(format!("{extension}.part"));
+        let mut write = || {
+            chunk.write_all(poison.bytes)?;
+            chunk.sync_all()?;
+            let mut json = new_file(&part("json"))?;
+            json.write_all(&text)?;
+            json.sync_all()?;
+            // The description first: a `.chunk` always has its `.json`.
+            fs::rename(part("json"), stem.with_extension("json"))?;
+            fs::rename(part("chunk"), stem.with_extension("chunk"))
+        };
+        write().inspect_err(|_| {
+            for extension in ["chunk", "json"] {
+                fs::remove_file(part(extension)).ok();
             }
-        }
+        })
     }
 
-    fn put_aside_together(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
-        let mut room = self.prepare()?;
-        let written: Vec<io::Result<WrittenFiles>> = group
-            .iter()
-            .map(|poison| self.write(poison, room.as_mut()))
-            .collect();
-        let published = written.into_iter().map(|written| {
-            let written = written?;
-            let published = written.publish();
-            if published.is_err() {
-                discard(&written.stem);
-            }
-            published
-        });
-        let published = published.collect();
+    fn keep_all(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
+        fs::create_dir_all(&self.folder)?;
+        let mut contents = self.contents()?;
+        let kept = group.iter().map(|poison| self.keep(poison, &mut contents));
+        let kept = kept.collect();
         sync_folder(&self.folder)?;
-        Ok(published)
+        Ok(kept)
     }
 }
 
 impl Quarantine for QuarantineFolder {
     fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        let results = self.put_aside_together(&[poison])?;
+        let results = self.keep_all(&[poison])?;
         results.into_iter().collect()
     }
 
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
-        match self.put_aside_together(group) {
+        match self.keep_all(group) {
             Ok(results) => results,
             // An error of the folder is an error of each chunk.
             Err(error) => group
