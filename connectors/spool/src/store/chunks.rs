@@ -28,20 +28,11 @@ pub(crate) struct Flight {
 impl Store {
     /// Opens the writer if it is not; says whether chunks can be offered.
     pub(crate) fn ensure_writable(&mut self, now: Instant) -> bool {
-        if self.failed_until.is_some_and(|until| until > now) {
+        if self.lock.is_none() || self.failed_until.is_some_and(|until| until > now) {
             return false;
         }
         if self.writer.is_some() && self.failed_until.is_none() {
             return true;
-        }
-        if self.lock.is_none() {
-            // Another process that has it meanwhile is an error of the disk at this point.
-            if let Err(error) = self.prepare(now) {
-                self.fail(now, error);
-            }
-            if self.lock.is_none() || self.failed_until.is_some_and(|until| until > now) {
-                return false;
-            }
         }
         let writer = self.writer.get_or_insert_with(|| {
             let mut writer = FileWriter::new(writer_config(&self.config));
@@ -113,7 +104,7 @@ impl Store {
         let count = confirmations.len().min(self.flight.len());
         let written: Vec<_> = self.flight.drain(..count).collect();
         if !written.is_empty() {
-            self.failures = 0;
+            self.backoff.reset();
             self.watch.update(|status| {
                 status.disk_error = None;
                 for flight in &written {

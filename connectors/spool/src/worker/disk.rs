@@ -9,7 +9,6 @@ use baler_common::transport::{
 };
 
 use super::{Medium, Worker};
-use crate::REFUSED_FOLDER;
 use crate::watch::{SpoolStatus, add, take};
 
 impl Worker {
@@ -160,27 +159,10 @@ impl Worker {
             }
             Err(error) => {
                 // It stays where it is; sooner or later there is room for it.
-                self.note_disk(Some(error));
+                self.store.note(self.store.disk_error("write to", error));
                 let pause = self.pause();
                 self.give_back(&delivery, pause, now);
             }
-        }
-    }
-
-    pub(super) fn note_disk(&self, error: Option<std::io::Error>) {
-        if let Some(error) = error {
-            let folder = self.config.folder.join(REFUSED_FOLDER);
-            let error = TransportError::caused_by(
-                "write to",
-                folder.display().to_string(),
-                RetryClass::Retry,
-                error,
-            );
-            let error = Arc::new(error);
-            self.state.watch.update(|status| {
-                add(&mut status.disk_failures, 1);
-                status.disk_error = Some(error);
-            });
         }
     }
 }

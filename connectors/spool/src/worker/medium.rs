@@ -113,7 +113,9 @@ impl Worker {
                             reason: &damaged.reason,
                             is_sound: false,
                         });
-                        self.note_disk(kept.err());
+                        if let Err(error) = kept {
+                            self.store.note(self.store.disk_error("write to", error));
+                        }
                         continue;
                     }
                     Front::Empty => break true,
@@ -223,7 +225,7 @@ impl Worker {
             };
             self.progress = now;
             if matches!(outcome, Outcome::Confirmed | Outcome::Spooled) {
-                self.failures = 0;
+                self.backoff.reset();
                 self.away_since = None;
                 self.has_moved = true;
             }

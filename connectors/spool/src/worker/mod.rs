@@ -15,7 +15,7 @@ use baler_common::transport::{
 use baler_connector_file::QuarantineFolder;
 
 use crate::REFUSED_FOLDER;
-use crate::config::SpoolConfig;
+use crate::config::{Backoff, SpoolConfig};
 use crate::state::{DISK_GRACE, SpoolNotification, SpoolState, Stop};
 use crate::store::Store;
 use crate::watch::SpoolRoute;
@@ -34,9 +34,7 @@ pub(crate) struct Worker {
     medium: Medium,
     /// Since when the medium moves nothing although it should; none once it confirmed a chunk.
     away_since: Option<Instant>,
-    /// Attempts in a row after which nothing was confirmed.
-    failures: u32,
-    draws: u64,
+    backoff: Backoff,
     generation: u64,
     /// How many of the pending chunks, from the oldest on, the disk or the medium has. Never both:
     /// the medium gets pending chunks only while nothing is on disk.
@@ -94,8 +92,7 @@ impl Worker {
             refused: QuarantineFolder::new(config.folder.join(REFUSED_FOLDER)),
             medium,
             away_since: Some(now),
-            failures: 0,
-            draws: 0,
+            backoff: Backoff::default(),
             generation: 0,
             offered: 0,
             outstanding: VecDeque::new(),
@@ -228,12 +225,9 @@ impl Worker {
         }
     }
 
-    /// The pause before the next attempt; counts the failure.
+    /// Counts a failure of the medium; returns the pause before the next attempt.
     fn pause(&mut self) -> Duration {
-        self.draws = self.draws.wrapping_add(1);
-        let pause = self.config.retry.delay(self.failures, self.draws);
-        self.failures = self.failures.saturating_add(1);
-        pause
+        self.backoff.pause(&self.config.retry)
     }
 
     fn note_medium(&self, error: Option<TransportError>) {
