@@ -63,10 +63,14 @@ pub(crate) fn list_segments(folder: &Path) -> io::Result<Vec<SegmentEntry>> {
 /// file survive a crash of the machine.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     // Other systems cannot open a folder as a file, and need not.
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()?;
+    if cfg!(not(unix)) {
+        return Ok(());
     }
-    Ok(())
+    match File::open(folder)?.sync_all() {
+        // Some network file systems cannot do it (CIFS).
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Makes a folder with its parents, durably.

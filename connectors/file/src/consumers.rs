@@ -143,15 +143,14 @@ impl Consumer {
         self.stored
     }
 
-    /// Writes the watermark, durably and at once. Returns whether it had changed.
-    pub(crate) fn store(&mut self, watermark: Watermark) -> Result<bool, TransportError> {
-        if self.stored == Some(watermark) {
-            return Ok(false);
+    /// Writes the watermark, durably and at once, if it has changed.
+    pub(crate) fn store(&mut self, watermark: Watermark) -> Result<(), TransportError> {
+        if self.stored != Some(watermark) {
+            replace_file(&self.path, watermark.encode().as_bytes())
+                .map_err(|error| io_error("write position to", &self.path, error))?;
+            self.stored = Some(watermark);
         }
-        replace_file(&self.path, watermark.encode().as_bytes())
-            .map_err(|error| io_error("write position to", &self.path, error))?;
-        self.stored = Some(watermark);
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -3,21 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::path::PathKind;
 use super::plain::PlainFile;
 use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
 use crate::client::{LOCK_FILE, list_segments, parse_segment_name, segment_name};
 use crate::config::Start;
 use crate::consumers::Position;
 use crate::lock::FileLock;
-
-/// The kinds of paths that a reader reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PathKind {
-    Folder,
-    /// A file of chunks without segments around them.
-    Plain,
-    Segment,
-}
 
 /// A place in a folder or in one file.
 #[derive(Debug)]

@@ -189,10 +189,6 @@ impl Appender {
         }
         self.written += frames;
         self.next_chunk = self.next_chunk.saturating_sub((ends.len() - frames) as u64);
-        let mut stats = lock_stats(&self.stats);
-        stats.chunks += frames as u64;
-        stats.bytes += bytes;
-        drop(stats);
         let Err(error) = outcome else {
             return Ok(());
         };
@@ -226,7 +222,6 @@ impl Appender {
             drop(fs::remove_file(&path));
             return Err(fail(error));
         }
-        lock_stats(&self.stats).segments += 1;
         self.segments.push_back(SegmentEntry {
             first_chunk,
             bytes: SEGMENT_HEADER_BYTES as u64,

@@ -40,12 +40,6 @@ pub struct FileWriter {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterStats {
-    /// Chunks written.
-    pub chunks: u64,
-    /// Bytes written, frames included.
-    pub bytes: u64,
-    /// Segments begun.
-    pub segments: u64,
     /// How often data was forced to stable storage.
     pub syncs: u64,
     /// Pieces of torn or foreign bytes that recovery moved to `damaged/`.

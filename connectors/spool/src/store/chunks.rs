@@ -36,7 +36,7 @@ impl Store {
         }
         let writer = self.writer.get_or_insert_with(|| {
             let mut writer = FileWriter::new(writer_config(&self.config));
-            writer.set_notify(Arc::clone(&self.bell));
+            writer.set_notify(Arc::clone(&self.notify));
             writer
         });
         match writer.reopen(now + OPEN_TIMEOUT) {

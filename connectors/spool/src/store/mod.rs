@@ -31,7 +31,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Store {
     config: SpoolConfig,
     watch: SpoolWatch,
-    bell: Arc<dyn Notify>,
+    notify: Arc<dyn Notify>,
     lock: Option<FileLock>,
     writer: Option<FileWriter>,
     /// Damaged pieces that earlier writers of this life found.
@@ -51,11 +51,11 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(config: SpoolConfig, watch: SpoolWatch, bell: Arc<dyn Notify>) -> Self {
+    pub(crate) fn new(config: SpoolConfig, watch: SpoolWatch, notify: Arc<dyn Notify>) -> Self {
         Self {
             config,
             watch,
-            bell,
+            notify,
             lock: None,
             writer: None,
             damaged_before: 0,
