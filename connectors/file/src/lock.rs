@@ -29,7 +29,7 @@ struct LockedFile {
     _file: File,
 }
 
-/// How long to try: whoever looks for a lock holds it for a moment.
+/// How long to try: a process that looks whether a file is locked holds the lock for a moment.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A lock on a file, for as long as this value or the process lives. A child of a fork does not hold

@@ -1,4 +1,4 @@
-//! What the owner's side and the spool's thread share.
+//! The state that the owner's side and the spool's thread share: pending chunks and orders.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,7 +14,7 @@ use crate::watch::SpoolWatch;
 /// How long the disk gets at a close, whatever the deadline.
 pub(crate) const DISK_GRACE: Duration = Duration::from_millis(500);
 
-/// What the owner's side and the spool's thread share.
+/// The state that the owner's side and the spool's thread share.
 pub(crate) struct SpoolState {
     state: Mutex<State>,
     /// Something to do for the thread.
@@ -40,15 +40,15 @@ pub(crate) struct State {
     pub(crate) opened: Option<(Box<dyn ChunkWriter>, Result<(), TransportError>)>,
     /// Whether chunks are taken; none while that is being found out.
     pub(crate) verdict: Option<Result<(), Arc<TransportError>>>,
-    /// The owner asks to try the disk and the medium now.
+    /// The owner orders an attempt at the disk and the medium now.
     pub(crate) attempt: bool,
-    /// What the medium could do when it was opened last.
+    /// The medium's capability when it was opened last.
     pub(crate) capability: Option<Capability>,
-    /// What the medium's writer knew when the thread looked last.
+    /// The figures of the medium's writer when the thread looked last.
     pub(crate) stats: WriterStats,
     pub(crate) stop: Stop,
     pub(crate) ended: bool,
-    /// What went wrong while the thread ended.
+    /// The error with which the thread ended.
     pub(crate) end_error: Option<TransportError>,
 }
 

@@ -41,7 +41,7 @@ impl Spool {
         }
     }
 
-    /// What it did, does and holds.
+    /// Its route, counts and errors.
     pub fn status(&self) -> SpoolStatus {
         self.state.watch.status()
     }

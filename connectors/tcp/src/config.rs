@@ -188,7 +188,7 @@ impl TcpConfig {
         self.host.port.unwrap_or(0)
     }
 
-    /// What this side says first.
+    /// The hello of this side.
     pub(crate) fn hello(&self, role: Role) -> Hello {
         Hello {
             versions: VERSIONS,

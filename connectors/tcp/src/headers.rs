@@ -81,7 +81,7 @@ impl ConnectionLimits {
     }
 }
 
-/// What each side says first.
+/// The first message of each side: its version, role and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) versions: VersionRange,
@@ -189,7 +189,7 @@ impl Hello {
     }
 }
 
-/// What a frame is.
+/// The kinds of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// From the sender: a chunk.

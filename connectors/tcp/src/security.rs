@@ -20,13 +20,13 @@ pub(crate) const CHALLENGE_BYTES: usize = 32;
 /// How many bytes a proof has: HMAC-SHA256.
 pub(crate) const PROOF_BYTES: usize = 32;
 
-/// What the receiver says to a right proof.
+/// The receiver's answer to a right proof.
 pub(crate) const ACCEPTED: u8 = 0x01;
 
-/// What the receiver says to a wrong proof.
+/// The receiver's answer to a wrong proof.
 pub(crate) const REFUSED: u8 = 0x00;
 
-/// What a sender has proved of itself.
+/// The proof that a sender has given of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// That it has the private key of this certificate.
@@ -79,7 +79,8 @@ impl Token {
     }
 }
 
-/// What is signed: both hellos too, so that nobody between the two can change their limits.
+/// The bytes that are signed. They include both hellos, so that nobody between the two can change
+/// their limits.
 fn message(sender: Hello, receiver: Hello, challenge: &[u8]) -> Vec<u8> {
     let mut message = b"BALERTCP token 1".to_vec();
     message.extend(sender.to_bytes());

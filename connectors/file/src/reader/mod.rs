@@ -6,6 +6,7 @@ mod plain;
 pub(crate) mod scanner;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,6 @@ use bytes::Bytes;
 
 use self::cursor::Cursor;
 use self::path::PathKind;
-pub use self::path::{PathItem, read_path};
 use self::scanner::{Piece, PieceContent};
 use crate::config::{FileReaderConfig, Keep};
 use crate::consumers::{Consumer, Position, Watermark, remove_consumed};
@@ -354,4 +354,44 @@ impl ChunkReader for FileReader {
             error: closed.err(),
         }
     }
+}
+
+/// A part of a path that was read.
+#[derive(Debug)]
+pub enum PathItem {
+    /// A chunk, with its place.
+    Chunk(Delivery),
+    /// Bytes that are none.
+    Damaged(Damaged),
+}
+
+/// Reads all chunks of a folder of segments, of one segment, or of a plain file, which may be one
+/// chunk or several native ones. Ends after the first error.
+///
+/// # Errors
+///
+/// The path cannot be opened.
+pub fn read_path(
+    path: impl Into<PathBuf>,
+) -> Result<impl Iterator<Item = Result<PathItem, TransportError>>, TransportError> {
+    let mut reader = FileReader::open(FileReaderConfig::new(path))?;
+    let mut next = move || {
+        loop {
+            match reader.receive(Instant::now())? {
+                Received::Chunk(delivery) => {
+                    reader.settle(delivery.token, Verdict::Ack)?;
+                    return Ok(Some(PathItem::Chunk(delivery)));
+                }
+                Received::Damaged(damaged) => return Ok(Some(PathItem::Damaged(damaged))),
+                Received::End => return Ok(None),
+                Received::Assigned { .. } | Received::Revoked { .. } | Received::Idle => {}
+            }
+        }
+    };
+    let mut has_failed = false;
+    Ok(std::iter::from_fn(move || {
+        let item = if has_failed { None } else { next().transpose() };
+        has_failed |= matches!(item, Some(Err(_)));
+        item
+    }))
 }

@@ -1,17 +1,10 @@
-//! The kinds of paths that are read, and all chunks of one.
+//! The kinds of paths that are read.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::Path;
 
-use baler_common::transport::{
-    ChunkReader as _, Damaged, Delivery, Received, TransportError, Verdict,
-};
-
-use super::FileReader;
 use crate::client::parse_segment_name;
-use crate::config::FileReaderConfig;
 use crate::headers::SEGMENT_MAGIC;
 
 /// The kinds of paths that a reader reads.
@@ -46,44 +39,4 @@ impl PathKind {
             false => Self::Plain,
         })
     }
-}
-
-/// A part of a path that was read.
-#[derive(Debug)]
-pub enum PathItem {
-    /// A chunk, with its place.
-    Chunk(Delivery),
-    /// Bytes that are none.
-    Damaged(Damaged),
-}
-
-/// Reads all chunks of a folder of segments, of one segment, or of a plain file, which may be one
-/// chunk or several native ones. Ends after the first error.
-///
-/// # Errors
-///
-/// The path cannot be opened.
-pub fn read_path(
-    path: impl Into<PathBuf>,
-) -> Result<impl Iterator<Item = Result<PathItem, TransportError>>, TransportError> {
-    let mut reader = FileReader::open(FileReaderConfig::new(path))?;
-    let mut next = move || {
-        loop {
-            match reader.receive(Instant::now())? {
-                Received::Chunk(delivery) => {
-                    reader.settle(delivery.token, Verdict::Ack)?;
-                    return Ok(Some(PathItem::Chunk(delivery)));
-                }
-                Received::Damaged(damaged) => return Ok(Some(PathItem::Damaged(damaged))),
-                Received::End => return Ok(None),
-                Received::Assigned { .. } | Received::Revoked { .. } | Received::Idle => {}
-            }
-        }
-    };
-    let mut has_failed = false;
-    Ok(std::iter::from_fn(move || {
-        let item = if has_failed { None } else { next().transpose() };
-        has_failed |= matches!(item, Some(Err(_)));
-        item
-    }))
 }

@@ -91,7 +91,7 @@ impl Store {
         false
     }
 
-    /// What became durable since the last call, in order.
+    /// Returns the chunks that became durable since the last call, in order.
     pub(crate) fn written(&mut self, now: Instant) -> Vec<Flight> {
         let Some(writer) = &mut self.writer else {
             return Vec::new();
@@ -141,13 +141,13 @@ fn writer_config(config: &SpoolConfig) -> FileWriterConfig {
     writer
 }
 
-/// What the front of the spool has.
+/// The front of the spool.
 pub(crate) enum Front {
     Chunk(Delivery),
     Damaged(Damaged),
     /// Nothing, for sure.
     Empty,
-    /// What is there cannot be told now.
+    /// It cannot be read now.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! To disk: what is pending while the medium is away; and chunks that leave the disk.
+//! To disk: the pending chunks while the medium is away; and chunks that leave the disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// Tells the owner what is on disk now.
+    /// Reports the chunks that are on disk now to the owner.
     pub(super) fn take_written(&mut self, now: Instant) {
         let written = self.store.written(now);
         let written = written.iter().filter(|it| it.generation == self.generation);
@@ -70,7 +70,7 @@ impl Worker {
         }
     }
 
-    /// Says whether chunks are taken: the medium or the disk has to be there.
+    /// Decides whether chunks are taken: the medium or the disk has to work.
     pub(super) fn judge(&mut self, now: Instant) {
         let (undecided, failed, waits) = {
             let state = self.state.lock();
@@ -104,7 +104,7 @@ impl Worker {
         let told = |error: &Option<Arc<TransportError>>| {
             error
                 .as_ref()
-                .map_or_else(|| "no reason was told".to_owned(), ToString::to_string)
+                .map_or_else(|| "the reason is not known".to_owned(), ToString::to_string)
         };
         let message = format!(
             "{}; and the spool does not take chunks: {}",

@@ -1,4 +1,4 @@
-//! To the medium: first what is on disk, then what the owner offers.
+//! To the medium: first the chunks on disk, then the pending ones.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::store::Front;
 use crate::watch::add;
 
 impl Worker {
-    /// Sends what the medium takes: what is on disk first, then what the owner offers.
+    /// Sends as many chunks as the medium takes: those on disk first, then the pending ones.
     pub(super) fn send(&mut self, now: Instant) {
         if !matches!(self.medium, Medium::Open(_)) {
             return;
@@ -33,8 +33,7 @@ impl Worker {
         }
     }
 
-    /// Since when the medium takes or confirms nothing, if that lasts for too long, and what it does
-    /// instead.
+    /// Returns since when the medium confirms nothing, and the reason, if that lasts for too long.
     fn stalled(&mut self, now: Instant) -> Option<(Instant, &'static str)> {
         let Medium::Open(inner) = &self.medium else {
             return None;
@@ -48,7 +47,7 @@ impl Worker {
             let stalls = now.saturating_duration_since(self.progress) >= self.config.stall_after;
             return stalls.then_some((self.progress, "it confirms nothing of what it has"));
         };
-        // What is on disk already can wait there.
+        // Chunks on disk can wait there.
         let waits = self.drained && !self.state.lock().pending.is_empty();
         let lasts = now.saturating_duration_since(since) >= self.config.spool_after;
         (waits && lasts).then_some((since, "it asks to wait"))
@@ -93,7 +92,7 @@ impl Worker {
         }
     }
 
-    /// Offers what is on disk, and finds out whether anything is left there.
+    /// Offers the chunks on disk, and finds out whether any is left there.
     fn offer_front(&mut self, now: Instant) -> Result<(), TransportError> {
         if self.pause_until.is_some_and(|until| until > now) {
             return Ok(());
@@ -149,15 +148,15 @@ impl Worker {
                 }
             }
         };
-        // Of a disk that does not even tell what it has, nothing is known to be there: all that
-        // was ever counted was handed out, the rest is still pending.
+        // A disk that cannot be read holds no chunk that was counted and not handed out: the others
+        // are still pending.
         self.drained = !matches!(self.outstanding.front(), Some((_, Sent::Disk(_))))
             && !self.store.is_writing()
             && !self.store.has_front()
             && (is_empty || self.store.is_failing());
         if self.drained && self.store.is_in_use() {
             self.store.clear(now + self.config.reopen_timeout, true);
-            // What was counted and is not there can only be told in the end.
+            // Chunks that were counted and are not there are known as lost only in the end.
             self.state.watch.update(|status| {
                 add(&mut status.lost_records, status.waiting_records);
                 status.waiting_records = 0;
@@ -167,7 +166,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Offers what the owner offered, once nothing is on disk any more.
+    /// Offers the pending chunks, once nothing is on disk any more.
     fn offer_pending(&mut self, now: Instant) -> Result<(), TransportError> {
         if !self.drained {
             return Ok(());
@@ -274,8 +273,7 @@ impl Worker {
         self.offered = self.offered.saturating_sub(concluded);
     }
 
-    /// The medium is away again, since this time: what it has not confirmed is sent once more, from
-    /// disk or by the owner.
+    /// The medium is away again, since this time. Chunks that it has not confirmed are sent again.
     fn break_off(&mut self, error: TransportError, since: Instant, now: Instant) {
         // A medium that is opened again and again, and confirms nothing, is away all the time.
         if self.away_since.is_none() || self.state.lock().pending.is_empty() {
@@ -289,7 +287,7 @@ impl Worker {
         }
     }
 
-    /// Takes back what the medium has not confirmed.
+    /// Takes back the chunks that the medium has not confirmed.
     fn take_back(&mut self) {
         self.drained = false;
         for (_, sent) in std::mem::take(&mut self.outstanding) {
@@ -303,8 +301,8 @@ impl Worker {
         }
     }
 
-    /// Closes the medium's writer for good, by this time; what it has not confirmed is taken back.
-    /// Returns what went wrong.
+    /// Closes the medium's writer for good, by this time, and takes back the chunks that it has not
+    /// confirmed. Returns the error, if there was one.
     pub(super) fn close_medium(&mut self, by: Instant) -> Option<TransportError> {
         let Medium::Open(inner) = std::mem::replace(&mut self.medium, Medium::Away) else {
             return None;

@@ -197,7 +197,7 @@ impl Worker {
             )
         };
         if generation != self.generation {
-            // The owner has forgotten what was taken and takes no word of it.
+            // The owner has forgotten the chunks that were taken, and expects no outcome.
             self.generation = generation;
             self.offered = 0;
         }
@@ -287,7 +287,7 @@ impl Worker {
             self.pause_until,
             self.store.failed_until(),
         ];
-        // What is past has been seen to, or waits for something else.
+        // A time that has passed was acted on, or waits for something else.
         let next = times.into_iter().flatten().filter(|at| *at > now).min();
         let look_at = now + look.clamp(LOOK_MIN, LOOK_MAX);
         next.map_or(look_at, |next| next.min(look_at))
@@ -310,8 +310,8 @@ impl Drop for EndOnPanic {
     }
 }
 
-/// Opens the medium's writer on a thread of its own: what goes to disk does not wait for a medium
-/// that does not answer. The result comes to [`State::opened`](crate::state::State::opened).
+/// Opens the medium's writer on a thread of its own: the disk does not wait for a medium that does
+/// not answer. The result comes to [`State::opened`](crate::state::State::opened).
 fn open(state: &Arc<SpoolState>, inner: Box<dyn ChunkWriter>, timeout: Duration) {
     let medium = inner.capability().medium;
     // Were it moved into the closure, it would be lost with a thread that cannot be started.

@@ -32,7 +32,7 @@ pub(super) enum End {
     Stopped,
     /// It was cut, or silent.
     Lost,
-    /// What the sender sent cannot be; and what of it was not read yet.
+    /// The sender broke the protocol. With the bytes that were not read yet.
     Broken(ProtocolError, Bytes),
 }
 
@@ -48,7 +48,7 @@ impl From<time::error::Elapsed> for End {
     }
 }
 
-/// What a reader takes connections by.
+/// The settings by which a reader takes connections.
 pub(super) struct Settings {
     pub(super) config: TcpConfig,
     #[cfg(feature = "tls")]
@@ -126,7 +126,7 @@ pub(super) async fn greet(
     });
     let heard = heard.await;
     if bytes.is_empty() {
-        // Somebody looked whether the port is open.
+        // Somebody checked whether the port is open.
         return Err(End::Bye);
     }
     if !Hello::may_start(&bytes) {
@@ -143,7 +143,7 @@ pub(super) async fn greet(
     };
     let hello = Hello::read(hello, Role::Sender);
     if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
-        // A sender of another version learns from the answer which ones are spoken here.
+        // The answer names the versions of this side to a sender of another version.
         let answer = config.hello(Role::Receiver).to_bytes();
         time::timeout(config.connect_timeout, send(stream, &answer)).await??;
     }
@@ -161,8 +161,8 @@ pub(super) async fn greet(
     }
 }
 
-/// Lets the sender prove that it has the token, if one is demanded. `rest` is what it has sent after
-/// its hello; the proof is taken off.
+/// Lets the sender prove that it has the token, if one is demanded. `rest` are the bytes after its
+/// hello; the proof is taken off.
 async fn admit(
     stream: &mut dyn Stream,
     config: &TcpConfig,

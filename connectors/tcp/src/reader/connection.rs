@@ -263,7 +263,7 @@ impl Receiving<'_> {
     }
 }
 
-/// Tells the sender how far its chunks are settled, and that this side is there.
+/// Sends acknowledgements of settled chunks, and heartbeats.
 async fn acknowledge(
     write: &mut WriteHalf<Box<dyn Stream>>,
     connection: &Connection,

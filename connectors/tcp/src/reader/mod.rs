@@ -27,7 +27,7 @@ use crate::tls;
 use admission::Settings;
 use state::ReaderState;
 
-/// How long to leave an operating system alone that cannot accept, for lack of files say.
+/// The pause after the operating system could not accept a connection, for lack of files say.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens, and takes chunks of many [`TcpWriter`](crate::TcpWriter)s.
@@ -46,7 +46,7 @@ pub struct TcpReader {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What happened at a reader since it was opened.
+/// Counts since the reader was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaderStats {
@@ -168,7 +168,7 @@ impl ChunkReader for TcpReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // What is on its way a listener cannot know.
+        // A listener cannot know whether chunks are on their way.
         (self.state.stats().connections == 0).then_some("sender")
     }
 
@@ -228,6 +228,6 @@ async fn listen(
     drop(listener);
     let by = stop.borrow().unwrap_or_else(Instant::now);
     let farewells = async { while connections.join_next().await.is_some() {} };
-    // Who is not done by then is cut.
+    // Connections that have not ended by then are cut.
     time::timeout_at(by.into(), farewells).await.ok();
 }

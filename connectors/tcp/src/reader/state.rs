@@ -1,4 +1,5 @@
-//! What the owner of a reader and the thread that serves its connections share.
+//! The state of a reader: chunks that are not settled, and the memory that they may take. The owner
+//! of a reader and the thread that serves its connections share it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,14 +26,14 @@ const ARRIVING_SHARE: usize = 4;
 /// administration.
 const STEP_BYTES: usize = 256;
 
-/// What the owner of a reader and the thread that serves its connections share.
+/// The state that the owner of a reader and the thread that serves its connections share.
 #[derive(Debug)]
 pub(super) struct ReaderState {
     pub(super) claims: Claims,
-    /// What is left of the memory, in steps.
+    /// The memory that is left, in steps.
     budget: Arc<Semaphore>,
     budget_steps: u32,
-    /// What is left of the memory for chunks that have arrived in part, in steps.
+    /// The memory that is left for chunks that have arrived in part, in steps.
     arriving: Arc<Semaphore>,
     /// Held by the one chunk that may arrive when that memory is used up.
     beyond: Arc<Semaphore>,
@@ -235,7 +236,7 @@ impl ReaderState {
         });
     }
 
-    /// Tells the owner of bytes that are no chunk.
+    /// Reports bytes that are no chunk to the owner.
     pub(super) fn push_damaged(&self, damaged: Damaged) {
         self.update(|state| {
             state.stats.damaged += 1;
@@ -247,7 +248,7 @@ impl ReaderState {
         });
     }
 
-    /// Tells the owner once of a failure that concerns no connection.
+    /// Reports a failure that concerns no connection to the owner, once.
     pub(super) fn push_failure(&self, failure: Failure) {
         self.update(|state| state.failure = Some(failure));
     }
