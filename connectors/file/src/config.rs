@@ -133,14 +133,12 @@ pub enum Start {
     Oldest,
     /// After the newest chunk at the time when the reader is opened.
     End,
-    /// At the first chunk with this number or a higher one.
-    Chunk(u64),
     /// At this position; if its segment is gone, at the oldest chunk after it.
     Position(Position),
 }
 
 impl Start {
-    const EXPECTED: &'static str = "start, end, a chunk's number or SEGMENT:OFFSET";
+    const EXPECTED: &'static str = "start, end or SEGMENT:OFFSET";
 }
 
 impl FromStr for Start {
@@ -150,13 +148,13 @@ impl FromStr for Start {
         let parse = || match text {
             "start" => Some(Self::Oldest),
             "end" => Some(Self::End),
-            _ => match text.split_once(':') {
-                Some((segment, offset)) => Some(Self::Position(Position {
+            _ => {
+                let (segment, offset) = text.split_once(':')?;
+                Some(Self::Position(Position {
                     segment: segment.parse().ok()?,
                     offset: offset.parse().ok()?,
-                })),
-                None => text.parse().ok().map(Self::Chunk),
-            },
+                }))
+            }
         };
         parse().ok_or_else(|| ParseStartError(text.into()))
     }
@@ -288,7 +286,6 @@ mod tests {
         assert!(config.follow);
         assert_eq!(config.consumer.unwrap().as_str(), "billing");
         assert_eq!(reader("file:///f?from=end").unwrap().from, Start::End);
-        assert_eq!(reader("file:///f?from=12").unwrap().from, Start::Chunk(12));
     }
 
     #[test]
@@ -305,6 +302,7 @@ mod tests {
         }
         for (uri, named) in [
             ("file:///f?from=yesterday", "from"),
+            ("file:///f?from=12", "from"),
             ("file:///f?consumer=../x", "consumer"),
             ("file:///f?folow=true", "follow"),
         ] {

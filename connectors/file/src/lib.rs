@@ -17,9 +17,7 @@ pub use client::{
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
-pub use consumers::{
-    Backlog, ConsumerName, ConsumerNameError, Position, Removed, backlog, remove_consumed,
-};
+pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
 pub use lock::FileLock;
 pub use quarantine::QuarantineFolder;
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};

@@ -72,8 +72,6 @@ pub struct ReaderStats {
     pub missing_chunks: u64,
     /// Segments removed because every consumer had settled them.
     pub consumed_segments: u64,
-    /// Bytes in them.
-    pub consumed_bytes: u64,
 }
 
 impl FileReader {
@@ -180,8 +178,7 @@ impl FileReader {
             let folder = &self.config.path;
             let removed =
                 remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
-            self.stats.consumed_segments += removed.segments;
-            self.stats.consumed_bytes += removed.bytes;
+            self.stats.consumed_segments += removed;
         }
         Ok(())
     }
