@@ -283,7 +283,7 @@ impl Worker {
         let times = [
             open_at,
             self.away_since.map(|since| since + self.config.spool_after),
-            Some(self.ticked + self.config.commit_interval),
+            (self.store.is_in_use()).then_some(self.ticked + self.config.commit_interval),
             self.pause_until,
             self.store.failed_until(),
         ];
