@@ -61,15 +61,10 @@ impl Worker {
         TransportError::new("write to", medium, RetryClass::Retry, message)
     }
 
-    /// Offers a chunk to the medium. `sent` is where it comes from; handed back unless it was taken.
-    fn offer(
-        &mut self,
-        (meta, bytes): (ChunkMeta, Bytes),
-        sent: Sent,
-        now: Instant,
-    ) -> Result<(), (Sent, RejectReason)> {
+    /// Offers a chunk to the medium. Returns the ticket under which it is to be kept as outstanding.
+    fn offer(&mut self, meta: ChunkMeta, bytes: Bytes, now: Instant) -> Result<u64, RejectReason> {
         let Medium::Open(inner) = &mut self.medium else {
-            return Err((sent, RejectReason::Full));
+            return Err(RejectReason::Full);
         };
         let ticket = self.next_ticket;
         let chunk = Chunk {
@@ -84,11 +79,10 @@ impl Worker {
                 if self.outstanding.is_empty() {
                     self.progress = now;
                 }
-                self.outstanding.push_back((ticket, sent));
-                Ok(())
+                Ok(ticket)
             }
-            Ok(Err(Rejected { reason, .. })) => Err((sent, reason)),
-            Err(error) => Err((sent, RejectReason::Broken(Box::new(error)))),
+            Ok(Err(Rejected { reason, .. })) => Err(reason),
+            Err(error) => Err(RejectReason::Broken(Box::new(error))),
         }
     }
 
@@ -126,23 +120,17 @@ impl Worker {
                 self.put_aside(delivery, "its container is unknown to this version", now);
                 continue;
             };
-            let bytes = delivery.bytes.clone();
-            let Err((sent, reason)) = self.offer((meta, bytes), Sent::Disk(delivery), now) else {
-                continue;
-            };
-            let Sent::Disk(delivery) = sent else {
-                return Ok(());
-            };
-            match reason {
-                RejectReason::Full => {
+            match self.offer(meta, delivery.bytes.clone(), now) {
+                Ok(ticket) => self.outstanding.push_back((ticket, Sent::Disk(delivery))),
+                Err(RejectReason::Full) => {
                     self.next = Some(delivery);
                     return Ok(());
                 }
-                RejectReason::TooLarge { max_chunk_bytes } => {
+                Err(RejectReason::TooLarge { max_chunk_bytes }) => {
                     let reason = format!("the medium takes {max_chunk_bytes} bytes a chunk");
                     self.put_aside(delivery, &reason, now);
                 }
-                RejectReason::Broken(error) => {
+                Err(RejectReason::Broken(error)) => {
                     self.next = Some(delivery);
                     return Err(*error);
                 }
@@ -181,13 +169,18 @@ impl Worker {
             return Ok(());
         }
         for chunk in chunks {
-            let ticket = chunk.ticket;
-            let sent = Sent::Owner { generation, ticket };
-            match self.offer((chunk.meta, chunk.bytes), sent, now) {
-                Ok(()) => self.offered = self.offered.saturating_add(1),
-                Err((_, RejectReason::Full)) => break,
-                Err((_, RejectReason::Broken(error))) => return Err(*error),
-                Err((_, RejectReason::TooLarge { max_chunk_bytes })) => {
+            let sent = Sent::Owner {
+                generation,
+                ticket: chunk.ticket,
+            };
+            match self.offer(chunk.meta, chunk.bytes, now) {
+                Ok(ticket) => {
+                    self.outstanding.push_back((ticket, sent));
+                    self.offered = self.offered.saturating_add(1);
+                }
+                Err(RejectReason::Full) => break,
+                Err(RejectReason::Broken(error)) => return Err(*error),
+                Err(RejectReason::TooLarge { max_chunk_bytes }) => {
                     // Only the owner can split it.
                     let error = self.error_of_medium(format!(
                         "it takes {max_chunk_bytes} bytes a chunk, less than before it was away"
