@@ -20,7 +20,7 @@ pub(super) struct Ledger {
     forgotten: u64,
     /// The deliveries that follow.
     states: VecDeque<State>,
-    /// How many of them are acknowledged and the broker does not know it.
+    /// How many acknowledgements must be sent.
     owed: usize,
     /// Handed out and not settled.
     held: HashMap<Token, Arrived>,
@@ -28,18 +28,19 @@ pub(super) struct Ledger {
     stale: HashSet<Token>,
     /// How many tokens were given so far.
     tokens: u64,
-    /// Of a stream alone.
+    /// `None` for a queue.
     pub(super) stream: Option<StreamPosition>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The broker must be told.
+    /// An acknowledgement must be sent.
     Acknowledged,
     /// Waiting, or handed out and not settled.
     Open,
-    /// The broker is told by itself.
-    Told,
+    /// A message of its own settles it at the broker. An acknowledgement must not name it again: the
+    /// broker closes the channel for that.
+    Settled,
 }
 
 /// A message, taken from the client library.
@@ -78,7 +79,7 @@ pub(super) enum Arrival {
 pub(super) enum Consequence {
     /// It is to be handed out again.
     Again(Arrived),
-    /// The broker is to be told of this delivery alone.
+    /// A message for this delivery alone must be sent.
     Nack(Nack),
     /// Nothing, yet.
     None,
@@ -122,7 +123,7 @@ impl Ledger {
         }
     }
 
-    /// A delivery is there.
+    /// Notes the next delivery.
     pub(super) fn arrive(&mut self, arrived: &Arrived) -> Arrival {
         let known = u64::try_from(self.states.len()).unwrap_or(u64::MAX);
         if arrived.tag != self.forgotten.saturating_add(known).saturating_add(1) {
@@ -142,7 +143,7 @@ impl Ledger {
         arrival
     }
 
-    /// A delivery is handed out, and named so.
+    /// Notes that a delivery is handed out; returns its token.
     pub(super) fn hand_out(&mut self, arrived: &Arrived) -> Token {
         let mut kept = arrived.clone();
         if self.stream.is_some() {
@@ -157,7 +158,7 @@ impl Ledger {
         token
     }
 
-    /// A delivery that is not handed out is done with.
+    /// Settles a delivery that is not handed out.
     pub(super) fn put_aside(&mut self, arrived: &Arrived) -> Consequence {
         match &mut self.stream {
             None => self.nack(arrived.tag, false),
@@ -169,7 +170,7 @@ impl Ledger {
         }
     }
 
-    /// The owner settled a delivery.
+    /// Settles a delivery that was handed out.
     pub(super) fn settle(&mut self, token: Token, verdict: Verdict) -> (Settled, Consequence) {
         let Some(mut arrived) = self.held.remove(&token) else {
             self.stale.remove(&token);
@@ -195,7 +196,7 @@ impl Ledger {
         (Settled::Done, consequence)
     }
 
-    /// The state of a delivery that the broker was not told of.
+    /// The state of a delivery, if it is open.
     fn open(&mut self, tag: u64) -> Option<&mut State> {
         let at = tag.checked_sub(self.forgotten.saturating_add(1))?;
         let state = self.states.get_mut(usize::try_from(at).ok()?)?;
@@ -211,7 +212,7 @@ impl Ledger {
 
     fn nack(&mut self, tag: u64, requeue: bool) -> Consequence {
         if let Some(state) = self.open(tag) {
-            *state = State::Told;
+            *state = State::Settled;
         }
         Consequence::Nack(Nack { tag, requeue })
     }
@@ -229,22 +230,20 @@ impl Ledger {
         }
     }
 
-    /// How many acknowledgements the broker is owed.
+    /// How many acknowledgements must be sent.
     pub(super) fn owed(&self) -> usize {
         self.owed
     }
 
-    /// The acknowledgements to be sent now: one for the contiguous watermark. Behind an open
-    /// delivery more than `behind` may not pile up, or the broker would stop to deliver: they are
-    /// acknowledged one by one.
+    /// Takes the acknowledgements that are sent now: one up to the first open delivery. If more than
+    /// `behind` follow it, they are acknowledged one by one, or the broker would stop delivering.
     pub(super) fn acknowledge(&mut self, behind: usize) -> Vec<Acknowledgement> {
         let mut acknowledgements = Vec::new();
         let mut last = None;
-        while let Some(State::Acknowledged | State::Told) = self.states.front() {
+        while let Some(State::Acknowledged | State::Settled) = self.states.front() {
             self.forgotten += 1;
             if self.states.pop_front() == Some(State::Acknowledged) {
                 self.owed -= 1;
-                // Told ones must not be named again: the broker closes the channel for that.
                 last = Some(self.forgotten);
             }
         }
@@ -255,7 +254,7 @@ impl Ledger {
         if self.owed > behind {
             for (tag, state) in (self.forgotten + 1..).zip(&mut self.states) {
                 if *state == State::Acknowledged {
-                    *state = State::Told;
+                    *state = State::Settled;
                     let multiple = false;
                     acknowledgements.push(Acknowledgement { tag, multiple });
                 }
@@ -265,8 +264,8 @@ impl Ledger {
         acknowledgements
     }
 
-    /// The channel is gone: everything of it that the broker was not told of comes again, and of a
-    /// stream everything above the watermark.
+    /// Forgets the channel. A queue delivers again all that was not settled at the broker, a stream
+    /// all above the watermark.
     pub(super) fn reset(&mut self) {
         self.stale.extend(self.held.drain().map(|(token, _)| token));
         self.forgotten = 0;

@@ -52,7 +52,7 @@ impl StreamPosition {
         self.next
     }
 
-    /// A message came.
+    /// Notes a message.
     pub(super) fn arrive(&mut self, offset: u64) -> Arrival {
         let due = match self.delivered.last_key_value() {
             Some((last, _)) => Some(last.saturating_add(1)),
@@ -72,7 +72,7 @@ impl StreamPosition {
         Arrival::New { gone, again }
     }
 
-    /// A message is settled.
+    /// Settles a message.
     pub(super) fn pass(&mut self, offset: u64) {
         if let Some(settled) = self.delivered.get_mut(&offset) {
             *settled = true;
@@ -92,7 +92,7 @@ impl StreamPosition {
         }
     }
 
-    /// The connection is gone: everything above the watermark comes again.
+    /// Forgets the connection: all above the watermark comes again.
     pub(super) fn reset(&mut self) {
         self.delivered.clear();
     }
