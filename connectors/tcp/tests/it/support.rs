@@ -6,8 +6,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
+use baler_connector_testkit::Medium;
 use baler_connector_testkit::hostile::Guard;
-use baler_connector_testkit::{Medium, TcpProxy};
+use baler_faults::TcpProxy;
 use tempfile::TempDir;
 
 /// Small limits, so that the cases that reach them are quick.
