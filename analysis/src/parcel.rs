@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use baler_common::container::DecodedChunk;
-use baler_common::record::RecordRef;
+use baler_common::record::{Field, RecordRef, Schema};
 use baler_common::transport::{ChunkIdentity, Delivery, Origin, Token, Verdict};
 use crossbeam_channel::Sender;
 
@@ -27,7 +27,8 @@ struct ParcelContent {
     identity: Option<ChunkIdentity>,
     origin: Option<Origin>,
     is_redelivered: bool,
-    receipt: Option<Receipt>,
+    /// Copies with fewer fields share it.
+    receipt: Option<Arc<Receipt>>,
 }
 
 /// Reports the verdict on a delivery when it is dropped.
@@ -71,11 +72,11 @@ impl Parcel {
             identity,
             origin: Some(delivery.origin),
             is_redelivered: delivery.redelivered,
-            receipt: Some(Receipt {
+            receipt: Some(Arc::new(Receipt {
                 token: delivery.token,
                 failed: AtomicBool::new(false),
                 done,
-            }),
+            })),
         })
     }
 
@@ -152,6 +153,25 @@ impl Parcel {
         Self {
             chunk: Arc::clone(&self.chunk),
             selection: Some(kept.into()),
+        }
+    }
+
+    /// A parcel of the same delivery and selection, with a copy of the fields that `keep` accepts.
+    #[must_use]
+    pub fn narrowed(&self, keep: impl FnMut(&Schema, &Field) -> bool) -> Self {
+        let content = &*self.chunk;
+        Self {
+            chunk: Arc::new(ParcelContent {
+                chunk: DecodedChunk {
+                    summary: content.chunk.summary.clone(),
+                    batch: content.chunk.batch.narrowed(keep),
+                },
+                identity: content.identity,
+                origin: content.origin.clone(),
+                is_redelivered: content.is_redelivered,
+                receipt: content.receipt.clone(),
+            }),
+            selection: self.selection.clone(),
         }
     }
 

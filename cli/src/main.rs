@@ -2,10 +2,12 @@
 
 mod args;
 mod commands;
+mod condition;
 mod config;
 mod decoding;
 mod endpoint;
 mod exit;
+mod fields;
 mod observe;
 mod output;
 mod patience;

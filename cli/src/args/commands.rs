@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    AttemptsArgs, DecodingArgs, DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs,
-    ShippingArgs, SpoolArgs, media, values,
+    AttemptsArgs, DecodingArgs, DocumentFormat, FieldsArgs, GiveUpArgs, ObserveArgs,
+    QuarantineArgs, ShippingArgs, SpoolArgs, WhereArgs, media, values,
 };
 
 /// Flags of `baler demo`.
@@ -173,6 +173,10 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]
+    pub(crate) condition: WhereArgs,
+    #[command(flatten)]
+    pub(crate) fields: FieldsArgs,
+    #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
     #[command(flatten)]
     pub(crate) quarantine: QuarantineArgs,
@@ -202,13 +206,8 @@ pub(crate) struct TapArgs {
     /// Only records of these types: full names, last parts, or either with `*`
     #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
     pub(crate) types: Vec<String>,
-    /// Only records for which this is true: an expression in CEL over the record's fields
-    ///
-    /// `traceId > 10 && operationSignature.contains("book")`; besides the fields there are type,
-    /// timestamp (nanoseconds), producer, epoch, lane and sequence, and `fields["a name"]`. A
-    /// record that lacks a field does not match.
-    #[arg(long = "where", value_name = "EXPRESSION")]
-    pub(crate) condition: Option<String>,
+    #[command(flatten)]
+    pub(crate) condition: WhereArgs,
     /// Begin with the oldest chunk that the medium has, not with the next one that arrives
     #[arg(long)]
     pub(crate) from_start: bool,

@@ -23,8 +23,8 @@ pub(crate) use commands::{
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
-    AttemptsArgs, DecodingArgs, DocumentFormat, GiveUpArgs, GlobalArgs, ObserveArgs,
-    QuarantineArgs, SpoolArgs, SpoolSyncChoice,
+    AttemptsArgs, DecodingArgs, DocumentFormat, FieldsArgs, GiveUpArgs, GlobalArgs, ObserveArgs,
+    QuarantineArgs, SpoolArgs, SpoolSyncChoice, WhereArgs,
 };
 pub(crate) use shipping::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use verify::{

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{AttemptsArgs, DecodingArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, media, values};
+use super::{
+    AttemptsArgs, DecodingArgs, FieldsArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, WhereArgs,
+    media, values,
+};
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
@@ -49,6 +52,10 @@ pub(crate) struct ReceiveArgs {
     /// Only records logged before this time
     #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true)]
     pub(crate) until: Option<i64>,
+    #[command(flatten)]
+    pub(crate) condition: WhereArgs,
+    #[command(flatten)]
+    pub(crate) fields: FieldsArgs,
     /// How records are written
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RecordFormat,

@@ -8,6 +8,9 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::values;
+use crate::condition::Condition;
+use crate::exit::Failure;
+use crate::fields::Fields;
 use crate::patience::GIVE_UP;
 
 /// What every command takes.
@@ -48,6 +51,57 @@ pub(crate) enum DocumentFormat {
     Json,
     /// Text and tables, as wide as the terminal or as COLUMNS says
     Table,
+}
+
+/// Which records pass.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct WhereArgs {
+    /// Only records for which this is true: an expression in CEL over the record's fields
+    ///
+    /// `traceId > 10 && operationSignature.contains("book")`; besides the fields there are type,
+    /// timestamp (nanoseconds), producer, epoch, lane and sequence, and `fields["a name"]`. A
+    /// record that lacks a field does not match.
+    #[arg(id = "where", long = "where", value_name = "EXPRESSION")]
+    condition: Option<String>,
+}
+
+impl WhereArgs {
+    /// The condition, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The expression is none.
+    pub(crate) fn expression(&self) -> Result<Option<Condition>, Failure> {
+        self.condition.as_deref().map(Condition::new).transpose()
+    }
+}
+
+/// Which fields of each record are passed on.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FieldsArgs {
+    /// Only these fields of each record, separated by commas: `name`, or `Type.name` for one type
+    ///
+    /// Records keep their type and timestamp. Fields keep the order of the type, and a field that a
+    /// type lacks is not there. A name that no type has by the end ends the command with code 65.
+    #[arg(
+        id = "fields",
+        long = "fields",
+        value_name = "LIST",
+        value_delimiter = ','
+    )]
+    names: Vec<String>,
+}
+
+impl FieldsArgs {
+    /// The fields, if some were chosen.
+    ///
+    /// # Errors
+    ///
+    /// A name is empty.
+    pub(crate) fn chosen(&self) -> Result<Option<Fields>, Failure> {
+        let chosen = (!self.names.is_empty()).then(|| Fields::new(&self.names));
+        chosen.transpose()
+    }
 }
 
 /// How chunks are decoded.

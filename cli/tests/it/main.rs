@@ -10,6 +10,7 @@ mod config;
 mod dictionaries;
 mod documents;
 mod edges;
+mod filters;
 mod habits;
 mod hostile;
 mod image;

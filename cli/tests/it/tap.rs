@@ -134,7 +134,7 @@ fn a_tap_selects_limits_and_tells_what_it_did_not_show() {
     let (shown, errors) = told(&["--where", "eoi", "--format", "json"]);
     assert_eq!(shown, "");
     assert!(
-        errors.contains("1,000 records were not shown because --where"),
+        errors.contains("1,000 records were left out because --where"),
         "{errors}"
     );
     let (shown, _) = told(&["--count", "3"]);

@@ -1,6 +1,7 @@
 //! `baler receive`: chunks of a medium to records on standard output or in files.
 //!
-//! reader -> source (one a worker) -> by type -> by time -> first N -> sink, counts, response times
+//! reader -> source (one a worker) -> by type -> by time -> where -> first N
+//!     -> fields -> sink, counts, response times
 
 mod settings;
 mod stages;
@@ -19,6 +20,7 @@ use crate::args::ReceiveArgs;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
+use crate::fields::{Fields, memory_parts};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
@@ -33,7 +35,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     observation.observed().add(Box::new(stages.progress()));
     let (quarantine, attempts) = (&settings.args.quarantine, &settings.args.attempts);
     let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
-    let decoder = decoding::decoder(&settings.args.decoding, settings.args.workers)?;
+    let parts = memory_parts(settings.fields.as_ref(), settings.args.workers);
+    let decoder = decoding::decoder(&settings.args.decoding, parts)?;
     let OpenReader {
         reader: readers,
         listens_on,
@@ -114,7 +117,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     // What was given up explains an error that follows from it.
     let failure = given_up.into_inner();
     let failure = failure.or_else(|| ended.error.map(Failure::from));
-    let result = failure.map_or(shown, Err);
+    let known = settings.fields.as_ref().map_or(Ok(()), Fields::check);
+    let result = failure.map_or(shown.and(known), Err);
     let total = &ended.report.total;
     let missing = total.missing(readership);
     finish(
@@ -149,6 +153,9 @@ fn finish(
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         output::say(summary::text(summary, figures).trim_end());
+        if let Some(condition) = &settings.condition {
+            condition.failures().tell();
+        }
     }
     result?;
     if report.quarantined > 0 || missing > 0 {

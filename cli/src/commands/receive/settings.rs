@@ -6,15 +6,18 @@ use std::path::PathBuf;
 use baler_analysis::filters::TypePattern;
 
 use crate::args::{ReceiveArgs, RecordFormat};
+use crate::condition::Condition;
 use crate::exit::Failure;
+use crate::fields::Fields;
 
 /// What to receive, how, and where to.
-#[derive(Debug)]
 pub(super) struct Settings {
     pub(super) args: ReceiveArgs,
     pub(super) types: Vec<TypePattern>,
     /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
     pub(super) span: Option<Range<i64>>,
+    pub(super) condition: Option<Condition>,
+    pub(super) fields: Option<Fields>,
     pub(super) target: Target,
 }
 
@@ -117,6 +120,8 @@ impl Settings {
         Ok(Self {
             types: types.map(|it| TypePattern::new(it.as_str())).collect(),
             span,
+            condition: args.condition.expression()?,
+            fields: args.fields.chosen()?,
             target,
             args,
         })

@@ -15,6 +15,7 @@ use baler_analysis::{AnalysisError, Pipe, Progress, Stage};
 use super::settings::{Settings, Target};
 use super::summary::Figures;
 use crate::args::RecordFormat;
+use crate::condition::Where;
 use crate::exit::Failure;
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -137,18 +138,27 @@ impl<'a> Stages<'a> {
             .sink
             .stage(self.settings, &self.written, self.left == 0)
         {
-            Some(sink) => Tee::new().branch(self.piped(sink)?),
+            Some(sink) => match &self.settings.fields {
+                Some(fields) => Tee::new().branch(fields.narrow(self.piped(sink)?)),
+                None => Tee::new().branch(self.piped(sink)?),
+            },
             None => Tee::new().branch(self.written.stage()),
         };
         if let Some(times) = &self.times {
             tee = tee.branch(times.stage());
         }
         let mut stage: Box<dyn Stage> = Box::new(self.taken.stage(tee));
+        if let Some(condition) = self.settings.condition.clone() {
+            stage = Box::new(Where::new(condition, stage));
+        }
         if let Some(span) = self.settings.span.clone() {
             stage = Box::new(ByTime::new(span, stage));
         }
         if !self.settings.types.is_empty() {
             stage = Box::new(ByType::new(self.settings.types.iter().cloned(), stage));
+        }
+        if let Some(fields) = &self.settings.fields {
+            stage = Box::new(fields.note(stage));
         }
         Ok(stage)
     }

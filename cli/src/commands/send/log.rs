@@ -8,12 +8,15 @@ use std::time::{Duration, Instant};
 use baler_analysis::json_lines::{BadJsonLine, JsonLinesReader, Next};
 use baler_analysis::kieker_log::BadLines;
 use baler_analysis::quarantine::{Poison, Quarantine as _};
+use baler_common::record::DynamicRecord;
 use baler_common::transport::Origin;
 use serde_json::json;
 
 use super::SourceFigures;
+use crate::condition::Condition;
 use crate::endpoint::LogLines;
 use crate::exit::{Code, Failure};
+use crate::fields::Narrower;
 use crate::output::{self, Progress};
 use crate::quarantine::SharedQuarantine;
 use crate::shipping::Shipper;
@@ -32,6 +35,8 @@ pub(super) struct LogSender<'a> {
     pub(super) endpoint: String,
     pub(super) quarantine: SharedQuarantine,
     pub(super) idle_timeout: Option<Duration>,
+    pub(super) condition: Option<Condition>,
+    pub(super) narrower: Option<Narrower>,
     pub(super) shipper: &'a Shipper,
     pub(super) shutdown: &'a Shutdown,
     pub(super) quiet: bool,
@@ -121,8 +126,7 @@ impl LogSender<'_> {
                 }
                 Next::Record(record) => {
                     idle_since = None;
-                    let is_taken = self.shipper.controller().emit_as_is(record.as_ref());
-                    if !is_taken && self.shipper.should_stop() {
+                    if !self.emit(&record)? && self.shipper.should_stop() {
                         return Ok(Ended::Stopped { is_unsent: true });
                     }
                     counts.records = counts.records.saturating_add(1);
@@ -151,6 +155,25 @@ impl LogSender<'_> {
             });
         }
         Ok(Ended::Stopped { is_unsent: false })
+    }
+
+    /// Emits a record if the condition is true for it; returns whether there was room.
+    fn emit(&mut self, record: &DynamicRecord) -> Result<bool, Failure> {
+        if let Some(narrower) = &mut self.narrower {
+            // Types of which no record passes have their fields, too.
+            narrower.schema(record.schema());
+        }
+        let condition = self.condition.as_ref();
+        if condition.is_some_and(|condition| !condition.passes(record.as_ref(), None)) {
+            return Ok(true);
+        }
+        let controller = self.shipper.controller();
+        let Some(narrower) = &mut self.narrower else {
+            return Ok(controller.emit_as_is(record.as_ref()));
+        };
+        let narrowed = narrower.narrow(record);
+        let narrowed = narrowed.map_err(|error| Failure::new(Code::Data, error.to_string()))?;
+        Ok(controller.emit_as_is(narrowed.as_ref()))
     }
 
     /// Saves the position, if it is to be saved and changed, after all lines before it are confirmed.

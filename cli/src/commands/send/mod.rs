@@ -1,6 +1,7 @@
 //! `baler send`: the records of a log, of JSON lines or of a medium to another medium.
 //!
-//! log, lines, or reader -> source -> [`Forward`] -> controller -> writer; settled when confirmed
+//! log, lines, or reader -> source -> where -> fields -> [`Forward`] -> controller -> writer; settled
+//! when confirmed
 
 mod log;
 
@@ -12,9 +13,11 @@ use log::LogSender;
 use serde_json::{Value, json};
 
 use crate::args::SendArgs;
+use crate::condition::{Condition, Failures, Where};
 use crate::decoding;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
+use crate::fields::{Fields, Narrower, memory_parts};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
@@ -28,16 +31,21 @@ const MAX_HELD: usize = 32;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let (condition, fields) = (args.condition.expression()?, args.fields.chosen()?);
     let writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let poison = PoisonPolicy::new(&args.quarantine, &args.attempts, shutdown.timeout())?;
-    let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
+    let decoder = decoding::decoder(
+        &args.decoding,
+        memory_parts(fields.as_ref(), NonZeroUsize::MIN),
+    )?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
     // What arrives is passed on as it is: no metadata record of this program's own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
     let context = (shutdown, &observation, quiet);
     let shipper = Shipper::start(&args.shipping, writer, false, context)?;
-    let (figures, sent) = match source {
+    let left_out = condition.as_ref().map(Condition::failures);
+    let (mut figures, sent) = match source {
         RecordSource::Log(lines, endpoint) => {
             observation.observed().endpoint("source", &endpoint);
             let sender = LogSender {
@@ -45,6 +53,8 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
                 endpoint,
                 quarantine: poison.quarantine,
                 idle_timeout: args.idle_timeout,
+                condition,
+                narrower: fields.clone().map(Narrower::new),
                 shipper: &shipper,
                 shutdown,
                 quiet,
@@ -53,14 +63,22 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         }
         RecordSource::Medium(open) => {
             output::listening(open.listens_on, None, quiet)?;
-            send_medium((args, &poison, decoder), open, &shipper, context, &progress)
+            let filters = (condition, fields.as_ref());
+            let source = (args, &poison, decoder);
+            send_medium(source, open, filters, &shipper, context, &progress)
         }
     };
     progress.clear();
+    let filtered = left_out.as_ref().map_or(0, Failures::filtered);
+    output::insert(&mut figures.document, "filtered", filtered);
+    if let (Some(left_out), false) = (&left_out, quiet) {
+        left_out.tell();
+    }
     let document = json!({ "source": figures.document });
     // A medium that was given up explains why the source stopped, not the other way round.
     let (_, code) = shipper.conclude(observation, args.format, document)?;
     sent?;
+    fields.as_ref().map_or(Ok(()), Fields::check)?;
     Ok(match code {
         Code::Done if figures.is_incomplete => Code::Data,
         Code::Done if figures.stopped_early => Code::Incomplete,
@@ -83,6 +101,7 @@ struct SourceFigures {
 fn send_medium(
     (args, poison, decoder): (&SendArgs, &PoisonPolicy, ChunkDecoder),
     open: OpenReader,
+    (condition, fields): (Option<Condition>, Option<&Fields>),
     shipper: &Shipper,
     (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
     progress: &Progress,
@@ -93,9 +112,18 @@ fn send_medium(
     let give_up = args.idle_timeout.map(|_| args.shipping.give_up);
     let mut patience = Patience::new(&open.endpoint, give_up, quiet);
     let held = Held::default();
-    let forward = Forward { shipper, held };
+    let mut stage: Box<dyn Stage + '_> = Box::new(Forward { shipper, held });
+    if let Some(fields) = fields {
+        stage = Box::new(fields.narrow(stage));
+    }
+    if let Some(condition) = condition {
+        stage = Box::new(Where::new(condition, stage));
+    }
+    if let Some(fields) = fields {
+        stage = Box::new(fields.note(stage));
+    }
     let idle_timeout = args.idle_timeout;
-    let (report, sent) = patience.run_source(source, forward, idle_timeout, shutdown, |report| {
+    let (report, sent) = patience.run_source(source, stage, idle_timeout, shutdown, |report| {
         progress.show(report.records, || {
             let records = output::number(report.records);
             format!("{records} records from {}", open.endpoint)

@@ -3,7 +3,6 @@
 //! medium or running command -> source -> by type -> where -> rate -> first N
 //!     -> thread for the output -> standard output
 
-mod condition;
 mod process;
 mod show;
 
@@ -15,11 +14,11 @@ use baler_analysis::filters::{ByType, Taken, TypePattern};
 use baler_analysis::sinks::{JsonLines, TextTable};
 use baler_analysis::{AnalysisError, Pipe, Source, SourceReport, Stage};
 use baler_common::transport::{Browse, ChunkReader};
-use condition::{Condition, Failures, Where};
 use process::ProcessTap;
 use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
+use crate::condition::{Condition, Failures, Where};
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
@@ -37,7 +36,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             "--identity adds to JSON records: use it with --format json",
         ));
     }
-    let condition = args.condition.as_deref().map(Condition::new).transpose()?;
+    let condition = args.condition.expression()?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let mut counts = Counts::new(args);
     let (reader, endpoint) = if is_process(&args.from) {

@@ -28,7 +28,7 @@ pub use word_rows::WordRun;
 use super::Record;
 use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
-use super::schema::Schema;
+use super::schema::{Field, Schema};
 
 /// Records in order, held as one [`Table`] a type.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -105,6 +105,18 @@ impl Table {
         &self.columns
     }
 
+    /// A copy with only the fields that `keep` accepts.
+    fn narrowed(&self, mut keep: impl FnMut(&Schema, &Field) -> bool) -> Self {
+        let schema = self.schema.narrowed(|field| keep(&self.schema, field));
+        let fields = schema.fields().iter();
+        let columns = fields.filter_map(|field| self.column(field.name()).cloned());
+        Self {
+            columns: columns.collect(),
+            schema: Arc::new(schema),
+            timestamps: self.timestamps.clone(),
+        }
+    }
+
     /// The column of the field with this name.
     pub fn column(&self, field: &str) -> Option<&Column> {
         self.columns.get(self.schema.position(field)?)
@@ -148,6 +160,17 @@ impl RecordBatch {
             batch: self,
             next: 0,
             rows: vec![0; self.tables.len()],
+        }
+    }
+
+    /// A copy with all records, and with only the fields that `keep` accepts.
+    #[must_use]
+    pub fn narrowed(&self, mut keep: impl FnMut(&Schema, &Field) -> bool) -> Self {
+        let tables = self.tables.iter().map(|table| table.narrowed(&mut keep));
+        Self {
+            tables: tables.collect(),
+            strings: self.strings.clone(),
+            order: self.order.clone(),
         }
     }
 

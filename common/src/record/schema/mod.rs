@@ -98,6 +98,18 @@ impl Schema {
         }
     }
 
+    /// The type with only the fields that `keep` accepts, in the same order.
+    #[must_use]
+    pub fn narrowed(&self, mut keep: impl FnMut(&Field) -> bool) -> Self {
+        let fields = self.fields.iter().filter(|field| keep(field));
+        let fields: Box<[Field]> = fields.cloned().collect();
+        Self {
+            name: self.name.clone(),
+            fingerprint: Fingerprint::of(&self.name, &fields),
+            fields,
+        }
+    }
+
     /// The type's name, for instance `kieker.common.record.misc.EmptyRecord`.
     pub fn name(&self) -> &str {
         &self.name

@@ -2,6 +2,7 @@
 //! Language, in which every expression ends.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
@@ -16,12 +17,14 @@ use crate::output;
 /// The variable that holds all fields, for names that are no identifiers.
 const FIELDS: &str = "fields";
 
-/// An expression over the fields of a record.
-pub(super) struct Condition {
-    program: Program,
+/// An expression over the fields of a record. Clones share what they count.
+#[derive(Clone)]
+pub(crate) struct Condition {
+    program: Arc<Program>,
     env: Arc<Env>,
     /// The variables that it names: only these are looked up.
-    variables: Vec<String>,
+    variables: Arc<[String]>,
+    failures: Failures,
 }
 
 impl Condition {
@@ -30,7 +33,7 @@ impl Condition {
     /// # Errors
     ///
     /// It is none: says where and why.
-    pub(super) fn new(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
         let env = Arc::new(Env::stdlib());
         let program = env.compile(text).map_err(|errors| {
             let first = errors.errors.first().map_or_else(
@@ -46,10 +49,28 @@ impl Condition {
         let variables = references.variables().into_iter().map(str::to_owned);
         let variables = variables.collect();
         Ok(Self {
-            program,
+            program: Arc::new(program),
             env,
             variables,
+            failures: Failures::default(),
         })
+    }
+
+    /// Whether it is true for a record. A record for which it is not is counted as filtered.
+    pub(crate) fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
+        let passes = self.holds(record, chunk).unwrap_or_else(|reason| {
+            self.failures.add(reason);
+            false
+        });
+        if !passes {
+            self.failures.0.filtered.fetch_add(1, Ordering::Relaxed);
+        }
+        passes
+    }
+
+    /// A handle to what it counts.
+    pub(crate) fn failures(&self) -> Failures {
+        self.failures.clone()
     }
 
     /// Whether it is true for a record.
@@ -60,7 +81,7 @@ impl Condition {
     /// field that the record lacks is no error.
     fn holds(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> Result<bool, String> {
         let mut context = Context::with_env(Arc::clone(&self.env));
-        for name in &self.variables {
+        for name in self.variables.iter() {
             if let Some(value) = variable(name, record, chunk) {
                 context.add_variable_from_value(name.as_str(), value);
             }
@@ -121,29 +142,46 @@ fn map(fields: RecordFields<'_>) -> Value {
 }
 
 /// Passes records for which an expression is true.
-pub(super) struct Where<S> {
+pub(crate) struct Where<S> {
     condition: Condition,
-    failures: Failures,
     next: S,
 }
 
-/// For how many records an expression could not be said, and why for the first. Cloning shares.
+/// How many records did not pass, and for how many of them an expression could not be said. Cloning
+/// shares.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Failures(Arc<Mutex<(u64, Option<String>)>>);
+pub(crate) struct Failures(Arc<FilterCounts>);
+
+#[derive(Debug, Default)]
+struct FilterCounts {
+    filtered: AtomicU64,
+    /// For how many records the expression could not be said, and why for the first.
+    undecided: Mutex<(u64, Option<String>)>,
+}
 
 impl Failures {
     fn add(&self, reason: String) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let undecided = &self.0.undecided;
+        let mut failures = undecided.lock().unwrap_or_else(PoisonError::into_inner);
         failures.0 = failures.0.saturating_add(1);
         failures.1.get_or_insert(reason);
     }
 
-    /// Tells of them on standard error, if there were any.
-    pub(super) fn tell(&self) {
-        let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// How many records did not pass.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.0.filtered.load(Ordering::Relaxed)
+    }
+
+    /// Tells on standard error of records for which the expression could not be said, if any.
+    pub(crate) fn tell(&self) {
+        let failures = self
+            .0
+            .undecided
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let (records, Some(reason)) = &*failures {
             output::say(format_args!(
-                "{} records were not shown because --where cannot be said for them: {reason}",
+                "{} records were left out because --where cannot be said for them: {reason}",
                 output::number(*records)
             ));
         }
@@ -151,17 +189,13 @@ impl Failures {
 }
 
 impl<S: Stage> Where<S> {
-    pub(super) fn new(condition: Condition, next: S) -> Self {
-        Self {
-            condition,
-            failures: Failures::default(),
-            next,
-        }
+    pub(crate) fn new(condition: Condition, next: S) -> Self {
+        Self { condition, next }
     }
 
-    /// A handle to what could not be said.
-    pub(super) fn failures(&self) -> Failures {
-        self.failures.clone()
+    /// A handle to what did not pass.
+    pub(crate) fn failures(&self) -> Failures {
+        self.condition.failures()
     }
 }
 
@@ -176,14 +210,7 @@ impl<S: Stage> Stage for Where<S> {
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let chunk = parcel.identity();
-        let selected = parcel.select(|record| {
-            self.condition
-                .holds(record, chunk)
-                .unwrap_or_else(|reason| {
-                    self.failures.add(reason);
-                    false
-                })
-        });
+        let selected = parcel.select(|record| self.condition.passes(record, chunk));
         if selected.is_empty() {
             return Ok(());
         }

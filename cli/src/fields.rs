@@ -1,0 +1,304 @@
+//! Some fields of each record, by name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baler_analysis::filters::TypePattern;
+use baler_analysis::{AnalysisError, Parcel, Stage};
+use baler_common::record::{DynamicRecord, Field, Fingerprint, Schema, ValueError};
+
+use crate::exit::{Code, Failure};
+
+/// How many types the error for an unknown field lists, and how many fields of each.
+const MAX_LISTED: usize = 20;
+
+/// How many narrowed types are remembered at a time.
+const MAX_KNOWN: usize = 4_096;
+
+/// The fields that records keep. Cloning shares what was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    /// `name`, or `Type.name`.
+    wanted: Arc<[Box<str>]>,
+    search: Arc<Mutex<FieldSearch>>,
+}
+
+/// Which of the wanted fields the input has.
+#[derive(Debug)]
+struct FieldSearch {
+    missing: Vec<Box<str>>,
+    /// The first types that came, and their fields.
+    types: BTreeMap<Box<str>, Vec<Box<str>>>,
+}
+
+impl Fields {
+    /// Keeps the fields with these names.
+    ///
+    /// # Errors
+    ///
+    /// A name is empty.
+    pub(crate) fn new(names: &[String]) -> Result<Self, Failure> {
+        let wanted: Vec<Box<str>> = names.iter().map(|name| name.trim().into()).collect();
+        if wanted.iter().any(|name| name.is_empty()) {
+            return Err(Failure::configuration(format!(
+                "--fields `{}`: a name is empty; separate names by one comma, as in a,b",
+                names.join(",")
+            )));
+        }
+        let search = FieldSearch {
+            missing: wanted.clone(),
+            types: BTreeMap::new(),
+        };
+        Ok(Self {
+            wanted: wanted.into(),
+            search: Arc::new(Mutex::new(search)),
+        })
+    }
+
+    /// Whether records of this type keep this field.
+    fn keeps(&self, schema: &Schema, field: &Field) -> bool {
+        self.wanted.iter().any(|name| names(name, schema, field))
+    }
+
+    /// Takes note of the fields of a type.
+    fn see(&self, schema: &Schema) {
+        let mut search = self.lock();
+        if search.missing.is_empty() {
+            return;
+        }
+        let fields = schema.fields();
+        let is_missing = |name: &Box<str>| !fields.iter().any(|field| names(name, schema, field));
+        search.missing.retain(is_missing);
+        if search.types.len() < MAX_LISTED && !search.types.contains_key(schema.name()) {
+            let fields = fields.iter().take(MAX_LISTED);
+            let fields = fields.map(|field| field.name().into()).collect();
+            search.types.insert(schema.name().into(), fields);
+        }
+    }
+
+    /// Checks at the end that some type had each field. Of an empty input nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// No type had one of them: names it, and the fields that there were.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let search = self.lock();
+        if search.missing.is_empty() || search.types.is_empty() {
+            return Ok(());
+        }
+        let mut message = format!(
+            "--fields: no record type has {}; the types that came have",
+            search.missing.join(", ")
+        );
+        for (name, fields) in &search.types {
+            let more = if fields.len() < MAX_LISTED {
+                ""
+            } else {
+                ", ..."
+            };
+            // Writing to a text does not fail.
+            write!(message, "\n  {name}: {}{more}", fields.join(", ")).ok();
+        }
+        Err(Failure::new(Code::Data, message))
+    }
+
+    /// A stage that takes note of the types that come, and passes everything on.
+    pub(crate) fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
+        FieldsStage {
+            fields: self.clone(),
+            narrows: false,
+            next,
+        }
+    }
+
+    /// A stage that passes records on with these fields only. It copies them.
+    pub(crate) fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
+        FieldsStage {
+            fields: self.clone(),
+            narrows: true,
+            next,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FieldSearch> {
+        self.search.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a wanted name, with or without a type, names this field of this type.
+fn names(wanted: &str, schema: &Schema, field: &Field) -> bool {
+    let Some(before) = wanted.strip_suffix(field.name()) else {
+        return false;
+    };
+    let of_type = |pattern: &str| TypePattern::new(pattern).matches(schema.name());
+    before.is_empty() || before.strip_suffix('.').is_some_and(of_type)
+}
+
+/// How many parts the memory for decoded chunks has: where fields are copied, a chunk gets half.
+pub(crate) fn memory_parts(fields: Option<&Fields>, workers: NonZeroUsize) -> NonZeroUsize {
+    match fields {
+        Some(_) => workers.saturating_add(workers.get()),
+        None => workers,
+    }
+}
+
+/// Notes the types that come, or narrows their records.
+pub(crate) struct FieldsStage<S> {
+    fields: Fields,
+    narrows: bool,
+    next: S,
+}
+
+impl<S: Stage> Stage for FieldsStage<S> {
+    fn name(&self) -> &'static str {
+        "fields"
+    }
+
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let fields = &self.fields;
+        if self.narrows {
+            let narrowed = parcel.narrowed(|schema, field| fields.keeps(schema, field));
+            return self.next.accept(narrowed);
+        }
+        let tables = parcel.chunk().batch.tables();
+        tables.iter().for_each(|table| fields.see(table.schema()));
+        self.next.accept(parcel)
+    }
+}
+
+/// Narrows records one by one.
+pub(crate) struct Narrower {
+    fields: Fields,
+    known: HashMap<Fingerprint, Narrowed>,
+}
+
+/// A type, before and after.
+struct Narrowed {
+    from: Arc<Schema>,
+    to: Arc<Schema>,
+}
+
+impl Narrower {
+    /// Keeps these fields.
+    pub(crate) fn new(fields: Fields) -> Self {
+        Self {
+            fields,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The type of records of this one with the fields that are kept, of which note is taken.
+    pub(crate) fn schema(&mut self, from: &Arc<Schema>) -> Arc<Schema> {
+        let known = self.known.get(&from.fingerprint());
+        // Fingerprints may collide.
+        if let Some(narrowed) = known.filter(|known| known.from == *from) {
+            return Arc::clone(&narrowed.to);
+        }
+        self.fields.see(from);
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        let to = Arc::new(from.narrowed(|field| self.fields.keeps(from, field)));
+        let narrowed = Narrowed {
+            from: Arc::clone(from),
+            to: Arc::clone(&to),
+        };
+        self.known.insert(from.fingerprint(), narrowed);
+        to
+    }
+
+    /// The record with the fields that are kept.
+    ///
+    /// # Errors
+    ///
+    /// A value does not fit its field.
+    pub(crate) fn narrow(&mut self, record: &DynamicRecord) -> Result<DynamicRecord, ValueError> {
+        let schema = self.schema(record.schema());
+        let mut kept = schema.fields().iter().peekable();
+        let fields = record.schema().fields().iter().zip(record.values());
+        let values = fields.filter(|(field, _)| {
+            let is_next = |kept: &&Field| kept.name() == field.name();
+            kept.next_if(is_next).is_some()
+        });
+        let values: Vec<_> = values.map(|(_, value)| value.clone()).collect();
+        DynamicRecord::new(schema, record.as_ref().timestamp(), values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baler_common::record::{FieldType, Value};
+
+    use super::*;
+
+    fn schema(name: &str, fields: &[&str]) -> Arc<Schema> {
+        let fields = fields.iter();
+        let fields: Vec<_> = fields.map(|it| Field::new(*it, FieldType::I32)).collect();
+        Arc::new(Schema::new(name, fields).unwrap())
+    }
+
+    fn fields(list: &str) -> Fields {
+        let names: Vec<_> = list.split(',').map(str::to_owned).collect();
+        Fields::new(&names).unwrap()
+    }
+
+    #[test]
+    fn a_name_is_that_of_a_field_or_of_a_type_and_its_field() {
+        let schema = schema("shop::Order", &["id", "http.id", "total"]);
+        for (list, expected) in [
+            ("id", vec!["id"]),
+            ("total, id", vec!["id", "total"]),
+            ("Order.id", vec!["id"]),
+            ("shop::Order.total", vec!["total"]),
+            ("*Order.total", vec!["total"]),
+            ("Visit.id", vec![]),
+            ("http.id", vec!["http.id"]),
+            ("Order.http.id", vec!["http.id"]),
+            ("d", vec![]),
+        ] {
+            let fields = fields(list);
+            let narrowed = schema.narrowed(|field| fields.keeps(&schema, field));
+            let names: Vec<_> = narrowed.fields().iter().map(Field::name).collect();
+            assert_eq!(names, expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_no_type_has_is_an_error_that_lists_those_there_are() {
+        let chosen = fields("id,nothing,Order.id");
+        assert!(chosen.check().is_ok(), "nothing is known of no types");
+        chosen.see(&schema("shop::Visit", &["id", "page"]));
+        chosen.see(&schema("shop::Order", &["id"]));
+        let failure = chosen.check().unwrap_err();
+        assert_eq!(failure.code, Code::Data);
+        assert_eq!(
+            failure.message,
+            "--fields: no record type has nothing; the types that came have\n  shop::Order: id\n  \
+             shop::Visit: id, page"
+        );
+        chosen.see(&schema("Other", &["nothing"]));
+        assert!(chosen.check().is_ok());
+        let empty = Fields::new(&["id".to_owned(), String::new()]).unwrap_err();
+        assert_eq!(empty.code, Code::Configuration);
+    }
+
+    #[test]
+    fn a_record_keeps_its_type_its_timestamp_and_the_values_of_its_fields() {
+        let wide = schema("Order", &["id", "total", "items"]);
+        let values = [1, 2, 3].map(|value| Value::Signed(value));
+        let record = DynamicRecord::new(wide, Some(7), values).unwrap();
+        let mut narrower = Narrower::new(fields("items,id"));
+        for _ in 0..2 {
+            let narrowed = narrower.narrow(&record).unwrap();
+            assert_eq!(narrowed.values(), [Value::Signed(1), Value::Signed(3)]);
+            assert_eq!(narrowed.as_ref().timestamp(), Some(7));
+            assert_eq!(narrowed.as_ref().type_name(), "Order");
+        }
+    }
+}
