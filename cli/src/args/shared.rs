@@ -55,6 +55,7 @@ pub(crate) enum DocumentFormat {
 
 /// Which records pass.
 #[derive(Debug, Clone, Default, Args)]
+#[group(skip)]
 pub(crate) struct WhereArgs {
     /// Only records for which this is true: an expression in CEL over the record's fields
     ///
@@ -78,6 +79,7 @@ impl WhereArgs {
 
 /// Which fields of each record are passed on.
 #[derive(Debug, Clone, Default, Args)]
+#[group(skip)]
 pub(crate) struct FieldsArgs {
     /// Only these fields of each record, separated by commas: `name`, or `Type.name` for one type
     ///
