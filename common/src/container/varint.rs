@@ -20,38 +20,23 @@ pub(super) enum Broken {
 pub(super) fn write(out: &mut Vec<u8>, number: u64) {
     match u8::try_from(number) {
         Ok(byte @ 0..0x80) => out.push(byte),
-        _ => write_long(out, number),
+        _ => {
+            let (bytes, size) = bytes(number);
+            out.extend_from_slice(bytes.get(..size).unwrap_or_default());
+        }
     }
 }
 
-fn write_long(out: &mut Vec<u8>, number: u64) {
-    let (bytes, size) = spelled(number);
-    let end = out.len() + size;
-    // A length that is known takes no call.
-    out.extend_from_slice(&bytes);
-    out.truncate(end);
-}
-
 /// A number's bytes, and how many they are.
-pub(super) fn bytes(number: u64) -> ([u8; MAX_BYTES], usize) {
-    let (bytes, size) = spelled(number);
-    (bytes.first_chunk().copied().unwrap_or_default(), size)
-}
-
-/// As [`bytes`], with nothing behind them; all are found at once.
-fn spelled(number: u64) -> ([u8; 16], usize) {
-    const MORE: u128 = u128::from_le_bytes([0x80; 16]);
+pub(super) fn bytes(mut number: u64) -> ([u8; MAX_BYTES], usize) {
+    let mut bytes = [0; MAX_BYTES];
     let size = size(number);
-    // 56 bits in eight bytes: halves are moved apart, then quarters, then eighths.
-    let low = (number & 0x0fff_ffff) | (number & 0x00ff_ffff_f000_0000) << 4;
-    let low = (low & 0x0000_3fff_0000_3fff) | (low & 0x0fff_c000_0fff_c000) << 2;
-    let low = (low & 0x007f_007f_007f_007f) | (low & 0x3f80_3f80_3f80_3f80) << 1;
-    let high = number >> 56;
-    let high = (high & 0x7f) | (high >> 7) << 8;
-    // Behind every byte but the last there are more.
-    let more = MORE & !(u128::MAX << (8 * (size - 1)));
-    let bytes = u128::from(low) | u128::from(high) << 64 | more;
-    (bytes.to_le_bytes(), size)
+    for (byte, following) in bytes.iter_mut().zip((0..size).rev()) {
+        let [low, ..] = (number & 0x7f).to_le_bytes();
+        *byte = if following > 0 { low | 0x80 } else { low };
+        number >>= 7;
+    }
+    (bytes, size)
 }
 
 /// Appends a signed number.

@@ -7,7 +7,7 @@
 //! - `prefix`: magic, version, length and the two checksums.
 //! - `head`: what a chunk says about itself.
 //! - `blocks`: the body cut into compressed blocks.
-//! - `judge`: which parts of a body are worth compressing.
+//! - `judge`: which bodies are worth compressing.
 //! - `columnar`: the only format of a body so far.
 
 mod blocks;

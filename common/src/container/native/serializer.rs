@@ -1,6 +1,5 @@
 //! Batches to native chunks.
 
-use super::blocks::Plan;
 use super::head::Head;
 use super::judge::Judge;
 use super::prefix::{self, PREFIX_BYTES};
@@ -17,13 +16,13 @@ use crate::transport::ContainerKind;
 
 /// Writes Baler's own container.
 ///
-/// Equal batches and headers yield equal bytes. With [`Compression::Auto`], what is compressed
-/// depends on the chunks before.
+/// Equal batches and headers yield equal bytes. With [`Compression::Auto`], whether a
+/// chunk is compressed depends on the chunks before.
 /// Buffers and the compressor's tables are kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct NativeSerializer {
     compressor: Compressor,
-    /// Decides what is compressed, where that is not all.
+    /// Decides which bodies are compressed, where that is not all.
     judge: Option<Judge>,
     encoder: columnar::Encoder,
     body: Vec<u8>,
@@ -77,33 +76,26 @@ impl NativeSerializer {
         let start = out.len();
         out.extend_from_slice(&[0; PREFIX_BYTES]);
         head.write(out);
-        if self.writes_plain() {
+        let encoder = &mut self.encoder;
+        if self.compressor.is_none() {
             // A body without compression goes directly to the output.
-            let (encoder, expected) = (&mut self.encoder, self.body_bytes);
-            let write = |out: &mut Vec<u8>| {
-                encoder.encode(batch, out);
-            };
-            self.body_bytes = blocks::write_plain(expected, write, out);
+            let encode = |out: &mut Vec<u8>| encoder.encode(batch, out);
+            self.body_bytes = blocks::write_plain(self.body_bytes, encode, out);
         } else {
             self.body.clear();
-            let texts = self.encoder.encode(batch, &mut self.body);
-            let plan = self.plan(texts)?;
-            blocks::write(&self.body, texts, plan, &mut self.compressor, out)?;
+            encoder.encode(batch, &mut self.body);
+            let pays = match &mut self.judge {
+                None => true,
+                Some(judge) => judge.pays(&self.body, &mut self.compressor)?,
+            };
+            if pays {
+                blocks::write(&self.body, &mut self.compressor, out)?;
+            } else {
+                let plain = |out: &mut Vec<u8>| out.extend_from_slice(&self.body);
+                blocks::write_plain(self.body.len(), plain, out);
+            }
         }
         prefix::seal(out, start, columnar::NUMBER)
-    }
-
-    /// Whether nothing is compressed, whatever the body is.
-    fn writes_plain(&self) -> bool {
-        self.compressor.is_none()
-    }
-
-    /// What of the body is compressed; its types and strings have so many bytes.
-    fn plan(&mut self, texts: usize) -> Result<Plan, EncodeError> {
-        match &mut self.judge {
-            None => Ok(Plan::Whole),
-            Some(judge) => judge.plan(&self.body, texts, &mut self.compressor),
-        }
     }
 }
 

@@ -32,26 +32,19 @@ pub(in crate::container::native) fn types_of(
 }
 
 impl Encoder {
-    /// Appends the body of a batch; how many bytes of it are types and strings, which come first.
-    pub(in crate::container::native) fn encode(
-        &mut self,
-        batch: &RecordBatch,
-        out: &mut Vec<u8>,
-    ) -> usize {
-        let start = out.len();
+    /// Appends the body of a batch.
+    pub(in crate::container::native) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
         for (_, table) in types_of(batch) {
             self.schemas.write(table.schema(), out);
         }
         let strings = batch.strings();
         self.strings
             .write(strings, batch.len(), &mut self.ints, out);
-        let texts = out.len().saturating_sub(start);
         self.order(batch, out);
         for (_, table) in types_of(batch) {
             let expected = table.len().saturating_mul(USUAL_ROW_BYTES);
             prefixed_by_length(out, expected, |out| self.table(table, out));
         }
-        texts
     }
 
     fn order(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
