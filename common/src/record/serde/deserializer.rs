@@ -1,10 +1,10 @@
 //! A record becomes a value of serde's world.
 
 use ::serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
-use ::serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use ::serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{SerdeError, VALUE_FIELD, opaque};
-use crate::record::{EnumRef, ListRef, MAX_DEPTH, RecordFields, ValueRef};
+use crate::record::{EnumRef, MAX_DEPTH, RecordFields, ValueRef};
 
 /// A deserializer over the value of a field, and how many options it was taken for so far.
 pub(super) struct ValueDeserializer<'de>(ValueRef<'de>, usize);
@@ -86,7 +86,10 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
             ValueRef::String(value) => visitor.visit_borrowed_str(value),
             ValueRef::Bytes(value) => visitor.visit_borrowed_bytes(value),
             ValueRef::Enum(variant) => visitor.visit_borrowed_str(name_of(variant)?),
-            ValueRef::List(list) => visitor.visit_seq(Items { list, next: 0 }),
+            ValueRef::List(list) => {
+                let items = list.iter().map(|item| Self(item, 0));
+                visitor.visit_seq(SeqDeserializer::new(items))
+            }
             ValueRef::Record(record) => match opaque::content(record) {
                 Some(encoded) => opaque::decode(encoded, |reader| reader.deserialize_any(visitor)),
                 None => visitor.visit_map(Fields::new(record)),
@@ -167,6 +170,14 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
     }
 }
 
+impl<'de> IntoDeserializer<'de, SerdeError> for ValueDeserializer<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
 fn name_of(variant: EnumRef<'_>) -> Result<&str, SerdeError> {
     variant.name().ok_or_else(|| {
         SerdeError::new(format!(
@@ -175,31 +186,6 @@ fn name_of(variant: EnumRef<'_>) -> Result<&str, SerdeError> {
             variant.number
         ))
     })
-}
-
-/// The items of a list.
-struct Items<'de> {
-    list: ListRef<'de>,
-    next: usize,
-}
-
-impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = SerdeError;
-
-    fn next_element_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, SerdeError> {
-        let Some(item) = self.list.get(self.next) else {
-            return Ok(None);
-        };
-        self.next += 1;
-        seed.deserialize(ValueDeserializer(item, 0)).map(Some)
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.list.len().saturating_sub(self.next))
-    }
 }
 
 /// The fields of a record, by name or, of a tuple, in order.
