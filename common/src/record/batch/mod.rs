@@ -4,7 +4,6 @@
 
 mod builder;
 mod column;
-mod flat;
 mod nested;
 mod placed;
 mod string_index;
@@ -19,7 +18,7 @@ mod tests;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use builder::{BatchBuilder, PushError, Run};
+pub use builder::{BatchBuilder, PushError};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_keys::StringKeys;
 pub use strings::StringTable;

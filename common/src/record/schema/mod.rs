@@ -117,7 +117,7 @@ impl Schema {
 
     /// A hash of the canonical form: name, field names and field types, in order.
     ///
-    /// Roles are part of it; aliases and defaults are not, because they concern the reader alone.
+    /// Roles are part of it; aliases are not, because they concern the reader alone.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
