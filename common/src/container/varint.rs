@@ -3,6 +3,8 @@
 //! FORMAT.md, "Numbers". Protocol Buffers has the same two, but takes overlong forms too; here a
 //! number has one form, so that equal contents have equal bytes.
 
+use super::num::to_u64;
+
 /// The most bytes that a number takes.
 pub(super) const MAX_BYTES: usize = 10;
 
@@ -42,6 +44,34 @@ pub(super) fn bytes(mut number: u64) -> ([u8; MAX_BYTES], usize) {
 /// Appends a signed number.
 pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
     write(out, zigzag(number));
+}
+
+/// Appends what `append` appends, with its length as a variable-length number before it.
+///
+/// The length is known only afterwards: room is left for one like `expected`, and what was written is
+/// moved where it turns out to take more or fewer bytes.
+pub(super) fn prefixed_by_length(
+    out: &mut Vec<u8>,
+    expected: usize,
+    append: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    write(out, to_u64(expected));
+    let from = out.len();
+    append(out);
+    let length = to_u64(out.len().saturating_sub(from));
+    let (bytes, size) = bytes(length);
+    let bytes = bytes.get(..size).unwrap_or_default();
+    match out.get_mut(start..from) {
+        Some(to) if to.len() == size => to.copy_from_slice(bytes),
+        _ => drop(out.splice(start..from, bytes.iter().copied())),
+    }
+}
+
+/// Appends the length of a text in bytes, then the text.
+pub(super) fn text(out: &mut Vec<u8>, text: &str) {
+    write(out, to_u64(text.len()));
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// How many bytes a number takes.

@@ -29,7 +29,7 @@ pub use baler_derive::Record;
 pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
-    RecordColumn, Records, StringTable, Table, TypedRecords, WordRun,
+    RecordColumn, Records, StringTable, Table, WordRun,
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};

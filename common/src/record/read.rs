@@ -186,7 +186,7 @@ impl FieldSource<'_> {
         let position = source.and_then(|source| source.position);
         let nested = source.and_then(|source| source.nested.as_deref());
         let value = position.and_then(|position| self.record.get(position));
-        let read = value.map(|value| T::read_projected(value, nested));
+        let read = value.map(|value| T::read(value, nested));
         read.transpose().map_err(|reason| self.failed(at, reason))
     }
 

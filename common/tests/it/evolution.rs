@@ -313,7 +313,7 @@ fn enums_and_records_are_matched_by_their_content() {
 fn widened<W: FieldValue, R: FieldValue>(value: impl Into<Value>) -> R {
     assert!(can_read(&W::field_type(), &R::field_type()));
     let (value, field_type) = (value.into(), W::field_type());
-    R::read(ValueRef::of(&value, &field_type).unwrap()).unwrap()
+    R::read(ValueRef::of(&value, &field_type).unwrap(), None).unwrap()
 }
 
 macro_rules! integers_widen {

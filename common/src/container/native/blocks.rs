@@ -1,13 +1,12 @@
 //! The body, cut into blocks that are compressed each on its own; FORMAT.md, "Blocks".
 
-use super::write::prefixed_by_length;
 use crate::container::codec::{self, CODE_NONE, Compressor, Decompressor};
 use crate::container::compression::Compression;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::container::limits::Limits;
 use crate::container::num::to_u64;
-use crate::container::varint;
+use crate::container::varint::{self, prefixed_by_length};
 
 /// The most blocks that a body may have.
 const MAX_BLOCKS: usize = 16;

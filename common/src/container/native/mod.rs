@@ -8,7 +8,7 @@
 //! - `head`: what a chunk says about itself.
 //! - `blocks`: the body cut into compressed blocks.
 //! - `judge`: which bodies are worth compressing.
-//! - `columnar`: the only format of a body so far.
+//! - `columnar`: Baler's own format of a body; `BodyFormat` adds others.
 
 mod blocks;
 mod columnar;
@@ -17,7 +17,6 @@ mod head;
 mod judge;
 mod prefix;
 mod serializer;
-mod write;
 
 pub(super) use decode::{DecodeScratch, decode, summarize};
 pub(super) use prefix::{MAGIC, PREFIX_BYTES, declared_bytes};

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::column::Column;
 use super::string_index::StringIndex;
-use super::type_index::TypeIndex;
 use super::word_rows::{WordRun, WordsOfType};
 use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
@@ -23,7 +22,6 @@ pub struct BatchBuilder {
     /// For each table how rows of words become its columns; `None` for types that are not flat.
     words: Vec<Option<WordsOfType>>,
     strings: StringIndex,
-    types: TypeIndex,
     /// Tables of the batch before, for their memory.
     spare: Vec<(Table, Option<WordsOfType>)>,
     records: usize,
@@ -105,7 +103,6 @@ impl BatchBuilder {
         let tables = tables.into_iter().zip(self.words.drain(..));
         self.spare.extend(tables);
         self.strings.clear();
-        self.types.clear();
         self.records = 0;
         self.row_bytes = 0;
     }
@@ -185,25 +182,25 @@ impl BatchBuilder {
         Ok(())
     }
 
-    /// The position of the type's table.
-    #[inline]
+    /// The position of the type's table, which is made when the type is new.
+    ///
+    /// A table stays empty if its first row is refused. Serializers leave empty tables out.
     fn table_for(&mut self, schema: &Arc<Schema>) -> usize {
-        match self.types.recent(schema) {
+        let mut tables = self.batch.tables.iter();
+        match tables.position(|table| Arc::ptr_eq(&table.schema, schema)) {
             Some(number) => number,
             None => self.find_table(schema),
         }
     }
 
-    /// The position of the type's table, which is made when the type is new.
-    ///
-    /// A table stays empty if its first row is refused. Serializers leave empty tables out.
+    /// The position of the table of an equal type, or of a new one.
     #[cold]
     fn find_table(&mut self, schema: &Arc<Schema>) -> usize {
         let tables = &mut self.batch.tables;
         let known = tables.iter().position(|table| {
             table.schema.fingerprint() == schema.fingerprint() && table.schema == *schema
         });
-        let number = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let mut spare = self.spare.iter();
             let (table, words) =
                 match spare.position(|(table, _)| Arc::ptr_eq(&table.schema, schema)) {
@@ -213,9 +210,7 @@ impl BatchBuilder {
             tables.push(table);
             self.words.push(words);
             tables.len() - 1
-        });
-        self.types.remember(schema, number);
-        number
+        })
     }
 
     /// The number of a record's table and where it is noted, if the batch has several tables.

@@ -54,8 +54,7 @@ impl ColumnDecoder<'_> {
                 Column::F32(self.narrow(cursor, count, largest, "a column of f32")?)
             }
             FieldType::F64 => {
-                let reading = "a column of f64";
-                Column::F64(self.lanes(cursor, count, u64::MAX, reading)?)
+                Column::F64(self.lanes(cursor, count, u64::MAX, "a column of f64")?)
             }
             FieldType::Char => self.chars(cursor, count)?,
             FieldType::String => Column::String(self.string_ids(cursor, count)?),
