@@ -9,6 +9,7 @@ use crate::container::compression::Compression;
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionary;
 use crate::container::error::EncodeError;
+use crate::container::format::{BodyFormat, FIRST_ADDED_FORMAT};
 use crate::container::header::ChunkHeader;
 use crate::container::serializer::ChunkSerializer;
 use crate::record::RecordBatch;
@@ -22,6 +23,8 @@ use crate::transport::ContainerKind;
 #[derive(Debug, Default)]
 pub struct NativeSerializer {
     compressor: Compressor,
+    /// The format of the bodies, unless it is columnar.
+    format: Option<&'static dyn BodyFormat>,
     /// Decides which bodies are compressed, where that is not all.
     judge: Option<Judge>,
     encoder: columnar::Encoder,
@@ -40,9 +43,7 @@ impl NativeSerializer {
         Ok(Self {
             compressor: Compressor::new(compression)?,
             judge: (compression == Compression::Auto).then(Judge::default),
-            encoder: columnar::Encoder::default(),
-            body: Vec::new(),
-            body_bytes: 0,
+            ..Self::default()
         })
     }
 
@@ -58,6 +59,21 @@ impl NativeSerializer {
             compressor: Compressor::with_dictionary(level, dictionary)?,
             ..Self::default()
         })
+    }
+
+    /// The same with bodies of another format: readers then need it too
+    /// ([`ChunkDecoder::with_format`](crate::container::ChunkDecoder::with_format)).
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::ReservedFormat`] when its number is one of Baler's own.
+    pub fn with_format(mut self, format: &'static dyn BodyFormat) -> Result<Self, EncodeError> {
+        let (name, number) = (format.name(), format.number());
+        if number < FIRST_ADDED_FORMAT {
+            return Err(EncodeError::ReservedFormat { name, number });
+        }
+        self.format = Some(format);
+        Ok(self)
     }
 
     fn write(
@@ -77,25 +93,29 @@ impl NativeSerializer {
         out.extend_from_slice(&[0; PREFIX_BYTES]);
         head.write(out);
         let encoder = &mut self.encoder;
-        if self.compressor.is_none() {
+        if self.format.is_none() && self.compressor.is_none() {
             // A body without compression goes directly to the output.
             let encode = |out: &mut Vec<u8>| encoder.encode(batch, out);
             self.body_bytes = blocks::write_plain(self.body_bytes, encode, out);
-        } else {
-            self.body.clear();
-            encoder.encode(batch, &mut self.body);
-            let pays = match &mut self.judge {
-                None => true,
-                Some(judge) => judge.pays(&self.body, &mut self.compressor)?,
-            };
-            if pays {
-                blocks::write(&self.body, &mut self.compressor, out)?;
-            } else {
-                let plain = |out: &mut Vec<u8>| out.extend_from_slice(&self.body);
-                blocks::write_plain(self.body.len(), plain, out);
-            }
+            return prefix::seal(out, start, columnar::NUMBER);
         }
-        prefix::seal(out, start, columnar::NUMBER)
+        self.body.clear();
+        match self.format {
+            Some(format) => format.serialize(batch, &mut self.body)?,
+            None => encoder.encode(batch, &mut self.body),
+        }
+        let pays = match &mut self.judge {
+            None => true,
+            Some(judge) => judge.pays(&self.body, &mut self.compressor)?,
+        };
+        if pays {
+            blocks::write(&self.body, &mut self.compressor, out)?;
+        } else {
+            let plain = |out: &mut Vec<u8>| out.extend_from_slice(&self.body);
+            blocks::write_plain(self.body.len(), plain, out);
+        }
+        let number = self.format.map_or(columnar::NUMBER, BodyFormat::number);
+        prefix::seal(out, start, number)
     }
 }
 
