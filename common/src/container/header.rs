@@ -1,4 +1,4 @@
-//! What a native chunk says about itself: who it is, when, and what was lost.
+//! The header of a native chunk: its identity, its clock, and what was lost.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::transport::ChunkIdentity;
 /// What a native chunk says about itself beside its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// Who the chunk is.
+    /// The identity of the chunk.
     pub identity: ChunkIdentity,
     /// Whether it is the last chunk of its epoch: its losses are then complete.
     pub last_of_epoch: bool,

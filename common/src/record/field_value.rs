@@ -24,7 +24,7 @@ use super::words::Width;
     note = "usize and isize differ between machines: use u64 and i64"
 )]
 pub trait FieldValue: Sized {
-    /// How the type nests; whoever implements the trait by hand for more than a leaf says it here.
+    /// How the type nests. Only a type with other types in it sets this.
     const SHAPE: Shape = Shape::LEAF;
 
     /// How the values lie in a row of words; if they are to, [`bits`](Self::bits) and, for text,

@@ -61,7 +61,7 @@ pub const NO_TIMESTAMP: i64 = -1;
 /// `#[derive(Record)]` writes this implementation, and [`FieldValue`], from a struct with named
 /// fields or none.
 /// For an enum without data it writes [`FieldValue`] alone.
-/// Whoever writes it by hand must hand the fields over in the schema's order, in both directions.
+/// An implementation by hand must pass the fields in the schema's order, in both directions.
 ///
 /// ```
 /// use baler_common::record::{BatchBuilder, Record};

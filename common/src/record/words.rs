@@ -105,7 +105,7 @@ pub const fn fixed_words(widths: &[Width]) -> usize {
     bytes.div_ceil(8)
 }
 
-/// How many of the first fields, so many, are texts.
+/// How many of the first `fields` fields are texts.
 pub const fn texts(widths: &[Width], fields: usize) -> usize {
     let (mut texts, mut at, mut rest) = (0, 0, widths);
     while let (true, Some((width, others))) = (at < fields, rest.split_first()) {
@@ -245,7 +245,7 @@ impl<'a, const TEXTS: usize> WordTexts<'a, TEXTS> {
     }
 }
 
-/// How many words a text of so many bytes takes.
+/// How many words a text of `bytes` bytes takes.
 #[inline]
 pub const fn text_words(bytes: usize) -> usize {
     bytes.div_ceil(8)
@@ -296,7 +296,7 @@ pub trait Words {
         self.all().get(at).map(Self::value)
     }
 
-    /// The words from there on, so many; `None` if there are fewer.
+    /// The next `N` words from there on; `None` if there are fewer.
     #[inline(always)]
     fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
         let words = self.all().get(at..)?.first_chunk::<N>()?;

@@ -22,7 +22,7 @@ const HAS_TIME_SPAN: u16 = 1 << 3;
 const HAS_LOSSES: u16 = 1 << 4;
 const HAS_LOST_CHUNKS: u16 = 1 << 5;
 
-/// What stands in the header; a writer borrows what it is told of the chunk.
+/// The contents of the header; a writer borrows its own part.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Head<H = ChunkHeader> {
     pub(super) header: H,

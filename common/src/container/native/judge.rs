@@ -3,7 +3,7 @@
 use crate::container::codec::Compressor;
 use crate::container::error::EncodeError;
 
-/// A byte saved pays for so many bytes that went through the compressor.
+/// How many bytes may go through the compressor for one byte that is saved.
 const BYTES_PER_BYTE: usize = 8;
 
 /// So many bytes must be saved besides, since a call of the compressor costs microseconds.

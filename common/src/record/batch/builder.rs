@@ -173,8 +173,9 @@ impl BatchBuilder {
         let table = self.batch.tables.get_mut(number);
         let table = table.ok_or(PushError::Full)?;
         nested::push(table, timestamp, row, strings, &mut self.strings)?;
-        if let Some((number, order)) = self.order(number) {
-            order.push(number);
+        if self.fill_order() {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            self.batch.order.push(number);
         }
         self.records = self.records.wrapping_add(1);
         // A slice has at most half of all bytes there can be.
@@ -213,27 +214,25 @@ impl BatchBuilder {
         })
     }
 
-    /// The number of a record's table and where it is noted, if the batch has several tables.
-    fn order(&mut self, table: usize) -> Option<(u32, &mut Vec<u32>)> {
-        if self.words.len() < 2 {
-            return None;
+    /// Notes the tables of the records so far, if the batch has several tables; whether it has.
+    fn fill_order(&mut self) -> bool {
+        let has_several = self.words.len() > 1;
+        if has_several {
+            // The records before the second type appeared were all of the first.
+            self.batch.order.resize(self.records, 0);
         }
-        let order = &mut self.batch.order;
-        // The records before the second type appeared were all of the first.
-        order.resize(self.records, 0);
-        Some((u32::try_from(table).unwrap_or(u32::MAX), order))
+        has_several
     }
 
     /// Adds rows of words of this type; `None` if it is not flat.
     pub fn words(&mut self, schema: &Arc<Schema>) -> Option<WordRun<'_>> {
         let number = self.table_for(schema);
-        self.order(number);
-        let is_mixed = self.words.len() > 1;
+        let has_several = self.fill_order();
         Some(WordRun {
             words: self.words.get(number)?.as_ref()?,
             table: self.batch.tables.get_mut(number)?,
             number: u32::try_from(number).ok()?,
-            order: is_mixed.then_some(&mut self.batch.order),
+            order: has_several.then_some(&mut self.batch.order),
             strings: &mut self.batch.strings,
             index: &mut self.strings,
             records: &mut self.records,

@@ -193,7 +193,7 @@ impl StringIndex {
         Ok(id)
     }
 
-    /// As [`Self::id`], of a text of so many bytes that begins at a word.
+    /// As [`Self::id`], of a text of `bytes` bytes that begins at a word.
     fn id_of_words(
         &mut self,
         words: &(impl Words + ?Sized),

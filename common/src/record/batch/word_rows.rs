@@ -130,7 +130,7 @@ struct Rows<'a, W: Words + ?Sized> {
 }
 
 impl<'a, W: Words + ?Sized> Rows<'a, W> {
-    /// These rows, if they are there and have so many words of fields.
+    /// These rows, if they lie within the words and each has `fields` words of fields.
     fn of(words: &'a W, rows: &WordRows<'a>, fields: usize) -> Option<Self> {
         let last = rows.starts.iter().copied().fold(0, u32::max);
         let last = usize::try_from(last).ok()?;
