@@ -2,12 +2,11 @@
 
 #[cfg(feature = "enable")]
 mod mapping;
-mod system;
 pub(crate) mod ticks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[cfg(feature = "enable")]
 pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
@@ -27,9 +26,9 @@ pub enum Clock {
     /// second.
     #[default]
     Ticks,
-    /// The operating system's wall clock, read through its monotonic clock.
+    /// The operating system's wall clock.
     ///
-    /// It follows a wall clock that is set, also back, within a second.
+    /// A call during which the wall clock is set has a wrong duration, but never a negative one.
     System,
     /// A clock that stands still until a test moves it.
     Test(TestClock),
@@ -47,7 +46,7 @@ impl Clock {
     /// The time in nanoseconds since the Unix epoch.
     pub fn unix_ns(&self) -> i64 {
         match self {
-            Self::Ticks | Self::System => system::unix_ns(),
+            Self::Ticks | Self::System => system_unix_ns(),
             Self::Test(clock) => clock.unix_ns(),
         }
     }
@@ -143,9 +142,15 @@ pub(crate) const fn has_wall_time(key: u64) -> bool {
     key & (TICKS | SYSTEM) != 0
 }
 
-/// Now, by the operating system, in nanoseconds since the Unix epoch.
+/// Now, by the operating system, in nanoseconds since the Unix epoch. A time outside the range of an
+/// `i64` (1677 to 2262) becomes the nearest one.
 pub(crate) fn system_unix_ns() -> i64 {
-    system::unix_ns()
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => {
+            i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, i64::wrapping_neg)
+        }
+    }
 }
 
 /// A clock that stands still until a test moves it; its clones move with it.

@@ -55,7 +55,6 @@ mod handlers {
     use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
     use super::FORKS;
-    use crate::clock;
     use crate::controller::{self, InstalledHold};
     use crate::probe::{self, CellsHold, RegistryHold};
     use crate::queue::{self, Inside};
@@ -102,7 +101,6 @@ mod handlers {
 
     /// Makes what is made once a process, as far as monitoring needs it.
     fn prepare_statics() {
-        clock::system_unix_ns();
         probe::no_session();
         DurationRecord::schema();
         AggregatedDurationRecord::schema();

@@ -22,6 +22,7 @@ mod flush;
 mod lanes;
 mod ledger;
 mod queue_reader;
+mod rate;
 mod rounds;
 mod splitting;
 mod stats;

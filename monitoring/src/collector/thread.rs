@@ -10,7 +10,7 @@ use baler_common::transport::{ChunkIdentity, Outbox};
 
 #[cfg(feature = "enable")]
 use super::calls::CallConverter;
-use super::closing::{ClosedBy, ClosingRule, FillRate};
+use super::closing::{ClosedBy, ClosingRule, LATER, LOOK_RECORDS};
 use super::controller_state::ControllerState;
 use super::dispatch::Dispatch;
 use super::encoder::Encoder;
@@ -19,8 +19,9 @@ use super::flush::{Flush, FlushEnd, FlushStage};
 use super::lanes::{LaneBatch, LaneRouter};
 use super::ledger::count;
 use super::queue_reader::QueueReader;
+use super::rate::Rate;
 use super::tuned::Tuned;
-use super::tuning::Tuning;
+use super::tuning::{Tuning, as_f64};
 use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
 use crate::controller::refresh_active;
@@ -96,8 +97,8 @@ pub(crate) fn spawn(
         in_round: false,
         step_began: monotonic(),
         sent_at: monotonic(),
-        idle_ticks: 0,
-        filling: FillRate::new(monotonic()),
+        closed: 0,
+        rate: Rate::new(monotonic()),
         flushes: Vec::new(),
         stop: None,
         upkeep: plan.upkeep,
@@ -136,10 +137,10 @@ pub(super) struct Collector {
     pub(super) step_began: Instant,
     /// When the writer was last given chunks.
     pub(super) sent_at: Instant,
-    /// Rounds in a row that found nothing.
-    pub(super) idle_ticks: u32,
-    /// How long chunks take to fill.
-    pub(super) filling: FillRate,
+    /// Records that left their batch, whatever became of them.
+    pub(super) closed: u64,
+    /// How fast records come.
+    pub(super) rate: Rate,
     pub(super) flushes: Vec<Flush>,
     /// When to be done at the latest, once that was ordered.
     pub(super) stop: Option<Instant>,
@@ -183,7 +184,7 @@ impl Collector {
                 Ok(Next::End) => break,
                 Err(_) => {
                     self.recover();
-                    thread::park_timeout(self.rule.tick(0));
+                    thread::park_timeout(self.rule.tick());
                 }
             }
         }
@@ -280,15 +281,12 @@ impl Collector {
     fn wait(&self, wake_up: Option<Instant>) -> Next {
         let now = monotonic();
         let has_room = self.dispatch.has_room();
-        // Without room the writer will tell; looking in between guards against one that forgets.
-        let idle_ticks = if has_room { self.idle_ticks } else { u32::MAX };
         let tick = match &self.tuned {
+            // Without room the writer will tell; looking in between guards against one that forgets.
+            _ if !has_room => now.checked_add(self.rule.longest_tick()),
             // From the look before and not from now, or what came just after it would be late.
-            Some(tuned) if has_room => self.drained_at.checked_add(tuned.look()),
-            _ => {
-                let look = self.next_look(now).filter(|_| has_room);
-                now.checked_add(look.unwrap_or_else(|| self.rule.tick(idle_ticks)))
-            }
+            Some(tuned) => self.drained_at.checked_add(tuned.look()),
+            None => now.checked_add(self.next_look(now)),
         };
         let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
         let age = oldest
@@ -298,21 +296,18 @@ impl Collector {
         Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
     }
 
-    /// How soon to look for the next full chunk; nothing while it is not known when there should be
-    /// one.
-    fn next_look(&self, now: Instant) -> Option<Duration> {
-        // Of several lanes each gets its part of what comes.
-        let lacks = self.lanes.iter().map(|lane| {
-            let (records, _) = self.rule.left(lane.builder.len(), 0);
-            records.saturating_mul(self.lanes.len())
-        });
-        let left = self
-            .filling
-            .left(self.round_began, lacks.min()?, self.rule.records)?;
-        let full = self.round_began.checked_add(left)?;
-        let left = full.saturating_duration_since(now);
-        let worthwhile = self.filling.worthwhile(self.rule.records)?;
-        Some(self.rule.look(left, worthwhile))
+    /// How soon to look for the next full chunk. Threads wake nobody when they have emitted a chunk's
+    /// worth of records.
+    fn next_look(&self, now: Instant) -> Duration {
+        let lanes = self.lanes.iter();
+        let lacks = lanes.map(|lane| self.rule.left(lane.builder.len(), 0).0);
+        // Of several lanes each gets its part of the records.
+        let lacks = lacks.min().unwrap_or(1).saturating_mul(self.lanes.len());
+        let lacks = lacks.saturating_add(self.rule.records / LATER);
+        let since = now.saturating_duration_since(self.drained_at);
+        let full = self.rate.time_for(as_f64(lacks)).saturating_sub(since);
+        let worthwhile = self.rate.time_for(LOOK_RECORDS);
+        self.rule.look(full, worthwhile)
     }
 
     /// Moves flushes on, and ends those whose chunks have their fates.

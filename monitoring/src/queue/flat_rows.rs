@@ -17,9 +17,9 @@ use super::block::{
 use super::sync::{AtomicU64, Ordering};
 use super::{texts, thread_block};
 
-/// How many rows are passed at once at most: so many that a column of them is worth the while, and so
-/// few that they stay in the processor's first cache.
-const MAX_ROWS: usize = 128;
+/// How many rows are passed at once at most: enough that a column of them is worth the while, and so few
+/// that they stay in the processor's first cache.
+pub(crate) const MAX_ROWS: usize = 128;
 
 /// Appends a record to the thread's block, if its type is flat.
 ///

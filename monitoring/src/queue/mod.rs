@@ -40,7 +40,8 @@ pub use budget::Overflow;
 #[cfg(feature = "enable")]
 pub(crate) use emit::push_call;
 pub(crate) use emit::{push, push_record};
-pub(crate) use flat_rows::BlockWords;
+#[cfg(feature = "enable")]
+pub(crate) use flat_rows::MAX_ROWS;
 pub(crate) use reentrance::Inside;
 #[cfg(feature = "enable")]
 pub(crate) use reentrance::{admit, count as count_reentrant};
