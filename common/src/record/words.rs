@@ -53,12 +53,9 @@ impl Width {
 
     /// As many of the lowest bits.
     pub(super) const fn mask(self) -> u64 {
-        match self {
-            Self::Varies => 0,
-            Self::One => 0xff,
-            Self::Two => 0xffff,
-            Self::Four | Self::Text | Self::Interned => 0xffff_ffff,
-            Self::Eight => u64::MAX,
+        match self.bytes() {
+            0 => 0,
+            bytes => u64::MAX >> (64 - 8 * bytes),
         }
     }
 
