@@ -8,9 +8,6 @@ use baler_benches::soak::{Args, child, run};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let result = match child() {
-        Some(done) => done.map(|()| true),
-        None => run(&Args::parse(), &mut io::stdout().lock()),
-    };
+    let result = child().unwrap_or_else(|| run(&Args::parse(), &mut io::stdout().lock()));
     exit_code("soak", result)
 }

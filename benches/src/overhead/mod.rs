@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal as _, Write};
 use baler_rig::harness::Standing;
 use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs, Variant};
+use baler_rig::process;
 use clap::Parser;
 
 use crate::Failure;
@@ -20,9 +21,6 @@ pub struct Args {
     #[command(flatten)]
     overhead: OverheadArgs,
 }
-
-/// The word by which a process of its own is told its order.
-const CHILD: &str = "child";
 
 fn variants() -> Vec<Variant> {
     [overhead::variants(), peers::variants()].concat()
@@ -39,7 +37,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     let variants = variants();
     let origin = Origin {
         variants: &variants,
-        words: &[CHILD],
+        words: &[process::CHILD],
     };
     // A terminal is told how far it is; a file or a pipe is not.
     let mut terminal = Some(io::stderr()).filter(io::Stderr::is_terminal);
@@ -53,17 +51,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     overhead::command(&args.overhead, &origin, &provenance, &mut progress, out)
 }
 
-/// Does what the parent process wants and prints it to `out`, if this process has one that measures;
-/// else `None`.
-pub fn obeyed(out: &mut dyn Write) -> Option<Result<bool, Failure>> {
-    let mut words = std::env::args().skip(1);
-    if words.next().as_deref() != Some(CHILD) {
-        return None;
-    }
-    let order = words.next().unwrap_or_default();
-    let answer = overhead::obey(&order, &variants());
-    Some(answer.and_then(|answer| {
-        let said = writeln!(out, "{answer}").and_then(|()| out.flush());
-        said.map(|()| true).map_err(Failure::cannot("answer"))
-    }))
+/// Carries out the parent's order, if this is a child process of `overhead`; else `None`.
+pub fn child() -> Option<Result<bool, Failure>> {
+    let order = process::order()?;
+    Some(overhead::obey(&order, &variants()).map(|()| true))
 }

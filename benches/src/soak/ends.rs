@@ -8,16 +8,13 @@ use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_monitoring::{Controller, Overflow};
 use baler_rig::clock::now_ns;
-use baler_rig::process::{Child, from_parent, parse_line, tell_parent};
+use baler_rig::process::{CHILD, Child, from_parent, order, parse_line, tell_parent};
 use baler_rig::workload::{Executions, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::medium;
 use super::seen::{Arrivals, Seen, numbers};
 use crate::Failure;
-
-/// The argument before the task of a child process.
-const CHILD: &str = "child";
 
 /// The task of a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,20 +43,17 @@ impl Task {
 }
 
 /// Carries out the parent's task, if this is a child process of `soak`; else `None`.
-pub fn child() -> Option<Result<(), Failure>> {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() != Some(CHILD) {
-        return None;
-    }
-    let task = arguments.next().unwrap_or_default();
-    Some(parse_line(&task).and_then(|task| match task {
+pub fn child() -> Option<Result<bool, Failure>> {
+    let task = parse_line(&order()?);
+    let done = task.and_then(|task| match task {
         Task::Read { uri, capacity } => read(&uri, capacity),
         Task::Send {
             uri,
             per_second,
             bursts,
         } => send(&uri, per_second, bursts),
-    }))
+    });
+    Some(done.map(|()| true))
 }
 
 /// An order to a child process.

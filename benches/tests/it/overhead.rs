@@ -46,9 +46,6 @@ fn every_variant_has_its_figures_on_one_thread_and_on_two() {
             "events",
             "file",
             "tcp",
-            "two-queues",
-            "one-queue",
-            "no-queue",
         ]
         .contains(&name)
         {
@@ -65,9 +62,6 @@ fn every_variant_has_its_figures_on_one_thread_and_on_two() {
         "aggregated",
         "aggregated-histogram",
         "events",
-        "two-queues",
-        "one-queue",
-        "no-queue",
         "fastrace",
         "tracing-registry",
         "opentelemetry",

@@ -3,9 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::bypass;
 use super::case::Case;
 use super::run::Plan;
 use super::variant::{Variant, find};
@@ -21,21 +20,6 @@ const INSTRUMENTED_CALLS: u64 = 20_000_000;
 /// With `--quick`.
 const QUICK_CALLS: u64 = 400;
 
-/// An experiment of a paper.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Experiment {
-    /// Two queues, one or none between a record and its encoder (Knoche, table 1)
-    Bypass,
-}
-
-impl Experiment {
-    const fn variants(self) -> &'static [&'static str] {
-        match self {
-            Self::Bypass => bypass::ROWS,
-        }
-    }
-}
-
 /// Flags of a measurement of overhead.
 #[derive(Debug, Clone, Args)]
 pub struct OverheadArgs {
@@ -46,10 +30,6 @@ pub struct OverheadArgs {
     /// Measure these variants only, several separated by commas; `--list` tells which there are
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-
-    /// Measure the variants of this experiment only
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "only")]
-    pub experiment: Option<Experiment>,
 
     /// Tell which variants there are, and measure nothing
     #[arg(long)]
@@ -100,10 +80,9 @@ impl OverheadArgs {
         for name in &self.only {
             find(variants, name)?;
         }
-        let names: Vec<&str> = match (self.experiment, self.only.as_slice()) {
-            (Some(experiment), _) => experiment.variants().to_vec(),
-            (None, []) => variants.iter().map(|variant| variant.name).collect(),
-            (None, only) => only.iter().map(String::as_str).collect(),
+        let names: Vec<&str> = match self.only.as_slice() {
+            [] => variants.iter().map(|variant| variant.name).collect(),
+            only => only.iter().map(String::as_str).collect(),
         };
         let mut cases = Vec::new();
         for threads in &self.threads {
@@ -180,18 +159,6 @@ mod tests {
         assert_eq!(plan.cases.len(), 12);
         let deep = plan.cases.iter().find(|case| case.depth == 100).unwrap();
         assert_eq!(deep.calls, 200_000);
-    }
-
-    #[test]
-    fn an_experiment_measures_its_own_variants() {
-        let plan = plan(&["--experiment", "bypass"]);
-        let names: Vec<_> = plan
-            .cases
-            .iter()
-            .map(|case| case.variant.as_str())
-            .collect();
-        let expected = ["none", "clock", "two-queues", "one-queue", "no-queue"];
-        assert_eq!(names, expected);
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
     let running = (variant.set_up)(case)?;
     let mut measured = call_in_threads(case, running.outer())?;
     measured.calls = case.instrumented_calls();
-    measured.lost = running.finish(measured.calls)?.lost;
+    measured.lost = running.finish(measured.calls)?;
     Ok(measured)
 }
 

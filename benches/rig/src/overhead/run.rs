@@ -11,7 +11,7 @@ use super::measure::{Measured, call_only, measure};
 use super::row::{Row, compare};
 use super::variant::{Variant, find};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
-use crate::process::{Child, parse_line, to_line};
+use crate::process::{Child, parse_line, tell_parent};
 
 /// How long a repetition may take; a variant that hangs must not hang the run.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -47,12 +47,12 @@ pub(super) enum Order {
     Call(Case),
 }
 
-/// Carries out an order of [`run`] in this process; returns the line to print.
+/// Carries out an order of [`run`] in this process, and prints the answer.
 ///
 /// # Errors
 ///
 /// The text is no order, or the order cannot be carried out.
-pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
+pub fn obey(order: &str, variants: &[Variant]) -> Result<(), Failure> {
     let measured = match parse_line(order)? {
         Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
         Order::Call(case) => {
@@ -60,7 +60,7 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
             Measured::default()
         }
     };
-    to_line(&measured)
+    tell_parent(&measured)
 }
 
 /// Measures everything.

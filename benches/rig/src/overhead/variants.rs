@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,16 @@ use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_monitoring::{Controller, ControllerBuilder, Overflow, probe};
 
 use super::application::Outer;
-use super::bypass;
-use super::controlled::{Controlled, Counting, EndPeer, Makes};
+use super::controlled::{Controlled, EndPeer, Makes};
 use super::variant::{Alone, Running, Variant};
 use crate::harness::Failure;
 use crate::monitored;
 
-pub(super) type Started = Result<Box<dyn Running>, Failure>;
+type Started = Result<Box<dyn Running>, Failure>;
 
 /// The variants without rivals.
 pub fn variants() -> Vec<Variant> {
-    let mut variants = vec![
+    vec![
         Variant::new("none", "no instrumentation", |_| Ok(Box::new(Alone(none)))),
         Variant::new(
             "clock",
@@ -67,12 +66,12 @@ pub fn variants() -> Vec<Variant> {
         Variant::new(
             "aggregated",
             "as operation, with count, sum, minimum and maximum of many calls in one record a second",
-            |_| aggregating(aggregated),
+            |_| start(null(), aggregated, Makes::Some),
         ),
         Variant::new(
             "aggregated-histogram",
             "as aggregated, with a histogram of 16 buckets for each power of two",
-            |_| aggregating(histogram),
+            |_| start(null(), histogram, Makes::Some),
         ),
         Variant::new(
             "events",
@@ -95,9 +94,7 @@ pub fn variants() -> Vec<Variant> {
              discards",
             |_| over_tcp(),
         ),
-    ];
-    variants.extend(bypass::VARIANTS);
-    variants
+    ]
 }
 
 /// Reads the processor's time stamp counter; on other architectures than x86-64, the operating
@@ -106,8 +103,6 @@ pub fn variants() -> Vec<Variant> {
 /// Nothing is checked and nothing converted: this is the floor that others are compared with.
 #[inline]
 pub fn cycles() -> u64 {
-    #[cfg(test)]
-    CLOCK_READS.set(CLOCK_READS.get() + 1);
     #[cfg(target_arch = "x86_64")]
     #[expect(
         unsafe_code,
@@ -125,17 +120,6 @@ pub fn cycles() -> u64 {
         let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
         seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
     }
-}
-
-#[cfg(test)]
-thread_local! {
-    static CLOCK_READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-/// How often this thread has called [`cycles`].
-#[cfg(test)]
-pub(super) fn clock_reads() -> u64 {
-    CLOCK_READS.get()
 }
 
 monitored! { fn none {} }
@@ -164,19 +148,13 @@ monitored! { #[probe(record = events)] fn events {} }
 monitored! { #[probe(sample = 1/100)] fn sampled {} }
 
 /// A controller that loses nothing and whose writer discards.
-pub(super) fn null() -> ControllerBuilder {
+fn null() -> ControllerBuilder {
     let writer = NullWriter::new(NullConfig::default());
     Controller::builder(Box::new(writer)).overflow(Overflow::Block)
 }
 
-pub(super) fn start(builder: ControllerBuilder, outer: Outer, makes: Makes) -> Started {
+fn start(builder: ControllerBuilder, outer: Outer, makes: Makes) -> Started {
     Controlled::start(builder, outer, makes, Box::new(|| Ok(())))
-}
-
-fn aggregating(outer: Outer) -> Started {
-    let calls = Arc::new(AtomicU64::new(0));
-    let builder = null().serializer(Counting::new(Arc::clone(&calls)));
-    start(builder, outer, Makes::Aggregated(calls))
 }
 
 fn to_files() -> Started {
