@@ -51,9 +51,11 @@ fn commit() {
     }
     // What makes a clean tree dirty; tests and documents are not in the program.
     watch(&root.join("Cargo.lock"));
-    for sources in sources(&root, 3) {
-        watch(&sources);
-    }
+    let manifests = git(&root, &["ls-files", "*Cargo.toml"]).unwrap_or_default();
+    let sources = manifests
+        .lines()
+        .map(|it| root.join(it).with_file_name("src"));
+    sources.filter(|it| it.is_dir()).for_each(|it| watch(&it));
 }
 
 /// Whether this folder is the root of a work tree: the sources may lie, without their history, in
@@ -61,27 +63,6 @@ fn commit() {
 fn is_checkout(root: &Path) -> bool {
     let top = git(root, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
     top.and_then(|top| top.canonicalize().ok()).as_deref() == Some(root)
-}
-
-/// The folders `src` of the packages at most so many levels below.
-fn sources(folder: &Path, levels: u32) -> Vec<PathBuf> {
-    let own = folder.join("src");
-    let mut found = Vec::new();
-    if folder.join("Cargo.toml").is_file() && own.is_dir() {
-        found.push(own);
-    }
-    let Some(levels) = levels.checked_sub(1) else {
-        return found;
-    };
-    let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in inner {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let name = entry.file_name();
-        if is_folder && name != "target" && !name.to_string_lossy().starts_with('.') {
-            found.extend(sources(&entry.path(), levels));
-        }
-    }
-    found
 }
 
 fn watch(path: &Path) {

@@ -97,7 +97,7 @@ fn the_table_fits_and_chart_and_page_are_kept_with_their_origin() {
     assert_eq!(read("overhead.txt"), table);
     assert!(read("overhead.svg").starts_with("<svg"));
     let page = read("overhead.html");
-    assert!(page.contains("<svg") && page.contains("depth 128") && page.contains("<pre>variant"));
+    assert!(page.contains("<svg") && page.contains("depth 128") && page.contains("<table>"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::args::OverheadArgs;
 use super::count;
-use super::row::{Row, chart, table};
+use super::row::{Row, chart, page_body, table};
 use super::run::{Origin, run};
 use super::variant::Variant;
 use crate::harness::{Failure, Progress, Results, print};
@@ -40,12 +40,8 @@ pub fn command(
         rows: &rows,
     };
     let svg = chart(&rows)?;
-    let page = report::page(
-        "What a probe costs the application",
-        &svg,
-        &text,
-        provenance,
-    );
+    let heading = "What a probe costs the application";
+    let page = report::page(heading, &page_body(&rows, &svg), provenance);
     let files = [("svg", &*svg), ("html", &page)];
     let kept = args.results.as_deref().map(|folder| (folder, &files[..]));
     results.write(args.format, &text, out, kept)?;

@@ -8,10 +8,12 @@ use super::args::SweepArgs;
 use super::case::Way;
 use super::cell::Cell;
 use super::model::CostModel;
+use super::page::page;
 use super::program::Program;
 use super::recommend::{Recommendation, recommend};
 use super::report;
-use super::run::{run, without_secrets};
+use super::run::run;
+use super::run_log::without_secrets;
 use crate::harness::{Failure, Format, Progress, keep, print, to_json};
 use crate::machine::Provenance;
 
@@ -46,13 +48,12 @@ pub fn command(
     out: &mut dyn Write,
 ) -> Result<bool, Failure> {
     args.check()?;
-    let plan = args.plan();
     let to = without_secrets(&args.to);
     let mut provenance = provenance.clone();
     for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
         provenance.command = provenance.command.replace(uri, &without_secrets(uri));
     }
-    let all = run(&plan, &args.results, program, progress)?;
+    let all = run(args, program, progress)?;
     let mut compressions: Vec<&str> = all
         .iter()
         .filter_map(|cell| cell.case.compression.as_deref())
@@ -67,7 +68,7 @@ pub fn command(
     let (controls, cells): (Vec<&Cell>, Vec<&Cell>) =
         all.iter().partition(|cell| cell.case.way == Way::Pacing);
     let whole = report::text(&all, &models, Some(&recommended));
-    let page = report::page(&to, &cells, &recommended, &whole, &provenance)?;
+    let page = page(&to, &all, &models, &recommended, &provenance)?;
     let json = to_json(&Document {
         provenance: &provenance,
         to: &to,

@@ -12,18 +12,21 @@
 //! the broker measured too, and the figures that a recommendation needs.
 //! The program that measures owns the client libraries, and passes them to the rig as a [`Program`].
 
+mod advice;
 mod args;
 mod case;
 mod cell;
 mod command;
 mod load;
 mod model;
+mod page;
 mod plain_row;
 mod program;
 mod reading;
 mod recommend;
 mod report;
 mod run;
+mod run_log;
 mod writing;
 
 pub use args::SweepArgs;
