@@ -29,4 +29,4 @@ pub mod usage;
 pub mod wire;
 pub mod workload;
 
-pub use harness::{Failure, exit_code};
+pub use harness::{Failure, Outcome, exit_code};

@@ -147,7 +147,7 @@ pub fn figure(title: &str, svg: &str) -> String {
     let svg = svg
         .replace("#FFFFFF", "Canvas")
         .replace("#000000", "CanvasText");
-    format!("<figure role=\"img\" aria-label=\"{title}\" class=\"wide\">{svg}</figure>\n")
+    format!("<figure><figcaption>{title}</figcaption>\n<div class=\"wide\">{svg}</div></figure>\n")
 }
 
 /// Text as it may stand in HTML.
@@ -184,7 +184,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 0 auto; 
 h1 { font-size: 1.4em } h2 { font-size: 1.15em; margin-top: 2em }
 .advice { border-left: 4px solid #0072B2; padding-left: 1em } .lead { font-size: 1.15em; font-weight: 600 }
 .wrong { border-left: 4px solid #D55E00; padding-left: 1em }
-.wide { overflow-x: auto; margin: 1em 0 } svg { width: 100%; min-width: 680px; height: auto }
+figure { margin: 2em 0 } figcaption { font-weight: 600 } .wide { overflow-x: auto; margin: 1em 0 } svg { width: 100%; min-width: 680px; height: auto }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap }
 th, td { padding: .25em .6em; text-align: right; border-bottom: 1px solid #8886 }
 th:first-child, td:first-child { text-align: left }

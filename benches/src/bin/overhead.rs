@@ -1,6 +1,5 @@
 //! What a probe costs the application, beside rival libraries; see the README.
 
-use std::io;
 use std::process::ExitCode;
 
 use baler_benches::exit_code;
@@ -8,6 +7,6 @@ use baler_benches::overhead::{Args, child, run};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let result = child().unwrap_or_else(|| run(&Args::parse(), &mut io::stdout().lock()));
+    let result = child().unwrap_or_else(|| run(&Args::parse()));
     exit_code("overhead", result)
 }

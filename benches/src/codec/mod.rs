@@ -15,7 +15,6 @@ mod row;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +25,7 @@ use baler_rig::machine::Provenance;
 use baler_rig::workload::{Call, Workload};
 use clap::Parser;
 
-use crate::Failure;
+use crate::{Failure, Outcome};
 pub use case::{Case, Codec};
 use measure::Work;
 use piece::Piece;
@@ -92,14 +91,14 @@ pub struct Args {
     pub quick: bool,
 }
 
-/// Measures, prints the rows to `out` and writes the results; returns whether every row was verified.
+/// Measures and writes the results. They are right if every row was verified.
 ///
 /// A row that fails has the reason in it, and the others go on.
 ///
 /// # Errors
 ///
 /// The rows cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
     let default = if args.quick { 2_100 } else { 65_536 };
@@ -112,8 +111,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let text = format!("{records} records\n\n{}", table(&rows));
     let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
-    results.write(args.format, &text, out, kept)?;
-    Ok(rows.iter().all(|row| row.verified))
+    Ok(Outcome {
+        text: results.write(args.format, text, kept)?,
+        is_right: rows.iter().all(|row| row.verified),
+    })
 }
 
 fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {

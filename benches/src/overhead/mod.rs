@@ -4,15 +4,14 @@
 
 mod peers;
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use baler_rig::harness::Standing;
-use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs, Variant};
 use baler_rig::process;
 use clap::Parser;
 
-use crate::Failure;
+use crate::{Failure, Outcome};
 
 /// What a probe costs the application, beside rival libraries.
 #[derive(Debug, Clone, Parser)]
@@ -26,14 +25,12 @@ fn variants() -> Vec<Variant> {
     [overhead::variants(), peers::variants()].concat()
 }
 
-/// Measures what was asked for and prints it to `out`; whether every row has its figures.
+/// Measures what was asked for.
 ///
 /// # Errors
 ///
 /// A variant was asked for that there is not, or the rows cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
-    // Before anything loads the machine.
-    let provenance = Provenance::this();
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let variants = variants();
     let origin = Origin {
         variants: &variants,
@@ -48,11 +45,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         }
         true
     };
-    overhead::command(&args.overhead, &origin, &provenance, &mut progress, out)
+    overhead::command(&args.overhead, &origin, &mut progress)
 }
 
 /// Carries out the parent's order, if this is a child process of `overhead`; else `None`.
-pub fn child() -> Option<Result<bool, Failure>> {
+pub fn child() -> Option<Result<Outcome, Failure>> {
     let order = process::order()?;
-    Some(overhead::obey(&order, &variants()).map(|()| true))
+    Some(overhead::obey(&order, &variants()).map(|()| Outcome::silent()))
 }

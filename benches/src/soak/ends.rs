@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::medium;
 use super::seen::{Arrivals, Seen, numbers};
-use crate::Failure;
+use crate::{Failure, Outcome};
 
 /// The task of a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl Task {
 }
 
 /// Carries out the parent's task, if this is a child process of `soak`; else `None`.
-pub fn child() -> Option<Result<bool, Failure>> {
+pub fn child() -> Option<Result<Outcome, Failure>> {
     let task = parse_line(&order()?);
     let done = task.and_then(|task| match task {
         Task::Read { uri, capacity } => read(&uri, capacity),
@@ -53,7 +53,7 @@ pub fn child() -> Option<Result<bool, Failure>> {
             bursts,
         } => send(&uri, per_second, bursts),
     });
-    Some(done.map(|()| true))
+    Some(done.map(|()| Outcome::silent()))
 }
 
 /// An order to a child process.

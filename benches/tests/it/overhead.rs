@@ -44,8 +44,6 @@ fn every_variant_has_its_figures_on_one_thread_and_on_two() {
             "aggregated",
             "aggregated-histogram",
             "events",
-            "file",
-            "tcp",
         ]
         .contains(&name)
         {

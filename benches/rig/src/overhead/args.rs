@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::case::Case;
-use super::run::Plan;
 use super::variant::{Variant, find};
 use crate::harness::Failure;
 use crate::harness::Format;
@@ -71,12 +70,12 @@ pub struct OverheadArgs {
 }
 
 impl OverheadArgs {
-    /// What to measure, of these variants.
+    /// Every combination of what was asked for, of these variants, in the order of the table.
     ///
     /// # Errors
     ///
     /// A requested variant does not exist.
-    pub fn plan(&self, variants: &[Variant]) -> Result<Plan, Failure> {
+    pub fn cases(&self, variants: &[Variant]) -> Result<Vec<Case>, Failure> {
         for name in &self.only {
             find(variants, name)?;
         }
@@ -95,13 +94,12 @@ impl OverheadArgs {
                 }));
             }
         }
+        Ok(cases)
+    }
+
+    pub(super) fn repetitions(&self) -> usize {
         let default = if self.quick { 1 } else { 5 };
-        Ok(Plan {
-            cases,
-            repetitions: self.repetitions.map_or(default, NonZeroUsize::get),
-            seed: self.seed,
-            instructions: self.instructions,
-        })
+        self.repetitions.map_or(default, NonZeroUsize::get)
     }
 
     fn calls_at(&self, depth: u32) -> u64 {
@@ -126,18 +124,20 @@ mod tests {
         args: OverheadArgs,
     }
 
-    fn plan(words: &[&str]) -> Plan {
+    fn cases(words: &[&str]) -> Vec<Case> {
         let words = ["overhead"].iter().chain(words);
         let command = Command::try_parse_from(words).unwrap();
-        command.args.plan(&variants()).unwrap()
+        command.args.cases(&variants()).unwrap()
     }
 
     #[test]
     fn flags_are_consistent() {
         Command::command().debug_assert();
-        let all = plan(&[]);
-        assert_eq!(all.cases.len(), variants().len());
-        assert_eq!((all.repetitions, all.cases[0].calls), (5, 2_000_000));
+        let all = cases(&[]);
+        assert_eq!(all.len(), variants().len());
+        assert_eq!(all[0].calls, 2_000_000);
+        let args = Command::parse_from(["overhead"]).args;
+        assert_eq!(args.repetitions(), 5);
         for wrong in ["--depth=0", "--threads=0", "--calls=0"] {
             assert!(
                 Command::try_parse_from(["overhead", wrong]).is_err(),
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_combination_is_a_case() {
-        let plan = plan(&[
+        let cases = cases(&[
             "--only",
             "none,clock",
             "--threads",
@@ -156,15 +156,15 @@ mod tests {
             "--depth",
             "1,10,100",
         ]);
-        assert_eq!(plan.cases.len(), 12);
-        let deep = plan.cases.iter().find(|case| case.depth == 100).unwrap();
+        assert_eq!(cases.len(), 12);
+        let deep = cases.iter().find(|case| case.depth == 100).unwrap();
         assert_eq!(deep.calls, 200_000);
     }
 
     #[test]
     fn a_variant_that_there_is_not_is_an_error() {
         let command = Command::parse_from(["overhead", "--only", "nonsense"]);
-        let error = command.args.plan(&variants()).unwrap_err().to_string();
+        let error = command.args.cases(&variants()).unwrap_err().to_string();
         assert!(
             error.contains("no variant nonsense") && error.contains("operation"),
             "{error}"

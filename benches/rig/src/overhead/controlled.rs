@@ -26,42 +26,35 @@ pub(super) enum Makes {
     Some,
 }
 
-/// Ends the other end of the writer, after the writer.
-pub(super) type EndPeer = Box<dyn FnOnce() -> Result<(), Failure>>;
-
 /// A controller that probes use.
-pub(super) struct Controlled {
+struct Controlled {
     controller: Controller,
     outer: Outer,
     makes: Makes,
-    end_peer: EndPeer,
 }
 
-impl Controlled {
-    pub(super) fn start(
-        builder: ControllerBuilder,
-        outer: Outer,
-        makes: Makes,
-        end_peer: EndPeer,
-    ) -> Result<Box<dyn Running>, Failure> {
-        // The only records are those of the calls.
-        let builder = builder.metadata_record(false).application("overhead");
-        let controller = builder
-            .start()
-            .map_err(Failure::cannot("start a controller"))?;
-        controller.install();
-        if matches!(makes, Makes::Deactivated) {
-            controller
-                .deactivate("*")
-                .map_err(Failure::cannot("deactivate probes"))?;
-        }
-        Ok(Box::new(Self {
-            controller,
-            outer,
-            makes,
-            end_peer,
-        }))
+/// Starts a controller whose probes, those of `outer`, make these records.
+pub(super) fn start(
+    builder: ControllerBuilder,
+    outer: Outer,
+    makes: Makes,
+) -> Result<Box<dyn Running>, Failure> {
+    // The only records are those of the calls.
+    let builder = builder.metadata_record(false).application("overhead");
+    let controller = builder
+        .start()
+        .map_err(Failure::cannot("start a controller"))?;
+    controller.install();
+    if matches!(makes, Makes::Deactivated) {
+        controller
+            .deactivate("*")
+            .map_err(Failure::cannot("deactivate probes"))?;
     }
+    Ok(Box::new(Controlled {
+        controller,
+        outer,
+        makes,
+    }))
 }
 
 impl Running for Controlled {
@@ -76,7 +69,6 @@ impl Running for Controlled {
 
     fn finish(self: Box<Self>, calls: u64) -> Result<u64, Failure> {
         let report = self.controller.shutdown(PATIENCE);
-        (self.end_peer)()?;
         let emitted = match self.makes {
             Makes::Deactivated | Makes::Nothing => 0,
             Makes::One => calls,

@@ -21,8 +21,8 @@ pub(super) struct Measured {
     pub(super) batches_ns: Vec<u64>,
     /// How many instrumented calls a batch has.
     pub(super) calls_a_batch: u64,
-    /// CPU time of all threads that did not call, while the others measured: collectors, exporters,
-    /// receivers.
+    /// CPU time of all threads that did not call, while the others measured: collectors and
+    /// exporters.
     pub(super) background_cpu_ns: u64,
     /// Instrumented calls, those of the warm-up included.
     pub(super) calls: u64,

@@ -26,6 +26,6 @@ pub use application::Outer;
 pub use args::OverheadArgs;
 pub use case::Case;
 pub use command::command;
-pub use run::{Origin, Plan, obey, run};
+pub use run::{Origin, obey};
 pub use variant::{Alone, Running, Variant, find};
 pub use variants::{cycles, variants};

@@ -13,7 +13,7 @@ use crate::statistics::{Distribution, Interval, to_f64};
 /// What is known of a case. The names are those in JSON; times are of one instrumented call, in
 /// nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub(super) struct Row {
     /// Which probe.
     pub variant: String,
     /// What that is.
@@ -51,7 +51,7 @@ pub struct Row {
     pub times_clock: Option<f64>,
     /// The mean by that of `clock` of the same run, threads and depth.
     pub mean_times_clock: Option<f64>,
-    /// CPU time of all other threads of the process: collector, exporter, receiver.
+    /// CPU time of all other threads of the process: collector and exporter.
     pub background_cpu_ns_per_call: Option<f64>,
     /// Instrumented calls of all repetitions, those of the warm-up included.
     pub records: u64,
@@ -74,7 +74,8 @@ impl Row {
         let batches = Distribution::of(measured.iter().flat_map(Measured::ns_per_call));
         let means: Vec<f64> = measured
             .iter()
-            .filter_map(|one| Distribution::of(one.ns_per_call()).mean())
+            .filter_map(|one| Interval::of(&one.ns_per_call().collect::<Vec<_>>()))
+            .map(|interval| interval.mean)
             .collect();
         let mean = Interval::of(&means);
         let calls = to_f64(measured.iter().map(Measured::measured_calls).sum());
@@ -196,7 +197,7 @@ fn lost(row: &Row) -> String {
 /// Drawing fails.
 pub(super) fn chart(rows: &[Row]) -> Result<String, Failure> {
     let bars: Vec<Bar> = rows.iter().filter_map(|row| bar(rows, row)).collect();
-    chart::bars("ns per instrumented call, median and quartiles", &bars)
+    chart::bars(&bars)
 }
 
 /// Bars of these are drawn in another colour: the others are compared with them.
@@ -226,7 +227,10 @@ pub(super) fn table(rows: &[Row]) -> String {
 
 /// The chart and the rows as HTML; below them the settings of rivals, and failures.
 pub(super) fn page_body(rows: &[Row], svg: &str) -> String {
-    let chart = figure("nanoseconds per instrumented call", svg);
+    let chart = figure(
+        "Nanoseconds an instrumented call: median and quartiles",
+        svg,
+    );
     let notes = escaped(&notes(rows));
     format!("{chart}{}<pre>{notes}</pre>\n", html_table(rows, COLUMNS))
 }

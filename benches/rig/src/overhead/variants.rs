@@ -1,24 +1,14 @@
 //! What is measured: the application with no probe, with clock reads, and with Baler's probes.
 
 use std::hint::black_box;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use baler_common::transport::{ChunkReader as _, Received, TransportError, Verdict};
-use baler_connector_file::{FileWriter, FileWriterConfig};
 use baler_connector_null::{NullConfig, NullWriter};
-use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_monitoring::{Controller, ControllerBuilder, Overflow, probe};
 
-use super::application::Outer;
-use super::controlled::{Controlled, EndPeer, Makes};
-use super::variant::{Alone, Running, Variant};
-use crate::harness::Failure;
+use super::controlled::{Makes, start};
+use super::variant::{Alone, Variant};
 use crate::monitored;
-
-type Started = Result<Box<dyn Running>, Failure>;
 
 /// The variants without rivals.
 pub fn variants() -> Vec<Variant> {
@@ -83,17 +73,6 @@ pub fn variants() -> Vec<Variant> {
             "as operation, for one call in 100; the others are not meant to have a record",
             |_| start(null(), sampled, Makes::Some),
         ),
-        Variant::new(
-            "file",
-            "as operation, but to files in the temporary folder, without fsync",
-            |_| to_files(),
-        ),
-        Variant::new(
-            "tcp",
-            "as operation, but over loopback to a receiver in the same process, which settles and \
-             discards",
-            |_| over_tcp(),
-        ),
     ]
 }
 
@@ -151,51 +130,4 @@ monitored! { #[probe(sample = 1/100)] fn sampled {} }
 fn null() -> ControllerBuilder {
     let writer = NullWriter::new(NullConfig::default());
     Controller::builder(Box::new(writer)).overflow(Overflow::Block)
-}
-
-fn start(builder: ControllerBuilder, outer: Outer, makes: Makes) -> Started {
-    Controlled::start(builder, outer, makes, Box::new(|| Ok(())))
-}
-
-fn to_files() -> Started {
-    let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
-    let writer = FileWriter::new(FileWriterConfig::new(folder.path()));
-    let builder = Controller::builder(Box::new(writer)).overflow(Overflow::Block);
-    let remove = move || folder.close().map_err(Failure::cannot("remove a folder"));
-    Controlled::start(builder, operation, Makes::One, Box::new(remove))
-}
-
-/// How soon a receiver looks whether its sender has ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
-
-fn over_tcp() -> Started {
-    let (port, end_receiver) = receiver()?;
-    let writer = TcpWriter::new(TcpConfig::new("127.0.0.1", port));
-    let builder = Controller::builder(Box::new(writer)).overflow(Overflow::Block);
-    Controlled::start(builder, operation, Makes::One, end_receiver)
-}
-
-/// A TCP receiver in this process that settles and discards what comes: its port, and its end.
-fn receiver() -> Result<(u16, EndPeer), Failure> {
-    let reader = TcpReader::bind(TcpConfig::new("127.0.0.1", 0));
-    let mut reader = Box::new(reader.map_err(Failure::cannot("listen"))?);
-    let port = reader.local_addr().port();
-    let sent = Arc::new(AtomicBool::new(false));
-    let stop = Arc::clone(&sent);
-    let thread = thread::spawn(move || {
-        while !stop.load(Ordering::Acquire) {
-            if let Received::Chunk(chunk) = reader.receive(Instant::now() + LOOK_AGAIN)? {
-                reader.settle(chunk.token, Verdict::Ack)?;
-            }
-        }
-        reader.close(Instant::now() + LOOK_AGAIN);
-        Ok::<(), TransportError>(())
-    });
-    let end = move || {
-        sent.store(true, Ordering::Release);
-        let ended = thread.join();
-        let ended = ended.map_err(|_| Failure::new("the receiver panicked"))?;
-        ended.map_err(Failure::cannot("receive"))
-    };
-    Ok((port, Box::new(end)))
 }

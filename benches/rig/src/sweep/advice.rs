@@ -85,7 +85,7 @@ fn headline(one: &Recommendation, own: Option<Interval>, baseline: Option<&Cell>
     let Some((cell, theirs)) = baseline.and_then(|cell| Some((cell, cell.figure(WRITER_CPU)?)))
     else {
         return format!(
-            "{set}: the application then spends {cpu:.4} CPU seconds a second, and {arrives}."
+            "{set}: the sending process then spends {cpu:.4} CPU seconds a second, and {arrives}."
         );
     };
     let name = match cell.case.chunk_records {
@@ -100,7 +100,7 @@ fn headline(one: &Recommendation, own: Option<Interval>, baseline: Option<&Cell>
     if own.map_or(cpu, |own| own.high) < theirs.low {
         let gain = (1.0 - cpu / theirs_mean) * 100.0;
         format!(
-            "{set}: the application then spends {gain:.0} % less CPU time on monitoring than {name} \
+            "{set}: the sending process then spends {gain:.0} % less CPU time than {name} \
              ({cpu:.4} instead of {theirs_mean:.4} CPU seconds a second), and {later}."
         )
     } else {

@@ -1,7 +1,5 @@
 //! A sweep from its arguments to its output.
 
-use std::io::Write;
-
 use serde::Serialize;
 
 use super::args::SweepArgs;
@@ -14,7 +12,7 @@ use super::recommend::{Recommendation, recommend};
 use super::report;
 use super::run::run;
 use super::run_log::without_secrets;
-use crate::harness::{Failure, Format, Progress, keep, print, to_json};
+use crate::harness::{Failure, Format, Outcome, Progress, keep, to_json};
 use crate::machine::Provenance;
 
 /// The JSON of a sweep. The names are part of the program's interface.
@@ -34,8 +32,7 @@ struct Document<'a> {
     cells: Vec<&'a Cell>,
 }
 
-/// Measures, prints the cells to `out` and writes the results; returns whether every cell has its
-/// figures and nothing was lost.
+/// Measures and writes the results. They are right if every cell has its figures and nothing was lost.
 ///
 /// # Errors
 ///
@@ -43,13 +40,12 @@ struct Document<'a> {
 pub fn command(
     args: &SweepArgs,
     program: &dyn Program,
-    provenance: &Provenance,
     progress: &mut Progress<'_>,
-    out: &mut dyn Write,
-) -> Result<bool, Failure> {
+) -> Result<Outcome, Failure> {
     args.check()?;
+    // Before anything loads the machine.
+    let mut provenance = Provenance::this();
     let to = without_secrets(&args.to);
-    let mut provenance = provenance.clone();
     for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
         provenance.command = provenance.command.replace(uri, &without_secrets(uri));
     }
@@ -88,7 +84,9 @@ pub fn command(
             format!("{shown}\nreport: {}\n", page.display())
         }
     };
-    print(&text, out)?;
     let is_right = |cell: &Cell| cell.failure.is_none() && cell.lost == 0;
-    Ok(all.iter().all(is_right))
+    Ok(Outcome {
+        text,
+        is_right: all.iter().all(is_right),
+    })
 }

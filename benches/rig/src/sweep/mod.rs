@@ -34,5 +34,5 @@ pub use case::{Case, Way};
 pub use cell::Cell;
 pub use command::command;
 pub use model::{CostModel, HeldOut};
-pub use program::{Cluster, OpenReader, PlainWriter, Program, obey};
+pub use program::{Cluster, PlainWriter, Program, obey};
 pub use recommend::{Bounds, Recommendation};

@@ -3,13 +3,13 @@
 use super::advice::{NONE, advice};
 use super::case::Way;
 use super::cell::{Cell, LATENCY_P99, WIRE_BYTES, WRITER_CPU};
-use super::model::{CostModel, HeldOut};
+use super::model::CostModel;
 use super::recommend::Recommendation;
-use super::report::{COSTS, DELIVERIES, SETTINGS, factors, problems};
+use super::report::{COSTS, DELIVERIES, ERRORS, SETTINGS, factors, problems};
 use crate::chart::{Lines, Point, Series, lines};
 use crate::harness::Failure;
 use crate::machine::Provenance;
-use crate::report::{self, Column, escaped, figure, html_table, short, short_or_dash};
+use crate::report::{self, escaped, figure, html_table, short, short_or_dash};
 
 /// One page of HTML; it loads nothing.
 ///
@@ -58,25 +58,6 @@ pub(super) fn page(
     Ok(report::page(&heading, &body, provenance))
 }
 
-/// The errors of a model.
-const ERRORS: &[Column<HeldOut>] = &[
-    Column::text("left out", |one: &HeldOut| one.chunk_records.to_string())
-        .meaning("The chunk size that was left out of a fit, and was then predicted by it."),
-    Column::number("CPU", |one: &HeldOut| format!("{:+.1} %", one.cpu_error * 100.0))
-        .meaning("Predicted by measured CPU time, less 1."),
-    Column::number("bytes", |one: &HeldOut| format!("{:+.1} %", one.bytes_error * 100.0))
-        .meaning("Predicted by measured bytes, less 1."),
-    Column::number("lies", |one: &HeldOut| {
-        if one.between {
-            "between others"
-        } else {
-            "beyond"
-        }
-        .to_owned()
-    })
-    .meaning("Whether smaller and larger sizes were left. Nothing is recommended beyond them."),
-];
-
 /// A chart: its title, the figure of a cell, and the same of a recommendation.
 type Chart = (&'static str, &'static str, fn(&Recommendation) -> f64);
 
@@ -99,7 +80,7 @@ const CHARTS: [Chart; 3] = [
 /// The chart as SVG: a line for all cells that differ in nothing but the size; `None` where no cell has
 /// the figure.
 fn svg(
-    (title, figure, expected): &Chart,
+    (_, figure, expected): &Chart,
     cells: &[Cell],
     recommended: &[Recommendation],
 ) -> Result<Option<String>, Failure> {
@@ -144,7 +125,6 @@ fn svg(
         )
     });
     lines(&Lines {
-        title,
         x: "records a chunk",
         lines: &all,
         levels: &levels,

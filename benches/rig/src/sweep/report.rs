@@ -5,7 +5,7 @@ use super::cell::{
     BEYOND_LOAD, BEYOND_LOAD_BY_PIPELINED, BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING,
     CPU_BY_PIPELINED, Cell, LATENCY_P50, LATENCY_P99, MESSAGES, READER_CPU, WIRE_BYTES, WRITER_CPU,
 };
-use super::model::CostModel;
+use super::model::{CostModel, HeldOut};
 use super::recommend::Recommendation;
 use crate::report::{self, Column, differ, short, short_or_dash};
 
@@ -37,21 +37,7 @@ pub(super) fn text(
             &mut out,
             &format!("Model, compression {name}: {}", factors(model)),
         );
-        let errors: Vec<String> = model
-            .held_out
-            .iter()
-            .map(|one| {
-                let end = if one.between { "" } else { " (extrapolated)" };
-                let (cpu, bytes) = (one.cpu_error * 100.0, one.bytes_error * 100.0);
-                let size = one.chunk_records;
-                format!("{size}: CPU {cpu:+.1} %, bytes {bytes:+.1} %{end}")
-            })
-            .collect();
-        let errors = errors.join("; ");
-        line(
-            &mut out,
-            &format!("Its error at sizes that were left out of the fit: {errors}."),
-        );
+        out.push_str(&report::table(&model.held_out, ERRORS));
     }
     out
 }
@@ -123,18 +109,10 @@ pub(super) const SETTINGS: &[Column<Cell>] = &[
             .unwrap_or_else(|| "-".to_owned())
     })
     .meaning("How chunks are compressed.")
-    .shown_for(|cells: &[Cell]| {
-        let chunks = cells
-            .iter()
-            .filter_map(|cell| cell.case.compression.as_ref());
-        chunks.clone().any(|one| Some(one) != chunks.clone().next())
-    }),
+    .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.compression.clone())),
     Column::number("wait", |cell: &Cell| short_or_dash(cell.case.wait_time_ms))
         .meaning("A chunk closes when its oldest record has waited this number of milliseconds.")
-        .shown_for(|cells: &[Cell]| {
-            let chunks = cells.iter().filter_map(|cell| cell.case.wait_time_ms);
-            chunks.clone().any(|one| Some(one) != chunks.clone().next())
-        }),
+        .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.wait_time_ms)),
 ];
 
 /// CPU and network, as the paper has them, and by those of the client library alone. `net` is without
@@ -151,7 +129,8 @@ pub(super) const COSTS: &[Column<Cell>] = &[
          cannot be told apart.",
     ),
     Column::number("net", |cell: &Cell| decimals(cell.mean(BEYOND_LOAD), 4))
-        .meaning("The same without the cost of making the records (pacing)."),
+        .meaning("The same without the cost of making the records (pacing).")
+        .shown_for(|cells: &[Cell]| any_has(cells, BEYOND_LOAD)),
     Column::number("KiB/s", |cell: &Cell| {
         decimals(cell.mean(WIRE_BYTES).map(|bytes| bytes / 1024.0), 1)
     })
@@ -159,21 +138,23 @@ pub(super) const COSTS: &[Column<Cell>] = &[
     Column::number("x CPU", |cell: &Cell| {
         decimals(cell.mean(CPU_BY_PIPELINED), 3)
     })
-    .meaning(
-        "CPU time by that of pipelined: 0.1 is a tenth. Empty where pipelined did not keep up.",
-    ),
+    .meaning("CPU time by that of pipelined: 0.1 is a tenth.")
+    .shown_for(|cells: &[Cell]| any_has(cells, CPU_BY_PIPELINED)),
     Column::number("x net", |cell: &Cell| {
         decimals(cell.mean(BEYOND_LOAD_BY_PIPELINED), 3)
     })
-    .meaning("The same without the cost of making the records on either side."),
+    .meaning("The same without the cost of making the records on either side.")
+    .shown_for(|cells: &[Cell]| any_has(cells, BEYOND_LOAD_BY_PIPELINED)),
     Column::number("x bytes", |cell: &Cell| {
         decimals(cell.mean(BYTES_BY_PIPELINED), 3)
     })
-    .meaning("Bytes by those of pipelined."),
+    .meaning("Bytes by those of pipelined.")
+    .shown_for(|cells: &[Cell]| any_has(cells, BYTES_BY_PIPELINED)),
     Column::number("x await", |cell: &Cell| {
         decimals(cell.mean(CPU_BY_AWAITING), 3)
     })
-    .meaning("CPU time by that of awaiting."),
+    .meaning("CPU time by that of awaiting.")
+    .shown_for(|cells: &[Cell]| any_has(cells, CPU_BY_AWAITING)),
 ];
 
 /// What arrived, and when.
@@ -206,10 +187,44 @@ pub(super) const DELIVERIES: &[Column<Cell>] = &[
         .meaning("CPU seconds a second of the reading processes."),
     Column::number("broker", |cell: &Cell| decimals(cell.mean(BROKER_CPU), 3))
         .meaning("CPU seconds a second of the broker.")
-        .shown_for(|cells: &[Cell]| cells.iter().any(|cell| cell.mean(BROKER_CPU).is_some())),
+        .shown_for(|cells: &[Cell]| any_has(cells, BROKER_CPU)),
     Column::number("lost", |cell: &Cell| cell.lost.to_string())
         .meaning("Records that did not arrive, or arrived altered."),
 ];
+
+/// The errors of a model at sizes that were left out of its fit.
+pub(super) const ERRORS: &[Column<HeldOut>] = &[
+    Column::text("left out", |one: &HeldOut| one.chunk_records.to_string())
+        .meaning("The chunk size that was left out of a fit, and was then predicted by it."),
+    Column::number("CPU", |one: &HeldOut| {
+        format!("{:+.1} %", one.cpu_error * 100.0)
+    })
+    .meaning("Predicted by measured CPU time, less 1."),
+    Column::number("bytes", |one: &HeldOut| {
+        format!("{:+.1} %", one.bytes_error * 100.0)
+    })
+    .meaning("Predicted by measured bytes, less 1."),
+    Column::number("lies", |one: &HeldOut| {
+        if one.between {
+            "between others"
+        } else {
+            "beyond"
+        }
+        .to_owned()
+    })
+    .meaning("Whether smaller and larger sizes were left. Nothing is recommended beyond them."),
+];
+
+/// Whether the cells with chunks differ in this setting.
+fn chunks_differ<T: PartialEq>(cells: &[Cell], of: fn(&Cell) -> Option<T>) -> bool {
+    let settings: Vec<Option<T>> = cells.iter().map(of).filter(Option::is_some).collect();
+    settings.windows(2).any(|pair| pair.first() != pair.last())
+}
+
+/// Whether a cell has the figure of this name.
+fn any_has(cells: &[Cell], name: &str) -> bool {
+    cells.iter().any(|cell| cell.mean(name).is_some())
+}
 
 fn decimals(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
