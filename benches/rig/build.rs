@@ -24,8 +24,8 @@ fn valgrind() {
     }
 }
 
-/// Hands the commit to the compiler as `BALER_COMMIT`, with `-dirty` behind it where files differ
-/// from it. Whoever builds without git may set the variable; else nothing is known.
+/// Hands the commit to the compiler as `BALER_COMMIT`, with `-dirty` after it where files differ
+/// from it. A build without git may set the variable; else the commit is unknown.
 fn commit() {
     println!("cargo::rerun-if-env-changed=BALER_COMMIT");
     if std::env::var_os("BALER_COMMIT").is_some() {
@@ -41,15 +41,15 @@ fn commit() {
     if let Some(commit) = git(&root, &describe) {
         println!("cargo::rustc-env=BALER_COMMIT={commit}");
     }
-    // The log grows with every commit and checkout; where none is kept, the other tells of branches.
+    // The log grows with every commit and checkout; where none is kept, `HEAD` changes with the branch.
     for file in ["logs/HEAD", "HEAD"] {
         let file = git(&root, &["rev-parse", "--git-path", file]);
-        // What does not exist would have this run at every build.
+        // A missing file would make this script run at every build.
         if let Some(file) = file.map(|it| root.join(it)).filter(|it| it.is_file()) {
             watch(&file);
         }
     }
-    // What makes a clean tree dirty; tests and documents are not in the program.
+    // A change there makes a clean tree dirty; tests and documents are not in the program.
     watch(&root.join("Cargo.lock"));
     let manifests = git(&root, &["ls-files", "*Cargo.toml"]).unwrap_or_default();
     let sources = manifests
@@ -69,7 +69,7 @@ fn watch(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
 }
 
-/// What git prints, if it is there and succeeds.
+/// The output of git, if it is installed and succeeds.
 fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     let mut git = Command::new("git");
     git.args(arguments)

@@ -62,10 +62,10 @@ impl Series {
     }
 }
 
-/// What a chart with lines shows.
+/// The contents of a chart with lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines<'a> {
-    /// What is at the lower axis.
+    /// The name of the lower axis.
     pub x: &'a str,
     /// The lines.
     pub lines: &'a [Series],

@@ -1,4 +1,4 @@
-//! What is measured: one case for each row.
+//! The measured cases, one for each row.
 
 use baler_common::container::Compression;
 use clap::ValueEnum;
@@ -37,7 +37,7 @@ impl Codec {
     }
 }
 
-/// What is measured for one row.
+/// The case of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Case {
     /// Which format.

@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         variants: &variants,
         words: &[process::CHILD],
     };
-    // A terminal is told how far it is; a file or a pipe is not.
+    // Progress is shown on a terminal, and not in a file or a pipe.
     let mut terminal = Some(io::stderr()).filter(io::Stderr::is_terminal);
     let mut progress = |Standing { done, of, .. }: Standing| {
         if let Some(terminal) = &mut terminal {

@@ -19,13 +19,13 @@ use crate::{Failure, Outcome};
 /// The task of a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Task {
-    /// To read numbered records until told to end.
+    /// To read numbered records until [`Order::End`].
     Read {
         uri: String,
         /// The number of records at most.
         capacity: u64,
     },
-    /// To send numbered records at a steady rate until told to end.
+    /// To send numbered records at a steady rate until [`Order::End`].
     Send {
         uri: String,
         per_second: u32,
@@ -100,7 +100,7 @@ const BURST_SECONDS: u64 = 10;
 /// How many chunks the reader may hold.
 const DEMAND: usize = 64;
 
-/// Sends until it is told to end.
+/// Sends until [`Order::End`].
 fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
     let orders = from_parent::<Order>();
     let controller = Controller::builder(medium::writer(uri)?)
@@ -141,7 +141,7 @@ fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
     })
 }
 
-/// Reads until it is told to end.
+/// Reads until [`Order::End`].
 fn read(uri: &str, capacity: u64) -> Result<(), Failure> {
     let orders = from_parent::<Order>();
     let mut seen = Seen::new(capacity);

@@ -15,7 +15,7 @@ use crate::Failure;
 /// How long the writer of files may take to make the first one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is between two ends.
+/// A medium between the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Medium {
     /// A RabbitMQ node, stopped and killed in turn.

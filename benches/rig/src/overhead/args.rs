@@ -1,4 +1,4 @@
-//! What to measure, as it is typed.
+//! The flags of a measurement, and its cases.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub struct OverheadArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Measure these variants only, several separated by commas; `--list` tells which there are
+    /// Measure these variants only, several separated by commas; `--list` names all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 

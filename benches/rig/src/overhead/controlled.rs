@@ -63,7 +63,7 @@ impl Running for Controlled {
     }
 
     fn settle(&self) {
-        // The report at the end tells what cannot be delivered.
+        // The report at the end counts records that cannot be delivered.
         self.controller.flush(PATIENCE).unwrap_or_default();
     }
 

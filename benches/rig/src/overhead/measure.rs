@@ -14,7 +14,7 @@ use crate::clock::{nanos, process_cpu_time, thread_cpu_time};
 use crate::harness::Failure;
 use crate::statistics::to_f64;
 
-/// What one repetition found out.
+/// The result of one repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// How long each measured batch of all threads took, in nanoseconds.
@@ -31,7 +31,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// What a call took on average in each batch, in nanoseconds.
+    /// The mean time of a call in each batch, in nanoseconds.
     pub(super) fn ns_per_call(&self) -> impl Iterator<Item = f64> {
         let calls = to_f64(self.calls_a_batch.max(1));
         self.batches_ns.iter().map(move |ns| to_f64(*ns) / calls)
@@ -78,7 +78,7 @@ pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
         .map(drop)
 }
 
-/// How often as many calls are made before those that are counted.
+/// The number of rounds of as many calls before the counted ones.
 const UNCOUNTED_ROUNDS: u64 = 8;
 
 /// The name of the function whose instructions are counted.
@@ -89,7 +89,7 @@ fn counted_calls(case: &Case, outer: Outer) {
     call_often(case.calls, case, outer);
 }
 
-/// What a calling thread found out.
+/// The result of a calling thread.
 struct Thread {
     batches_ns: Vec<u64>,
     cpu: Duration,

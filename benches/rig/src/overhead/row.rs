@@ -1,4 +1,4 @@
-//! What is known of a case after its repetitions.
+//! The figures of a case after its repetitions.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ use crate::harness::Failure;
 use crate::report::{self, Column, differ, escaped, figure, html_table, short, short_or_dash};
 use crate::statistics::{Distribution, Interval, to_f64};
 
-/// What is known of a case. The names are those in JSON; times are of one instrumented call, in
+/// The figures of a case. The names are those in JSON; times are of one instrumented call, in
 /// nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Row {
     /// Which probe.
     pub variant: String,
-    /// What that is.
+    /// A description of the probe.
     pub about: &'static str,
     /// The settings of a rival library; empty where there are none.
     pub settings: &'static str,
@@ -59,7 +59,7 @@ pub(super) struct Row {
     pub lost: u64,
     /// Instructions of the calling thread, counted by callgrind; `None` where not counted.
     pub instructions_per_call: Option<f64>,
-    /// What was wrong, if something was.
+    /// The reason why the case failed, if it did.
     pub failure: Option<String>,
 }
 

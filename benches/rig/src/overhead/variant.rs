@@ -1,4 +1,4 @@
-//! What is measured: the same application with different probes.
+//! The measured variants: the same application with different probes.
 
 use super::application::Outer;
 use super::case::Case;

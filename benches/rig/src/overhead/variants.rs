@@ -1,4 +1,4 @@
-//! What is measured: the application with no probe, with clock reads, and with Baler's probes.
+//! The variants without rivals: no probe, clock reads, and Baler's probes.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -103,7 +103,7 @@ struct Point {
     fill_ms: f64,
     wait_ms: f64,
     payload: f64,
-    /// What the load costs by itself.
+    /// The CPU time of the load by itself.
     load_cpu: f64,
     cpu: f64,
     bytes: f64,
@@ -317,7 +317,7 @@ fn point(
 mod tests {
     use super::*;
 
-    /// What looks, messages as if each were made by itself, records and bytes cost.
+    /// The cost of looks, of messages as if each were made by itself, of records and of bytes.
     type Cost = fn(looks: f64, messages: f64, records: f64, bytes: f64) -> f64;
 
     fn points(sizes: &[u32], cpu: Cost) -> Vec<Point> {

@@ -1,4 +1,4 @@
-//! What the rig needs of the program that measures, and the processes that it starts from it.
+//! The interface of the measuring program, and the processes that the rig starts from it.
 
 use std::time::Instant;
 

@@ -351,7 +351,7 @@ fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64
     }
 }
 
-/// Waits until this number of records have arrived, or no more come; yields what arrived.
+/// Waits until this number of records have arrived, or no more come; returns the arrived records.
 fn arrived(
     readers: &mut Readers,
     records: u64,

@@ -33,7 +33,7 @@ pub(super) struct FinishedRun {
 pub(super) type Finished = BTreeMap<usize, Result<Sample, Failure>>;
 
 impl RunLog {
-    /// Opens the file in this folder; yields the runs of an interrupted sweep with the same plan.
+    /// Opens the file in this folder; returns the runs of an interrupted sweep with the same plan.
     /// Runs of another plan, or of a finished sweep, are overwritten.
     pub(super) fn open(folder: &Path, plan: &str) -> Result<(Self, Finished), Failure> {
         let failed = Failure::cannot("write the runs");

@@ -47,7 +47,7 @@ pub(super) struct Writing {
     pub(super) most_under_way: Option<u64>,
 }
 
-/// What the writing process reports.
+/// A report of the writing process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum WriterEvent {
     /// The medium is open, and the load begins.
@@ -110,7 +110,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     Ok(())
 }
 
-/// Emits due records, burst by burst, until the end; yields how many there were.
+/// Emits due records, burst by burst, until the end; returns their number.
 fn emit_due(
     task: &Writing,
     load: &mut Load,

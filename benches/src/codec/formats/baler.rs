@@ -18,7 +18,7 @@ use crate::Failure;
 pub(in super::super) struct Baler {
     serializer: Box<dyn ChunkSerializer>,
     decoder: ChunkDecoder,
-    /// What was decoded last; its memory is given back for the next.
+    /// The last decoded batch, whose memory the decoder uses again.
     decoded: RecordBatch,
     header: ChunkHeader,
 }

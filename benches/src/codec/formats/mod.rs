@@ -18,7 +18,7 @@ pub(super) trait Format {
     /// Appends the records as a chunk.
     fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure>;
 
-    /// Decodes a chunk as its library does, to columns or rows; yields the number of records.
+    /// Decodes a chunk as its library does, to columns or rows; returns the number of records.
     fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure>;
 
     /// Whether a chunk has the records of this piece, in their order.

@@ -1,4 +1,4 @@
-//! What arrived, counted without a cache line that threads share.
+//! The number of arrived records, counted without a cache line that threads share.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

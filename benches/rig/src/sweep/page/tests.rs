@@ -9,18 +9,21 @@ use serde_json::Value;
 use super::super::case::Case;
 use super::super::cell::tests::{case, runs};
 use super::super::cell::{
-    BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING, CPU_BY_PIPELINED, LATENCY_P50, MESSAGES,
-    READER_CPU, cells as cells_of,
+    BEYOND_LOAD, BEYOND_LOAD_BY_PIPELINED, BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING,
+    CPU_BY_PIPELINED, LATENCY_P50, MESSAGES, READER_CPU, cells as cells_of,
 };
 use super::super::recommend::{Bounds, recommend};
 use super::*;
 use crate::statistics::Interval;
 
-/// The cells of a kept sweep.
-fn kept(name: &str) -> Vec<Cell> {
+/// A kept sweep.
+fn document(name: &str) -> Value {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/2core-intel");
     let text = fs::read_to_string(results.join(name)).unwrap();
-    let document: Value = serde_json::from_str(&text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn cells_in(document: &Value) -> Vec<Cell> {
     let of = |name: &str| document[name].as_array().unwrap().iter();
     of("controls").chain(of("cells")).map(cell).collect()
 }
@@ -30,6 +33,13 @@ fn cell(kept: &Value) -> Cell {
         let part = |part: &str| kept[name][part].as_f64();
         let interval = part("mean").zip(part("low")).zip(part("high"));
         let interval = interval.map(|((mean, low), high)| Interval { mean, low, high });
+        // Ratios had no interval then.
+        let number = kept[name].as_f64().map(|mean| Interval {
+            mean,
+            low: mean,
+            high: mean,
+        });
+        let interval = interval.or(number);
         (name, interval)
     };
     let figures = [
@@ -40,6 +50,8 @@ fn cell(kept: &Value) -> Cell {
         MESSAGES,
         LATENCY_P50,
         LATENCY_P99,
+        BEYOND_LOAD,
+        BEYOND_LOAD_BY_PIPELINED,
         CPU_BY_PIPELINED,
         CPU_BY_AWAITING,
         BYTES_BY_PIPELINED,
@@ -57,17 +69,19 @@ fn cell(kept: &Value) -> Cell {
     }
 }
 
-/// The page of these cells; kept for a look where `BALER_PAGES` names a folder.
-fn page_of(name: &str, cells: &[Cell]) -> String {
+/// The page of a kept sweep with these cells; it is written where `BALER_PAGES` names a folder.
+fn page_of(name: &str, document: &Value, cells: &[Cell]) -> String {
     let models: Vec<CostModel> = CostModel::fit(cells, "none", 1)
         .unwrap()
         .into_iter()
         .collect();
     let recommended = recommend(cells, &models, Bounds::default(), 1).unwrap();
-    let to = "kafka://a:1/<topic>";
-    let page = page(to, cells, &models, &recommended, &Provenance::this()).unwrap();
+    let provenance: Provenance = serde_json::from_value(document.clone()).unwrap();
+    let to = document["to"].as_str().unwrap();
+    let page = page(to, cells, &models, &recommended, &provenance).unwrap();
     if let Some(folder) = env::var_os("BALER_PAGES") {
-        fs::write(Path::new(&folder).join(name).with_extension("html"), &page).unwrap();
+        let path = Path::new(&folder).join(name).with_extension("html");
+        fs::write(path, &page).unwrap();
     }
     page
 }
@@ -80,7 +94,8 @@ fn find(cells: &mut [Cell], size: u32) -> &mut Cell {
 
 #[test]
 fn the_page_begins_with_the_recommendation_and_explains_its_tables_and_loads_nothing() {
-    let page = page_of("kafka", &kept("sweep-kafka.json"));
+    let document = document("sweep-kafka.json");
+    let page = page_of("kafka", &document, &cells_in(&document));
     let (before, after) = page.split_once("class=\"lead\">").unwrap();
     assert!(!before.contains("<table") && after.contains("<table"));
     for said in [
@@ -106,16 +121,19 @@ fn the_page_begins_with_the_recommendation_and_explains_its_tables_and_loads_not
     // The namespace of SVG is a name, not an address.
     let rest = page.replace("http://www.w3.org/2000/svg", "");
     assert!(!rest.contains("http"), "{rest}");
-    assert!(page.contains("kafka://a:1/&lt;topic&gt;"));
+    let document = self::document("sweep-amqp.json");
+    let page = page_of("amqp", &document, &cells_in(&document));
+    assert!(page.contains("queue=study-classic&amp;queue_type=classic"));
 }
 
 #[test]
 fn a_baseline_that_did_not_keep_up_is_named_and_the_smallest_chunks_stand_for_it() {
-    let mut cells = kept("sweep-kafka.json");
+    let document = document("sweep-kafka.json");
+    let mut cells = cells_in(&document);
     for cell in &mut cells {
         cell.saturated |= cell.case.way == Way::Pipelined;
     }
-    let page = page_of("saturated", &cells);
+    let page = page_of("saturated", &document, &cells);
     for said in [
         "pipelined, was saturated",
         "77 % less CPU time than with chunk_records = 1 ",
@@ -126,7 +144,8 @@ fn a_baseline_that_did_not_keep_up_is_named_and_the_smallest_chunks_stand_for_it
 
 #[test]
 fn a_recommendation_that_is_not_better_beyond_its_interval_says_so() {
-    let mut cells = kept("sweep-kafka.json");
+    let document = document("sweep-kafka.json");
+    let mut cells = cells_in(&document);
     let wide = |it: &mut Cell| {
         let cpu = it.figure(WRITER_CPU).unwrap();
         let (low, high) = (cpu.mean - 0.03, cpu.mean + 0.03);
@@ -134,7 +153,7 @@ fn a_recommendation_that_is_not_better_beyond_its_interval_says_so() {
             .insert(WRITER_CPU, Some(Interval { low, high, ..cpu }));
     };
     wide(find(&mut cells, 1_024));
-    let page = page_of("equal", &cells);
+    let page = page_of("equal", &document, &cells);
     for said in [
         "do not expect a gain",
         "overlaps that of chunk_records = 16, 32, 128:",
@@ -145,7 +164,8 @@ fn a_recommendation_that_is_not_better_beyond_its_interval_says_so() {
 
 #[test]
 fn a_recommendation_that_was_not_measured_says_so_and_names_the_error_of_the_model() {
-    let mut cells = kept("sweep-kafka.json");
+    let document = document("sweep-kafka.json");
+    let mut cells = cells_in(&document);
     cells.retain(|cell| cell.case.chunk_records != Some(128));
     let model = CostModel::fit(&cells, "none", 1).unwrap().unwrap();
     let mut one = recommend(&cells, &[model.clone()], Bounds::default(), 1)
@@ -161,7 +181,7 @@ fn a_recommendation_that_was_not_measured_says_so_and_names_the_error_of_the_mod
 fn cells_without_figures_have_no_chart_and_the_page_is_still_there() {
     let mut cells = cells_of(&[case(Way::Baler, Some(8))], &[runs(&[])]);
     cells[0].failure = Some("a < b".to_owned());
-    let page = page_of("empty", &cells);
+    let page = page_of("empty", &document("sweep-tcp.json"), &cells);
     assert!(!page.contains("<svg") && page.contains("<h1>") && page.contains("8: a &lt; b"));
     assert!(page.contains(NONE));
 }
