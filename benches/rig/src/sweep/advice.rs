@@ -133,7 +133,7 @@ fn error_of(model: &CostModel) -> Option<String> {
     let between = model.held_out.iter().filter(|one| one.between);
     let worst = between.map(|one| one.cpu_error.abs()).reduce(f64::max)?;
     Some(format!(
-        "The model was at most {:.0} % off in CPU time at sizes that were left out of its fit and lie \
+        "The model was at most {:.1} % off in CPU time at sizes that were left out of its fit and lie \
          between others.",
         worst * 100.0
     ))
