@@ -169,11 +169,12 @@ mod tests {
             let pieces =
                 |calls: &[Call]| Piece::all(workload.names(), calls, case.chunk_records).unwrap();
             let mut work = Work::new(&case).unwrap();
-            let bytes = work.check(&pieces(&calls));
+            let own = pieces(&calls);
+            let bytes = work.check(&own);
             assert!(bytes.is_ok_and(|bytes| bytes > 0), "{case:?}");
             let mut others = calls.clone();
             others[0].ess += 1;
-            let sent = work.encode(&pieces(&calls)[0]).unwrap().to_vec();
+            let sent = work.encode(&own[0]).unwrap().to_vec();
             let noticed = !work.has(&sent, &pieces(&others)[0]).unwrap();
             assert!(noticed, "{case:?}");
         }
