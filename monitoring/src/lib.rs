@@ -18,6 +18,9 @@ mod trace;
 mod traceparent;
 
 pub use adaptive::PatternNews;
+#[doc(hidden)]
+#[cfg(feature = "macros")]
+pub use baler_monitoring_macros::enter_with_options as __enter_with_options;
 #[cfg(feature = "macros")]
 pub use baler_monitoring_macros::probe;
 pub use clock::{Clock, TestClock};
@@ -46,8 +49,7 @@ pub mod __private {
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
     pub use crate::probe::{
-        AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site, Turns, run,
-        run_events,
+        AggregatedGuard, AsyncCall, CellSlot, DurationGuard, Site, Turns, run, run_events,
     };
 }
 

@@ -232,6 +232,25 @@ pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
+/// The guard of `enter!` with options: `[crate] [name] options`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn enter_with_options(input: TokenStream) -> TokenStream {
+    let parse = |input: syn::parse::ParseStream<'_>| {
+        let (krate, name);
+        syn::bracketed!(krate in input);
+        syn::bracketed!(name in input);
+        let krate = krate.call(syn::Path::parse_mod_style)?;
+        let name = name.parse()?;
+        let options = options::Options::parse_of_block(input, krate)?;
+        Ok(expand::block_guard(&options, &name))
+    };
+    let expansion = syn::parse::Parser::parse(parse, input);
+    expansion
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
 /// Writes a function or a block of functions anew.
 fn expand_tokens(
     options: &options::Options,

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::record::{self, AsyncBegun, Begun};
+use super::record::{self, Begun, OperationCall};
 use super::site::{OFF, Site};
 use crate::trace::TraceContext;
 
@@ -61,22 +61,42 @@ pub fn run<G, T>(site: &'static Site, enter: impl FnOnce() -> G, body: impl FnOn
 /// An asynchronous call; it ends, and is recorded, when it is dropped: when its body is done, when
 /// it panicked, and when the future is dropped before that.
 #[derive(Debug)]
-pub struct Call {
-    /// The context in which the body is polled.
-    running: Option<(AsyncBegun, TraceContext)>,
+pub struct AsyncCall<R: AsyncRecord> {
+    /// What is recorded, and the context in which the body is polled.
+    running: Option<(R, TraceContext)>,
 }
 
-impl Call {
+/// What is recorded of an asynchronous call.
+pub trait AsyncRecord {
+    /// Watches a poll of the body.
+    #[inline]
+    fn poll<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+        poll()
+    }
+
+    /// Records the end of the call.
+    fn end(&mut self);
+}
+
+impl<R: AsyncRecord> AsyncCall<R> {
     /// A call that is not recorded.
     #[inline]
     pub const fn inactive() -> Self {
         Self { running: None }
     }
 
-    pub(super) fn begin(site: &'static Site) -> Self {
+    /// Begins a call, if calls are recorded there.
+    pub(super) fn begin(
+        site: &'static Site,
+        begin: impl FnOnce(&'static Site) -> Option<(R, TraceContext)>,
+    ) -> Self {
         Self {
-            running: record::begin_async(site),
+            running: site.active().and_then(|_| begin(site)),
         }
+    }
+
+    pub(super) fn record(&mut self) -> Option<&mut R> {
+        self.running.as_mut().map(|(record, _)| record)
     }
 
     /// Polls the body in the call's context.
@@ -87,17 +107,24 @@ impl Call {
         task: &mut Context<'_>,
     ) -> Poll<F::Output> {
         match &mut self.running {
-            Some((_, context)) => context.poll(body, task),
+            Some((record, context)) => record.poll(|| context.poll(body, task)),
             None => body.poll(task),
         }
     }
 }
 
-impl Drop for Call {
+impl<R: AsyncRecord> Drop for AsyncCall<R> {
     #[inline]
     fn drop(&mut self) {
-        if let Some((begun, _)) = &self.running {
-            record::end_async(begun);
+        if let Some((record, _)) = &mut self.running {
+            record.end();
         }
+    }
+}
+
+impl AsyncRecord for OperationCall {
+    #[inline]
+    fn end(&mut self) {
+        record::end_async(self);
     }
 }

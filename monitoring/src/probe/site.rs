@@ -8,9 +8,10 @@ use std::thread::LocalKey;
 use baler_common::record::Interned;
 
 use super::aggregate::{AggregatedGuard, CellSlot};
-use super::call::{Call, Guard};
+use super::call::{AsyncCall, Guard};
 use super::duration::DurationGuard;
 use super::path::{class_of, declaring_class};
+use super::record::{OperationCall, begin_async};
 use super::registry;
 use super::turns::Turns;
 use crate::clock::NOT_IN_TICKS;
@@ -127,11 +128,8 @@ impl Site {
 
     /// Begins a call of an asynchronous function; it ends when the value is dropped.
     #[inline]
-    pub fn enter_async(&'static self) -> Call {
-        match self.active() {
-            Some(_) => Call::begin(self),
-            None => Call::inactive(),
-        }
+    pub fn enter_async(&'static self) -> AsyncCall<OperationCall> {
+        AsyncCall::begin(self, begin_async)
     }
 
     /// Begins a call of which a duration is recorded; it ends when the guard is dropped.

@@ -14,10 +14,6 @@ const FILE: &str = "proc/loadavg";
 pub(super) struct Load;
 
 impl Sensor for Load {
-    fn signature(&self) -> &'static str {
-        "%LOAD_AVERAGE"
-    }
-
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let [one, five, fifteen] = parse(&context.root.read(FILE)?)?;
         out.push(Sample::Load(LoadAverageRecord {
@@ -29,8 +25,6 @@ impl Sensor for Load {
         }));
         Ok(())
     }
-
-    fn forget(&mut self) {}
 }
 
 fn parse(text: &str) -> io::Result<[f64; 3]> {

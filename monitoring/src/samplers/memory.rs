@@ -15,10 +15,6 @@ const FILE: &str = "proc/meminfo";
 pub(super) struct Memory;
 
 impl Sensor for Memory {
-    fn signature(&self) -> &'static str {
-        "%MEM_SWAP"
-    }
-
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let usage = parse(&context.root.read(FILE)?)?;
         out.push(Sample::Memory(MemSwapUsageRecord {
@@ -33,8 +29,6 @@ impl Sensor for Memory {
         }));
         Ok(())
     }
-
-    fn forget(&mut self) {}
 }
 
 /// In bytes.

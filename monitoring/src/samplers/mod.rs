@@ -18,7 +18,6 @@ mod network;
 mod proc;
 mod process;
 mod sampler;
-mod schedule;
 mod thread;
 
 pub use process::ProcessRecord;

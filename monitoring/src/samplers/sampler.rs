@@ -100,6 +100,19 @@ impl Sampler {
         }
     }
 
+    /// By which patterns switch it; while it is inactive nothing is read. Records may have others.
+    pub(super) const fn signature(self) -> &'static str {
+        match self.0 {
+            Kind::Cpu | Kind::CpuCombined => "%CPU",
+            Kind::Disk => "%DISK_USAGE",
+            Kind::Load => "%LOAD_AVERAGE",
+            Kind::Memory => "%MEM_SWAP",
+            Kind::Network => "%NETWORK_UTILIZATION",
+            Kind::Process => "%PROCESS",
+        }
+    }
+
+    /// What samples it; the first sample of a rate only primes it.
     pub(super) fn sensor(self) -> Box<dyn Sensor> {
         match self.0 {
             Kind::Cpu => Box::new(Cpu::new(Detail::Full)),
@@ -121,14 +134,8 @@ impl fmt::Display for Sampler {
 
 /// Makes records of what the kernel says.
 pub(super) trait Sensor: Send {
-    /// Asked before a sample; while it is inactive nothing is read.
-    fn signature(&self) -> &'static str;
-
     /// Appends the records of now.
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
-
-    /// Forgets the sample before: the next one primes.
-    fn forget(&mut self);
 }
 
 /// What a sensor needs to know.
