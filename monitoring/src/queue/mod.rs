@@ -19,15 +19,11 @@ mod block;
 mod budget;
 mod emit;
 mod flat_rows;
-#[cfg(test)]
-#[cfg(baler_loom)]
-mod models;
 mod reentrance;
 mod set;
 mod suppress;
 pub(crate) mod sync;
 #[cfg(test)]
-#[cfg(not(baler_loom))]
 mod tests;
 mod texts;
 mod thread_block;

@@ -1,7 +1,7 @@
 //! Models of the queues under loom, which tries every order in which threads can interleave and
 //! every value that a relaxed load may see (bounded in how often a thread is interrupted).
 //!
-//! What is per thread in the program ([`super::emit`], [`super::thread_block`]) is an [`Owner`] here, for
+//! What is per thread in the program ([`super::super::emit`], [`super::super::thread_block`]) is an [`Owner`] here, for
 //! loom's threads share the storage of one.
 
 use std::sync::{Arc, OnceLock};
@@ -11,10 +11,10 @@ use baler_common::record::{Field, FieldType, Schema};
 use baler_common::transport::Notify;
 use loom::thread;
 
-use super::block::{Block, append_record};
-use super::set::QueueSet;
-use super::thread_queue::{Outcome, ThreadQueue};
-use super::{BlockReader, Overflow, QueueRow, flat_rows};
+use super::super::block::{Block, append_record};
+use super::super::set::QueueSet;
+use super::super::thread_queue::{Outcome, ThreadQueue};
+use super::super::{BlockReader, Overflow, QueueRow, flat_rows};
 
 /// So large that two rows fill a block of 16 words.
 const FIELDS: usize = 40;
@@ -98,9 +98,9 @@ impl Owner {
     /// As a probe does; whether the call was taken.
     #[cfg(feature = "enable")]
     fn call(&mut self, number: u64) -> bool {
-        let call = [super::KIND_CALL, number, 0, 0, 0];
+        let call = [super::super::KIND_CALL, number, 0, 0, 0];
         let open = self.open.as_ref();
-        if open.is_some_and(|block| super::block::append_call(block.words(), || call)) {
+        if open.is_some_and(|block| super::super::block::append_call(block.words(), || call)) {
             return true;
         }
         self.open = None;

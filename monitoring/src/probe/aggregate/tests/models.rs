@@ -9,8 +9,8 @@ use std::sync::Arc;
 use loom::sync::Mutex;
 use loom::thread;
 
-use super::super::site::SiteNumber;
-use super::cell::{CallTotals, Cell};
+use super::super::super::site::SiteNumber;
+use super::super::cell::{CallTotals, Cell};
 use crate::clock::tag_of;
 
 /// Of queues whose records are not timed in ticks, which nobody has to measure.
