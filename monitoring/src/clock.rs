@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[cfg(feature = "enable")]
-pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
+pub(crate) use mapping::{TickMapping, multiplier, nanoseconds, scaled};
 
 /// Where a controller takes the time of records from.
 #[derive(Debug, Clone, Default)]

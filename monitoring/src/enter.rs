@@ -18,8 +18,8 @@
 /// Kieker's tools understand names of the form `package.Class.operation(Type, Type)`.
 ///
 /// Behind the name stand the options of [`#[probe]`](macro@crate::probe), with the same meaning (they
-/// need the feature `macros`): `record = operation`, `duration`, `aggregated` or `events`, `full = 1/n`, `sample = 1/n`,
-/// `histogram` and `every = n`.
+/// need the feature `macros`): `record = operation`, `duration`, `aggregated` or `events`, `full = 1/n`, `sample = 1/n`
+/// and `histogram`.
 /// With any of them the guard has another type, but for `record = events` and no `sample`, of which
 /// it is an [`EventGuard`](crate::EventGuard), which can be told of an error:
 ///

@@ -183,8 +183,8 @@ fn main_guard(options: &Options) -> TokenStream {
         Kind::Events => quote_spanned!(span=> __BALER_SITE.enter_events()),
         Kind::Duration => quote_spanned!(span=> __BALER_SITE.enter_duration()),
         Kind::Aggregated => {
-            let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));
-            quote_spanned!(span=> __BALER_SITE.enter_aggregated::<#histogram, #every>(&CELL))
+            let histogram = options.histogram;
+            quote_spanned!(span=> __BALER_SITE.enter_aggregated::<#histogram>(&CELL))
         }
     }
 }

@@ -52,7 +52,7 @@ use proc_macro::TokenStream;
 /// - `full = 1/1000`: beside a duration or aggregation, an operation's record of one call in so many.
 /// - `sample = 1/100`: one call in so many is recorded, whatever is recorded of it; the others are
 ///   as if the probe were deactivated.
-/// - `histogram`, `every = n`: of an aggregation, see below.
+/// - `histogram`: of an aggregation, see below.
 /// - `err`: an error that is returned fails the operation, see *Events*.
 /// - `busy`: of an asynchronous function also how long it was polled, see *Asynchronous functions*.
 /// - `skip`: no probe; for single functions, impl blocks and modules within a probed block.
@@ -89,8 +89,8 @@ use proc_macro::TokenStream;
 /// Calls that are not recorded in full have no place in a trace, and what they call is nested in the
 /// next call above that has one.
 ///
-/// An aggregation is told at every `aggregation_interval` of the controller (1 s), at a flush, at the
-/// shutdown, and with `every = n` also as soon as a thread has made `n` calls.
+/// An aggregation is told at every `aggregation_interval` of the controller (1 s), at a flush and at the
+/// shutdown.
 /// There is a record for each thread and site that was called since the last time; the cell of a
 /// thread that sleeps is told as well, and that of one that has ended goes on with the next one, so
 /// that the counts add up to the calls exactly.

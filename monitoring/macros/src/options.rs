@@ -10,7 +10,7 @@ use crate::signature;
 
 /// All options, for messages.
 const OPTIONS: &str = "`name = \"…\"`, `record = kind`, `full = 1/n`, `sample = 1/n`, `histogram`, \
-                       `every = n`, `busy`, `err`, `crate = path` and `skip`";
+                       `busy`, `err`, `crate = path` and `skip`";
 
 /// All kinds of records, for messages.
 const KINDS: &str = "`operation`, `duration`, `aggregated` and `events`";
@@ -37,8 +37,6 @@ pub(crate) struct Options {
     /// Only one in so many calls is recorded.
     pub(crate) sample: Option<u32>,
     pub(crate) histogram: bool,
-    /// A record of Baler's own at least every so many calls.
-    pub(crate) every: Option<u64>,
     /// How long asynchronous calls were polled as well.
     pub(crate) busy: bool,
     /// An error that is returned fails the operation.
@@ -62,7 +60,6 @@ impl Options {
             full: None,
             sample: None,
             histogram: false,
-            every: None,
             busy: false,
             err: false,
             skip: None,
@@ -171,7 +168,6 @@ impl Options {
         }
         if self.kind != Kind::Aggregated {
             refuse("histogram", "`histogram` goes with `record = aggregated`")?;
-            refuse("every", "`every` goes with `record = aggregated`")?;
         }
         Ok(())
     }
@@ -187,15 +183,6 @@ impl Options {
             "record" => {
                 assign(key, input)?;
                 self.kind = input.parse()?;
-            }
-            "every" => {
-                assign(key, input)?;
-                let number = input.parse::<LitInt>()?;
-                let every = number.base10_parse::<u64>()?;
-                if every == 0 {
-                    return Err(syn::Error::new(number.span(), "`every` is at least 1"));
-                }
-                self.every = Some(every);
             }
             "name" => {
                 assign(key, input)?;

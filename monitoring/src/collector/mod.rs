@@ -34,7 +34,7 @@ pub use closing::ClosedBy;
 pub(crate) use controller_state::{ControllerState, Waker};
 pub(crate) use event::Hooks;
 pub use event::{Event, Quarantined};
-pub(crate) use flush::{FlushEnd, FlushOrder};
+pub(crate) use flush::FlushOrder;
 pub use stats::{ClosedByCounts, ShutdownReport, Stats};
 pub(crate) use thread::{CollectorConfig, spawn};
 pub use tuning::ChunkCost;

@@ -156,22 +156,22 @@ impl Collector {
                 .full(it.builder.len(), it.builder.estimated_bytes())
         });
         match full {
-            Some(reason) if self.dispatch.has_room() => {
+            Some(reason) if self.dispatch.outbox.has_room() => {
                 self.close(lane, reason, false);
                 // Gives the writer its work while the next batches are filled.
                 let now = monotonic();
                 let unsent = now.saturating_duration_since(self.sent_at);
-                let is_due = unsent >= SEND_EVERY || !self.dispatch.has_room();
+                let is_due = unsent >= SEND_EVERY || !self.dispatch.outbox.has_room();
                 // Behind, what the writer does not take is to be known.
                 if is_due || self.shared.queues.is_backlog() {
                     self.dispatch.drive(now, self.stop);
                     self.sent_at = now;
                 }
                 let took = now.saturating_duration_since(self.step_began);
-                self.dispatch.has_room() && took < LONGEST_STEP
+                self.dispatch.outbox.has_room() && took < LONGEST_STEP
             }
             Some(_) => false,
-            None => self.dispatch.has_room(),
+            None => self.dispatch.outbox.has_room(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Collector {
         for lane in 0..self.lanes.len() {
             let oldest = self.lanes.get(lane).and_then(|lane| lane.oldest);
             let due = oldest.and_then(|oldest| self.rule.closes_at(oldest));
-            if due.is_some_and(|due| due <= now) && self.dispatch.has_room() {
+            if due.is_some_and(|due| due <= now) && self.dispatch.outbox.has_room() {
                 self.close(lane, ClosedBy::Age, false);
             }
         }
@@ -199,7 +199,7 @@ impl Collector {
         self.closed = self.closed.saturating_add(count(records));
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(row_bytes);
-        let ticket = self.dispatch.next_ticket();
+        let ticket = self.dispatch.encoder.next_ticket();
         let is_only = self.dispatch.has_settled(ticket);
         match self
             .dispatch

@@ -30,10 +30,11 @@ pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "samplers")]
 pub(crate) use sampling::WeakController;
 pub use settings::StartError;
+pub(crate) use settings::{Settings, WAIT_TIME};
 
 use crate::adaptive::Switch;
 use crate::clock::{Clock, monotonic};
-use crate::collector::{ControllerState, FlushEnd, FlushOrder, ShutdownReport, Stats};
+use crate::collector::{ControllerState, FlushOrder, ShutdownReport, Stats};
 use crate::queue::{self, QueueRow};
 #[cfg(feature = "samplers")]
 use crate::samplers::Samplers;
@@ -256,8 +257,8 @@ impl Controller {
         let (order, end) = FlushOrder::new();
         self.shared().order_flush(order);
         match end.wait(timeout) {
-            Ok(FlushEnd { lost: 0 }) => Ok(()),
-            Ok(FlushEnd { lost }) => Err(FlushError::Lost { records: lost }),
+            Ok(0) => Ok(()),
+            Ok(records) => Err(FlushError::Lost { records }),
             Err(RecvTimeoutError::Timeout) => Err(FlushError::Timeout),
             Err(RecvTimeoutError::Disconnected) => Err(FlushError::Stopped),
         }

@@ -1,7 +1,6 @@
 //! A place in the program where calls are recorded.
 
 use std::num::NonZeroU32;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::LocalKey;
 
@@ -37,8 +36,6 @@ pub struct Site {
     state: AtomicU32,
     /// The number as the rows of calls have it, once the site is registered: it stays as it is.
     header: AtomicU32,
-    /// Stays when the site is switched off.
-    number: OnceLock<SiteNumber>,
     operation: Operation,
     /// Made at the first call that is recorded; afterwards a call writes four bytes.
     signature: LazyString,
@@ -111,7 +108,6 @@ impl Site {
         Self {
             state: AtomicU32::new(UNKNOWN),
             header: AtomicU32::new(0),
-            number: OnceLock::new(),
             operation,
             signature: LazyString::new(),
             class: LazyString::new(),
@@ -140,10 +136,10 @@ impl Site {
 
     /// Begins a call that is added up; it ends when the guard is dropped.
     #[inline(always)]
-    pub fn enter_aggregated<const HISTOGRAM: bool, const EVERY: u64>(
+    pub fn enter_aggregated<const HISTOGRAM: bool>(
         &'static self,
         slot: &'static LocalKey<CellSlot>,
-    ) -> AggregatedGuard<HISTOGRAM, EVERY> {
+    ) -> AggregatedGuard<HISTOGRAM> {
         AggregatedGuard::new(self, slot)
     }
 
@@ -185,12 +181,12 @@ impl Site {
     /// The number, once the site is registered; for the registry.
     #[inline]
     pub(super) fn number(&self) -> Option<SiteNumber> {
-        self.number.get().copied()
+        let number = self.header.load(Ordering::Relaxed) >> KIND_BITS;
+        NonZeroU32::new(number).map(SiteNumber)
     }
 
     /// For the registry, once.
     pub(super) fn set_number(&self, number: SiteNumber) {
-        let number = self.number.get_or_init(|| number);
         let header = (number.get() << KIND_BITS) | HEADER_KIND;
         self.header.store(header, Ordering::Relaxed);
     }

@@ -230,7 +230,7 @@ impl Drop for ThreadQueues {
             if let Some(set) = queue.set.upgrade()
                 && !set.is_forked()
             {
-                set.leave(queue.queue);
+                set.leave(&queue.queue);
             }
         }
     }

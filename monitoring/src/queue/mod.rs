@@ -21,7 +21,6 @@ mod emit;
 mod flat_rows;
 mod reentrance;
 mod set;
-mod suppress;
 pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
@@ -39,10 +38,10 @@ pub(crate) use emit::{push, push_record};
 #[cfg(feature = "enable")]
 pub(crate) use flat_rows::MAX_ROWS;
 pub(crate) use reentrance::Inside;
+pub use reentrance::{Suppressed, suppress};
 #[cfg(feature = "enable")]
 pub(crate) use reentrance::{admit, count as count_reentrant};
 pub(crate) use set::QueueSet;
-pub use suppress::{Suppressed, suppress};
 #[cfg(feature = "enable")]
 pub(crate) use thread_block::append_call;
 #[cfg(all(unix, feature = "enable"))]

@@ -14,9 +14,6 @@ use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Orderin
 use super::thread_queue::{Outcome, ThreadQueue};
 use crate::fork::Process;
 
-/// So many queues of ended threads are kept for new ones although nothing is in them.
-const KEPT_QUEUES: usize = 16;
-
 /// The queues of all threads of one controller, and the one beside them for records that no
 /// thread's queue can take.
 pub(crate) struct QueueSet {
@@ -44,8 +41,8 @@ pub(crate) struct QueueSet {
 #[derive(Debug, Default)]
 struct Registry {
     queues: Vec<Arc<ThreadQueue>>,
-    /// Those whose threads have ended: the next new threads continue them.
-    retired: Vec<Arc<ThreadQueue>>,
+    /// How many of them are of threads that have ended.
+    left: usize,
     /// What queues have counted that are gone.
     gone: QueueCounts,
     closed: bool,
@@ -188,10 +185,6 @@ impl QueueSet {
     pub(super) fn enter(&self) -> Arc<ThreadQueue> {
         self.threads.fetch_add(1, Ordering::Relaxed);
         let mut registry = self.registry();
-        if let Some(queue) = registry.retired.pop() {
-            queue.set_owned(true);
-            return queue;
-        }
         let queue = Arc::new(ThreadQueue::default());
         if registry.closed {
             queue.close();
@@ -202,11 +195,11 @@ impl QueueSet {
     }
 
     /// Takes back the queue of a thread that ends; what is in it will still be read.
-    pub(super) fn leave(&self, queue: Arc<ThreadQueue>) {
+    pub(super) fn leave(&self, queue: &ThreadQueue) {
         self.threads.fetch_sub(1, Ordering::Relaxed);
         let mut registry = self.registry();
-        queue.set_owned(false);
-        registry.retired.push(queue);
+        queue.disown();
+        registry.left = registry.left.saturating_add(1);
     }
 
     /// The collector begins a round: brings its list of queues up to date, of which `known` is the
@@ -217,45 +210,32 @@ impl QueueSet {
         self.budget.take_pressed()
     }
 
-    /// The collector has been everywhere: lets go of the queues that many threads have left behind
-    /// at once.
+    /// The collector has been everywhere: lets go of the queues of ended threads that are empty.
     ///
     /// There is now as much room as there will be for some time.
     pub(crate) fn end_round(&self) {
         self.budget.tell();
         let mut registry = self.registry();
-        if registry.retired.len() <= KEPT_QUEUES {
+        if registry.left == 0 {
             return;
         }
         let Registry {
-            queues,
-            retired,
-            gone,
-            ..
+            queues, left, gone, ..
         } = &mut *registry;
-        let mut kept = 0_usize;
-        let mut gone_queues = Vec::new();
-        retired.retain(|queue| {
-            kept = kept.saturating_add(1);
-            if kept <= KEPT_QUEUES || !queue.is_abandoned() {
-                return true;
-            }
-            queue.count(gone);
-            gone_queues.push(Arc::as_ptr(queue).addr());
-            false
-        });
-        if gone_queues.is_empty() {
-            return;
-        }
-        gone_queues.sort_unstable();
+        let before = queues.len();
         queues.retain(|queue| {
-            gone_queues
-                .binary_search(&Arc::as_ptr(queue).addr())
-                .is_err()
+            let is_abandoned = queue.is_abandoned();
+            if is_abandoned {
+                queue.count(gone);
+            }
+            !is_abandoned
         });
-        queues.shrink_to_fit();
-        retired.shrink_to_fit();
-        self.changes.fetch_add(1, Ordering::Release);
+        let removed = before.saturating_sub(queues.len());
+        if removed > 0 {
+            *left = left.saturating_sub(removed);
+            queues.shrink_to_fit();
+            self.changes.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Brings the collector's list of queues up to date; `known` is the change it has seen last.

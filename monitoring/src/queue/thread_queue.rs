@@ -233,11 +233,9 @@ impl ThreadQueue {
         Outcome::Lost
     }
 
-    /// A thread begins or ends to append.
-    pub(super) fn set_owned(&self, owned: bool) {
-        let mut state = self.lock();
-        state.is_owned = owned;
-        state.next_words = LEAST_WORDS;
+    /// Its thread ends.
+    pub(super) fn disown(&self) {
+        self.lock().is_owned = false;
     }
 
     /// What the collector may read next, up to a mark that the first call of a visit sets; gives

@@ -16,10 +16,7 @@ use std::sync::PoisonError;
 use baler_common::record::timing::LogLinear;
 
 use super::super::site::SiteNumber;
-use super::buckets::{
-    Histogram, LONGEST, ZERO_BUCKET, bucket_of, empty_histogram, log_linear, to_f64,
-};
-use crate::clock::{is_in_ticks, nanoseconds_a_tick, tag_of};
+use crate::clock::{is_in_ticks, multiplier, scaled, tag_of};
 use crate::queue::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// So often a reader that has caught the owner at work looks again before it leaves the cell for the
@@ -30,8 +27,15 @@ const LOOKS: usize = if cfg!(all(test, baler_loom)) {
     1_000
 };
 
-/// So much that an owner has put by waits for the reader at most; further calls stay together.
-const MOST_PUT_BY: usize = 64;
+/// How many buckets a histogram has. Loom looks at each of them by itself.
+const BUCKETS: usize = if cfg!(all(test, baler_loom)) {
+    2
+} else {
+    LogLinear::BUCKETS
+};
+
+/// How many calls took how long, by the number of the bucket.
+type Histogram = Box<[AtomicU64; BUCKETS]>;
 
 /// What no queues have as their tag, and no site as its state.
 const ASKED: u32 = 1;
@@ -52,7 +56,7 @@ pub(super) struct Cell {
     /// When the first call began and the last one ended.
     tin: AtomicU64,
     tout: AtomicU64,
-    /// Nanoseconds a tick, as the bits of a floating-point number.
+    /// How long a tick is; see [`multiplier`].
     rate: AtomicU64,
     histogram: Option<Histogram>,
     accounts: Mutex<Accounts>,
@@ -66,8 +70,6 @@ struct Accounts {
     key: u64,
     /// What was taken of it.
     taken: CallTotals,
-    /// What the owner has put by for the reader, oldest first.
-    put_by: Vec<CallTotals>,
 }
 
 /// Calls added up; times are in the unit of the controller's clock.
@@ -79,8 +81,7 @@ pub(crate) struct CallTotals {
     pub(crate) max: u64,
     pub(crate) tin: u64,
     pub(crate) tout: u64,
-    /// By the number of the bucket, in a cell as [`bucket_of`] has it and outside of it as
-    /// [`LogLinear`]; none without a histogram.
+    /// By the number of the bucket, as [`LogLinear`] has it; none without a histogram.
     pub(crate) buckets: Vec<u64>,
 }
 
@@ -115,20 +116,6 @@ impl CallTotals {
         self.tin = taken.tout;
         self
     }
-
-    fn in_log_linear(mut self) -> Self {
-        if self.buckets.is_empty() {
-            return self;
-        }
-        let mut buckets = vec![0_u64; LogLinear::BUCKETS];
-        for (bucket, calls) in self.buckets.iter().enumerate() {
-            if let Some(sum) = buckets.get_mut(log_linear(bucket)) {
-                *sum = sum.saturating_add(*calls);
-            }
-        }
-        self.buckets = buckets;
-        self
-    }
 }
 
 /// Loom's atomics cannot be made in a constant.
@@ -146,7 +133,8 @@ macro_rules! const_but_for_loom {
 impl Cell {
     /// An empty one, with or without a histogram.
     pub(super) fn new(site: SiteNumber, has_histogram: bool) -> Self {
-        Self::with(site, has_histogram.then(empty_histogram))
+        let empty = || Box::new(std::array::from_fn(|_| AtomicU64::new(0)));
+        Self::with(site, has_histogram.then(empty))
     }
 
     const_but_for_loom! {
@@ -167,7 +155,6 @@ impl Cell {
                 site,
                 key: 0,
                 taken: CallTotals::EMPTY,
-                put_by: Vec::new(),
             }),
         }
     }
@@ -179,64 +166,47 @@ impl Cell {
 
     /// Adds a call. Only the owner may call it.
     ///
-    /// `nanoseconds` is for the histogram, if there is one; so many calls make a record.
-    pub(super) fn add<const EVERY: u64>(
-        &self,
-        key: u64,
-        tin: u64,
-        tout: u64,
-        nanoseconds: Option<u64>,
-    ) {
-        if !self.has_room_for::<EVERY>(tag_of(key)) {
-            self.begin_anew(key, tin, EVERY);
+    /// `nanoseconds` is for the histogram, if there is one.
+    pub(super) fn add(&self, key: u64, tin: u64, tout: u64, nanoseconds: Option<u64>) {
+        if !self.is_for(tag_of(key)) {
+            self.begin_anew(key, tin);
         }
-        let bucket = nanoseconds.and_then(|nanoseconds| {
-            let bucket = match nanoseconds {
-                0 => ZERO_BUCKET,
-                _ => bucket_of(to_f64(nanoseconds.min(LONGEST))),
-            };
-            self.histogram.as_ref()?.get(bucket)
-        });
+        let bucket = nanoseconds.and_then(|nanoseconds| self.bucket(nanoseconds));
         self.count_call(tout.saturating_sub(tin), tout, bucket);
     }
 
     /// Whether the owner may add a call for the queues with this tag without beginning anew.
     #[inline(always)]
-    fn has_room_for<const EVERY: u64>(&self, tag: u32) -> bool {
+    fn is_for(&self, tag: u32) -> bool {
         self.ticket.load(Ordering::Relaxed) == tag
-            && (EVERY == u64::MAX || self.count.load(Ordering::Relaxed) < EVERY)
     }
 
     /// Adds a call between two ticks, if nothing is unusual; a marked time is. Only the owner may
     /// call it.
     #[inline(always)]
-    pub(super) fn add_usually<const HISTOGRAM: bool, const EVERY: u64>(
-        &self,
-        tag: u32,
-        tin: u64,
-        tout: u64,
-    ) -> bool {
-        // What is marked is greater. Of no duration there is no exponent.
-        if tout <= tin {
+    pub(super) fn add_usually<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
+        // What is marked is greater.
+        if tout < tin {
             return false;
         }
         let duration = tout.wrapping_sub(tin);
-        if !self.has_room_for::<EVERY>(tag) {
+        if !self.is_for(tag) {
             return false;
         }
         let bucket = if HISTOGRAM {
-            let rate = f64::from_bits(self.rate.load(Ordering::Relaxed));
-            let bucket = bucket_of(to_f64(duration) * rate);
-            // Without the histogram.
-            let Some(bucket) = self.histogram.as_ref().and_then(|all| all.get(bucket)) else {
-                return false;
-            };
-            Some(bucket)
+            self.bucket(scaled(duration, self.rate.load(Ordering::Relaxed)))
         } else {
             None
         };
         self.count_call(duration, tout, bucket);
         true
+    }
+
+    /// The bucket for calls that take so long, if there is a histogram.
+    #[inline(always)]
+    fn bucket(&self, nanoseconds: u64) -> Option<&AtomicU64> {
+        let bucket = usize::try_from(LogLinear::bucket_of(nanoseconds)).unwrap_or(0);
+        self.histogram.as_ref()?.get(bucket.min(BUCKETS - 1))
     }
 
     /// Counts a call for which there is room, and another one in its bucket.
@@ -262,23 +232,17 @@ impl Cell {
         add(&self.count, 1, Ordering::Release);
     }
 
-    /// Begins anew with what nobody has taken, as the owner; so many calls are put by for the reader.
+    /// Begins anew with what nobody has taken, as the owner.
     #[cold]
     #[inline(never)]
-    fn begin_anew(&self, key: u64, tin: u64, every: u64) {
+    fn begin_anew(&self, key: u64, tin: u64) {
         let mut accounts = self.accounts();
         let mut rest = if accounts.key == key {
             self.load().since(&accounts.taken)
         } else {
             // Its collector has ended without it: monitoring was off.
-            accounts.put_by.clear();
             CallTotals::EMPTY
         };
-        // Whether it was asked to as well or not.
-        if rest.count >= every && accounts.put_by.len() < MOST_PUT_BY {
-            let full = std::mem::replace(&mut rest, CallTotals::EMPTY);
-            accounts.put_by.push(full);
-        }
         if rest.count == 0 {
             rest = CallTotals {
                 tin,
@@ -289,8 +253,7 @@ impl Cell {
         accounts.taken = CallTotals::EMPTY;
         self.store(&rest);
         if is_in_ticks(key) {
-            let rate = nanoseconds_a_tick().to_bits();
-            self.rate.store(rate, Ordering::Relaxed);
+            self.rate.store(multiplier(), Ordering::Relaxed);
         }
         self.ticket.store(tag_of(key), Ordering::Relaxed);
     }
@@ -303,10 +266,6 @@ impl Cell {
             return;
         }
         let site = accounts.site;
-        accounts
-            .put_by
-            .drain(..)
-            .for_each(|content| take(site, content.in_log_linear()));
         self.ticket.store(ASKED, Ordering::Relaxed);
         // What the owner has added before it sees the request is seen now or the next time.
         fence(Ordering::SeqCst);
@@ -315,7 +274,7 @@ impl Cell {
         };
         let news = content.clone().since(&accounts.taken);
         if news.count > 0 {
-            take(site, news.in_log_linear());
+            take(site, news);
             accounts.taken = content;
         }
     }
@@ -377,7 +336,7 @@ mod tests {
     }
 
     fn add(cell: &Cell, key: u64, tin: u64, tout: u64, nanoseconds: Option<u64>) {
-        cell.add::<3>(key, tin, tout, nanoseconds);
+        cell.add(key, tin, tout, nanoseconds);
     }
 
     fn take(cell: &Cell, key: u64) -> Vec<CallTotals> {
@@ -452,23 +411,5 @@ mod tests {
         add(&cell, KEY, 0, 7, Some(7));
         let second = take(&cell, KEY).remove(0);
         assert_eq!((second.buckets[3], second.buckets[7]), (0, 1));
-    }
-
-    #[test]
-    fn so_many_calls_make_a_record_and_none_is_lost_when_nobody_takes_them() {
-        let cell = cell();
-        for _ in 0..7 {
-            add(&cell, KEY, 0, 2, None);
-        }
-        assert_eq!(
-            figures(&cell, KEY),
-            [(3, 6, 2, 2), (3, 6, 2, 2), (1, 2, 2, 2)]
-        );
-        for _ in 0..1_000 {
-            add(&cell, KEY, 0, 2, None);
-        }
-        let taken = figures(&cell, KEY);
-        assert_eq!(taken.len(), MOST_PUT_BY + 1);
-        assert_eq!(taken.iter().map(|it| it.0).sum::<u64>(), 1_000);
     }
 }

@@ -111,7 +111,7 @@ impl Owner {
 
     fn end(mut self) {
         self.open = None;
-        self.set.leave(self.queue);
+        self.set.leave(&self.queue);
     }
 }
 
