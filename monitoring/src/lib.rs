@@ -1,4 +1,13 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(
+    not(feature = "enable"),
+    expect(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "without `enable` probes and queues are compiled, but nothing calls them"
+    )
+)]
 
 mod adaptive;
 mod clock;
@@ -8,12 +17,10 @@ mod enter;
 mod fork;
 #[cfg(not(feature = "enable"))]
 mod off;
-#[cfg(feature = "enable")]
 mod probe;
 mod queue;
 #[cfg(feature = "samplers")]
 mod samplers;
-#[cfg(feature = "enable")]
 mod trace;
 mod traceparent;
 

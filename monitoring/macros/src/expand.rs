@@ -1,11 +1,11 @@
 //! The function with its probe.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
+use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Ident, Path, ReturnType, Type, TypeInfer};
+use syn::{FnArg, Ident, PatIdent, Path, ReturnType, Type, TypeInfer};
 
-use crate::arguments;
 use crate::function::Function;
 use crate::options::{Kind, Options};
 use crate::signature;
@@ -51,7 +51,7 @@ fn closure_body(options: &Options, function: &Function) -> TokenStream {
         ReturnType::Default => quote_spanned!(span=> -> ()),
         output @ ReturnType::Type(..) => closure_output(output),
     };
-    let arguments = arguments::in_order_of_drop(function);
+    let arguments = in_order_of_drop(function);
     let body = &function.body;
     quote_spanned! {span=>
         let (__baler_site, __baler_enter) = {
@@ -74,7 +74,7 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     let body = &function.body;
     if options.kind == Kind::Events && (options.err || function.can_be_a_closure()) {
         let hint = closure_output(&function.signature.output);
-        let arguments = arguments::in_order_of_drop(function);
+        let arguments = in_order_of_drop(function);
         let probe = if options.sample.is_some() {
             quote_spanned!(span=> __baler_probe.as_mut())
         } else {
@@ -149,6 +149,49 @@ pub(crate) fn block_guard(options: &Options, name: &TokenStream) -> TokenStream 
         None => guard,
     };
     quote_spanned!(span=> { #site #guard })
+}
+
+/// Has a closure around the body capture the arguments that it names, the last one first, for what
+/// is captured first is dropped first: so they are dropped in the order in which the function would
+/// drop them, behind the locals of the body.
+///
+/// An argument that the body does not name stays with the function, whose compiler goes on to say
+/// that it is unused, unless its own name says that this is meant.
+fn in_order_of_drop(function: &Function) -> TokenStream {
+    let span = Span::mixed_site();
+    let mut names = Names(Vec::new());
+    for argument in &function.signature.inputs {
+        match argument {
+            FnArg::Receiver(receiver) => names.0.push(Ident::from(receiver.self_token)),
+            FnArg::Typed(argument) => names.visit_pat(&argument.pat),
+        }
+    }
+    let is_meant =
+        |name: &&Ident| name.to_string().starts_with('_') || is_named(&function.body, name);
+    let names: Vec<_> = names.0.iter().rev().filter(is_meant).collect();
+    if names.len() < 2 {
+        return TokenStream::new();
+    }
+    quote_spanned!(span=> let _ = (#(&#names,)*);)
+}
+
+/// The names that a pattern binds.
+struct Names(Vec<Ident>);
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_pat_ident(&mut self, pattern: &'ast PatIdent) {
+        self.0.push(pattern.ident.clone());
+        visit::visit_pat_ident(self, pattern);
+    }
+}
+
+/// Whether a name stands anywhere in these tokens.
+fn is_named(tokens: &TokenStream, name: &Ident) -> bool {
+    tokens.clone().into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => is_named(&group.stream(), name),
+        _ => false,
+    })
 }
 
 /// Shows a probe what the body returned.

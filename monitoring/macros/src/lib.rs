@@ -6,7 +6,6 @@
 //! The expansion names nothing but `baler_monitoring::__private`; without the feature `enable` the
 //! function is checked and then handed back as it was written.
 
-mod arguments;
 mod block;
 mod expand;
 mod function;

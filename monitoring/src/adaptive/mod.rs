@@ -16,6 +16,5 @@ mod upkeep;
 
 pub use news::PatternNews;
 pub(crate) use switch::Switch;
-#[cfg(any(feature = "enable", feature = "samplers"))]
 pub(crate) use switch::Verdicts;
 pub(crate) use upkeep::{Settings, Upkeep};

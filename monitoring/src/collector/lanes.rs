@@ -5,9 +5,7 @@ use std::time::Instant;
 
 use baler_common::record::{BatchBuilder, RowNumber, Schema};
 
-#[cfg(feature = "enable")]
 use super::calls;
-#[cfg(feature = "enable")]
 use crate::queue::CALL_WORDS;
 
 /// What the fields with a trace's number are called, in Kieker's records and in Rust.
@@ -41,7 +39,6 @@ impl LaneRouter {
     }
 
     /// The lane of a call.
-    #[cfg(feature = "enable")]
     #[inline]
     pub(super) fn lane_of_call(&self, call: [u64; CALL_WORDS]) -> usize {
         let [_, trace, ..] = call;

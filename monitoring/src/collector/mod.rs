@@ -11,7 +11,6 @@
 //! early: no clock is read for it on the application's thread, and records that
 //! are forwarded with times of long ago or none are batched like any other.
 
-#[cfg(feature = "enable")]
 mod calls;
 mod closing;
 mod controller_state;

@@ -8,7 +8,6 @@ use baler_common::container::LossReason;
 use baler_common::record::PushError;
 use bytes::Bytes;
 
-#[cfg(feature = "enable")]
 use super::calls;
 use super::closing::ClosedBy;
 use super::encoder::EncodeProblem;
@@ -18,7 +17,6 @@ use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
 use super::tuned::NewChunk;
 use crate::clock::monotonic;
 use crate::queue::QueueRow;
-#[cfg(feature = "enable")]
 use crate::queue::{CALL_WORDS, MAX_ROWS};
 
 impl Collector {
@@ -32,7 +30,6 @@ impl Collector {
         let mut found = self.in_round;
         if !self.in_round {
             self.queues.start_round();
-            #[cfg(feature = "enable")]
             self.calls.refresh(now);
             self.round_began = now;
         }
@@ -54,7 +51,6 @@ impl Collector {
 
     /// Takes the next rows of one type and lane, as many as the batch has room for; the lane.
     fn take_rows(&mut self) -> usize {
-        #[cfg(feature = "enable")]
         if let Some(call) = self.queues.block.next_call() {
             return self.take_calls(call);
         }
@@ -65,13 +61,6 @@ impl Collector {
         let Some(row) = self.queues.block.next_row() else {
             return 0;
         };
-        #[cfg_attr(
-            not(feature = "enable"),
-            expect(
-                irrefutable_let_patterns,
-                reason = "without `enable` there is one kind of rows"
-            )
-        )]
         let QueueRow::Record {
             schema,
             timestamp,
@@ -93,7 +82,6 @@ impl Collector {
     }
 
     /// Takes the next calls, which are of the same record type and lane as this one, the first.
-    #[cfg(feature = "enable")]
     fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> usize {
         let number = self.router.lane_of_call(first);
         let Some(lane) = self.lanes.get_mut(number) else {

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkSerializer;
 use baler_common::transport::{ChunkIdentity, Outbox};
 
-#[cfg(feature = "enable")]
 use super::calls::CallConverter;
 use super::closing::{ClosedBy, ClosingRule, LATER, LOOK_RECORDS};
 use super::controller_state::ControllerState;
@@ -82,7 +81,6 @@ pub(crate) fn spawn(
     let mut collector = Collector {
         dispatch,
         queues: QueueReader::new(Arc::clone(&shared.queues)),
-        #[cfg(feature = "enable")]
         calls: CallConverter::new(shared.queues.key(), shared.hostname),
         router: LaneRouter::new(settings.lanes),
         lanes: (0..settings.lanes.max(1))
@@ -118,7 +116,6 @@ pub(super) struct Collector {
     pub(super) shared: Arc<ControllerState>,
     pub(super) dispatch: Dispatch,
     pub(super) queues: QueueReader,
-    #[cfg(feature = "enable")]
     pub(super) calls: CallConverter,
     pub(super) router: LaneRouter,
     pub(super) lanes: Vec<LaneBatch>,
@@ -250,7 +247,6 @@ impl Collector {
         let is_end = self.stop.is_some() && !self.dispatch.sent_last;
         // Not while a round is interrupted for want of room: the records would only pile up.
         if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
-            #[cfg(feature = "enable")]
             {
                 self.calls.refresh(now);
                 self.calls.queue_aggregates(&self.shared.queues);

@@ -19,12 +19,10 @@ use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
 pub use builder::ControllerBuilder;
-#[cfg(feature = "enable")]
 pub(crate) use identity::random;
 pub(crate) use installed::refresh_active;
-#[cfg(all(unix, feature = "enable"))]
+#[cfg(unix)]
 pub(crate) use installed::{InstalledHold, hold_installed, stop_recording};
-#[cfg(feature = "enable")]
 pub(crate) use installed::{active_key, active_queues, active_shared, active_unix_ns};
 pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "samplers")]

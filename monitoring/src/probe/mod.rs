@@ -6,7 +6,6 @@
 mod aggregate;
 mod busy;
 mod call;
-mod duration;
 mod events;
 mod path;
 mod record;
@@ -18,8 +17,7 @@ pub use aggregate::{AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{CallTotals, take_all};
 #[cfg(unix)]
 pub(crate) use aggregate::{CellsHold, hold_cells};
-pub use call::{AsyncCall, Guard, run};
-pub use duration::DurationGuard;
+pub use call::{AsyncCall, DurationGuard, Guard, run};
 pub use events::{EventGuard, run_events};
 pub(crate) use record::{no_session, signature, tell_parent};
 #[cfg(unix)]

@@ -7,8 +7,7 @@ use std::thread::LocalKey;
 use baler_common::record::Interned;
 
 use super::aggregate::{AggregatedGuard, CellSlot};
-use super::call::{AsyncCall, Guard};
-use super::duration::DurationGuard;
+use super::call::{AsyncCall, DurationGuard, Guard};
 use super::path::{class_of, declaring_class};
 use super::record::{OperationCall, begin_async};
 use super::registry;

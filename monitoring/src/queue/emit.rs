@@ -11,7 +11,6 @@ use std::sync::{Arc, Weak};
 use baler_common::container::LossReason;
 use baler_common::record::{Record, RowWriter, Schema};
 
-#[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
 use super::block::QueueRow;
 use super::reentrance::{Inside, admit};
@@ -145,7 +144,6 @@ fn push_slowly(
 }
 
 /// Appends a call for which the thread's block does not suffice.
-#[cfg(feature = "enable")]
 #[cold]
 #[inline(never)]
 pub(crate) fn push_call(
@@ -230,7 +228,7 @@ impl Drop for ThreadQueues {
             if let Some(set) = queue.set.upgrade()
                 && !set.is_forked()
             {
-                set.leave(&queue.queue);
+                set.leave(queue.queue);
             }
         }
     }

@@ -41,8 +41,8 @@ pub(crate) struct QueueSet {
 #[derive(Debug, Default)]
 struct Registry {
     queues: Vec<Arc<ThreadQueue>>,
-    /// How many of them are of threads that have ended.
-    left: usize,
+    /// Those of threads that have ended: the next new threads continue them.
+    retired: Vec<Arc<ThreadQueue>>,
     /// What queues have counted that are gone.
     gone: QueueCounts,
     closed: bool,
@@ -171,7 +171,6 @@ impl QueueSet {
 
     /// Appends a record of the collector's own, of which there are few: it may not wait for the room
     /// that only it can make.
-    #[cfg(feature = "enable")]
     pub(crate) fn push_own(&self, row: &QueueRow<'_>) {
         self.aside.push_own(self, row);
     }
@@ -185,6 +184,10 @@ impl QueueSet {
     pub(super) fn enter(&self) -> Arc<ThreadQueue> {
         self.threads.fetch_add(1, Ordering::Relaxed);
         let mut registry = self.registry();
+        if let Some(queue) = registry.retired.pop() {
+            queue.set_owned(true);
+            return queue;
+        }
         let queue = Arc::new(ThreadQueue::default());
         if registry.closed {
             queue.close();
@@ -195,11 +198,11 @@ impl QueueSet {
     }
 
     /// Takes back the queue of a thread that ends; what is in it will still be read.
-    pub(super) fn leave(&self, queue: &ThreadQueue) {
+    pub(super) fn leave(&self, queue: Arc<ThreadQueue>) {
         self.threads.fetch_sub(1, Ordering::Relaxed);
         let mut registry = self.registry();
-        queue.disown();
-        registry.left = registry.left.saturating_add(1);
+        queue.set_owned(false);
+        registry.retired.push(queue);
     }
 
     /// The collector begins a round: brings its list of queues up to date, of which `known` is the
@@ -216,11 +219,14 @@ impl QueueSet {
     pub(crate) fn end_round(&self) {
         self.budget.tell();
         let mut registry = self.registry();
-        if registry.left == 0 {
+        if registry.retired.is_empty() {
             return;
         }
         let Registry {
-            queues, left, gone, ..
+            queues,
+            retired,
+            gone,
+            ..
         } = &mut *registry;
         let before = queues.len();
         queues.retain(|queue| {
@@ -230,10 +236,10 @@ impl QueueSet {
             }
             !is_abandoned
         });
-        let removed = before.saturating_sub(queues.len());
-        if removed > 0 {
-            *left = left.saturating_sub(removed);
+        if queues.len() < before {
+            retired.retain(|queue| !queue.is_abandoned());
             queues.shrink_to_fit();
+            retired.shrink_to_fit();
             self.changes.fetch_add(1, Ordering::Release);
         }
     }

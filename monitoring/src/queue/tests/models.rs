@@ -96,7 +96,6 @@ impl Owner {
     }
 
     /// As a probe does; whether the call was taken.
-    #[cfg(feature = "enable")]
     fn call(&mut self, number: u64) -> bool {
         let call = [super::super::KIND_CALL, number, 0, 0, 0];
         let open = self.open.as_ref();
@@ -111,7 +110,7 @@ impl Owner {
 
     fn end(mut self) {
         self.open = None;
-        self.set.leave(&self.queue);
+        self.set.leave(self.queue);
     }
 }
 
@@ -131,7 +130,6 @@ fn drain(set: &QueueSet, numbers: &mut Vec<u8>) {
                         assert_eq!(fields, [number; FIELDS], "a torn row");
                         number
                     }
-                    #[cfg(feature = "enable")]
                     QueueRow::Call([_, number, ..]) => u8::try_from(number).unwrap(),
                 });
             }
@@ -265,7 +263,6 @@ fn what_was_said_to_be_taken_at_a_shutdown_arrives_and_nothing_else() {
 
 /// What the closed queues do not take goes to those of the next controller, so each call is in the
 /// account of exactly one of them.
-#[cfg(feature = "enable")]
 #[test]
 fn calls_that_end_during_a_handover_are_in_the_account_of_one_controller() {
     model(|| {

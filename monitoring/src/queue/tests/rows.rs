@@ -79,7 +79,6 @@ fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, i64, &[u8])) {
                         timestamp,
                         fields,
                     } => take(schema, timestamp, fields),
-                    #[cfg(feature = "enable")]
                     QueueRow::Call(call) => panic!("{call:?}"),
                 }
             }
