@@ -24,9 +24,8 @@ pub(super) struct LaneBatch {
 /// Rows without a trace go to lane 0, and so does everything when there is one lane.
 pub(super) struct LaneRouter {
     lanes: u64,
-    /// Where the number is, by type: the few types of an application, the last one found first.
+    /// Where the number is, by type: an application has few of them.
     known: Vec<(Arc<Schema>, Option<RowNumber>)>,
-    last: usize,
 }
 
 impl LaneRouter {
@@ -34,7 +33,6 @@ impl LaneRouter {
         Self {
             lanes: u64::try_from(lanes).unwrap_or(u64::MAX).max(1),
             known: Vec::new(),
-            last: 0,
         }
     }
 
@@ -54,17 +52,13 @@ impl LaneRouter {
         if self.lanes == 1 {
             return 0;
         }
-        let is_it = |(known, _): &(Arc<Schema>, _)| Arc::ptr_eq(known, schema);
-        if !self.known.get(self.last).is_some_and(is_it) {
-            self.last = match self.known.iter().position(is_it) {
-                Some(at) => at,
-                None => self.learn(schema),
-            };
-        }
-        let number = match self.known.get(self.last) {
-            Some((_, Some(number))) => number.read(fields),
-            _ => None,
-        };
+        let mut known = self.known.iter();
+        let known = known.position(|(known, _)| Arc::ptr_eq(known, schema));
+        let at = known.unwrap_or_else(|| self.learn(schema));
+        let number = self
+            .known
+            .get(at)
+            .and_then(|(_, number)| number.as_ref()?.read(fields));
         number.map_or(0, |trace| self.lane_of_trace(trace))
     }
 
