@@ -258,8 +258,8 @@ fn expand_tokens(
     if options.skip.is_some() {
         return Ok(item);
     }
-    let parse = |input: syn::parse::ParseStream<'_>| match block::Block::parse(input)? {
-        Some(block) => block.expand(options),
+    let parse = |input: syn::parse::ParseStream<'_>| match block::parse(input)? {
+        Some(item) => block::expand(item, options),
         None => Ok(expand::expand(options, &input.parse()?)),
     };
     syn::parse::Parser::parse2(parse, item)

@@ -11,8 +11,7 @@ use baler_common::record::kieker::{
 
 use super::cpu::{Cpu, Detail};
 use super::disk::Disk;
-use super::load::Load;
-use super::memory::Memory;
+use super::machine::{Load, Memory};
 use super::network::Network;
 use super::proc::Root;
 use super::process::{Process, ProcessRecord};
