@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-pub(crate) use mapping::{TickMapping, multiplier, nanoseconds, scaled};
+pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
 
 /// Where a controller takes the time of records from.
 #[derive(Debug, Clone, Default)]

@@ -32,22 +32,31 @@ static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
 /// How long so many ticks are, for the application's threads; as exact as the collector knows it.
 #[inline]
 pub(crate) fn nanoseconds(ticks: u64) -> u64 {
-    scaled(ticks, multiplier())
-}
-
-/// By which ticks become nanoseconds; see [`scaled`].
-pub(crate) fn multiplier() -> u64 {
-    match MULTIPLIER.load(Ordering::Relaxed) {
+    let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
         0 => measure(),
         multiplier => multiplier,
-    }
+    };
+    scaled(ticks, multiplier)
 }
 
 /// So many ticks in nanoseconds. The product of two words never overflows.
 #[inline(always)]
-pub(crate) fn scaled(ticks: u64, multiplier: u64) -> u64 {
+fn scaled(ticks: u64, multiplier: u64) -> u64 {
     let shifted = u128::from(ticks).wrapping_mul(u128::from(multiplier)) >> SHIFT;
     u64::try_from(shifted).unwrap_or(u64::MAX)
+}
+
+/// The same for one tick.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the rate is not known as well as that"
+)]
+pub(crate) fn nanoseconds_a_tick() -> f64 {
+    let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
+        0 => measure(),
+        multiplier => multiplier,
+    };
+    multiplier as f64 / (1_u64 << SHIFT) as f64
 }
 
 /// Where a thread is faster than the collector's first round.

@@ -16,7 +16,10 @@ use std::sync::PoisonError;
 use baler_common::record::timing::LogLinear;
 
 use super::super::site::SiteNumber;
-use crate::clock::{is_in_ticks, multiplier, scaled, tag_of};
+use super::buckets::{
+    Histogram, LONGEST, ZERO_BUCKET, bucket_of, empty_histogram, log_linear, to_f64,
+};
+use crate::clock::{is_in_ticks, nanoseconds_a_tick, tag_of};
 use crate::queue::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// So often a reader that has caught the owner at work looks again before it leaves the cell for the
@@ -26,16 +29,6 @@ const LOOKS: usize = if cfg!(all(test, baler_loom)) {
 } else {
     1_000
 };
-
-/// How many buckets a histogram has. Loom looks at each of them by itself.
-const BUCKETS: usize = if cfg!(all(test, baler_loom)) {
-    2
-} else {
-    LogLinear::BUCKETS
-};
-
-/// How many calls took how long, by the number of the bucket.
-type Histogram = Box<[AtomicU64; BUCKETS]>;
 
 /// What no queues have as their tag, and no site as its state.
 const ASKED: u32 = 1;
@@ -56,7 +49,7 @@ pub(super) struct Cell {
     /// When the first call began and the last one ended.
     tin: AtomicU64,
     tout: AtomicU64,
-    /// How long a tick is; see [`multiplier`].
+    /// Nanoseconds a tick, as the bits of a floating-point number.
     rate: AtomicU64,
     histogram: Option<Histogram>,
     accounts: Mutex<Accounts>,
@@ -81,7 +74,8 @@ pub(crate) struct CallTotals {
     pub(crate) max: u64,
     pub(crate) tin: u64,
     pub(crate) tout: u64,
-    /// By the number of the bucket, as [`LogLinear`] has it; none without a histogram.
+    /// By the number of the bucket, in a cell as [`bucket_of`] has it and outside of it as
+    /// [`LogLinear`]; none without a histogram.
     pub(crate) buckets: Vec<u64>,
 }
 
@@ -116,6 +110,20 @@ impl CallTotals {
         self.tin = taken.tout;
         self
     }
+
+    fn in_log_linear(mut self) -> Self {
+        if self.buckets.is_empty() {
+            return self;
+        }
+        let mut buckets = vec![0_u64; LogLinear::BUCKETS];
+        for (bucket, calls) in self.buckets.iter().enumerate() {
+            if let Some(sum) = buckets.get_mut(log_linear(bucket)) {
+                *sum = sum.saturating_add(*calls);
+            }
+        }
+        self.buckets = buckets;
+        self
+    }
 }
 
 /// Loom's atomics cannot be made in a constant.
@@ -133,8 +141,7 @@ macro_rules! const_but_for_loom {
 impl Cell {
     /// An empty one, with or without a histogram.
     pub(super) fn new(site: SiteNumber, has_histogram: bool) -> Self {
-        let empty = || Box::new(std::array::from_fn(|_| AtomicU64::new(0)));
-        Self::with(site, has_histogram.then(empty))
+        Self::with(site, has_histogram.then(empty_histogram))
     }
 
     const_but_for_loom! {
@@ -171,7 +178,13 @@ impl Cell {
         if !self.is_for(tag_of(key)) {
             self.begin_anew(key, tin);
         }
-        let bucket = nanoseconds.and_then(|nanoseconds| self.bucket(nanoseconds));
+        let bucket = nanoseconds.and_then(|nanoseconds| {
+            let bucket = match nanoseconds {
+                0 => ZERO_BUCKET,
+                _ => bucket_of(to_f64(nanoseconds.min(LONGEST))),
+            };
+            self.histogram.as_ref()?.get(bucket)
+        });
         self.count_call(tout.saturating_sub(tin), tout, bucket);
     }
 
@@ -185,8 +198,8 @@ impl Cell {
     /// call it.
     #[inline(always)]
     pub(super) fn add_usually<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
-        // What is marked is greater.
-        if tout < tin {
+        // What is marked is greater. Of no duration there is no exponent.
+        if tout <= tin {
             return false;
         }
         let duration = tout.wrapping_sub(tin);
@@ -194,19 +207,18 @@ impl Cell {
             return false;
         }
         let bucket = if HISTOGRAM {
-            self.bucket(scaled(duration, self.rate.load(Ordering::Relaxed)))
+            let rate = f64::from_bits(self.rate.load(Ordering::Relaxed));
+            let bucket = bucket_of(to_f64(duration) * rate);
+            // Without the histogram.
+            let Some(bucket) = self.histogram.as_ref().and_then(|all| all.get(bucket)) else {
+                return false;
+            };
+            Some(bucket)
         } else {
             None
         };
         self.count_call(duration, tout, bucket);
         true
-    }
-
-    /// The bucket for calls that take so long, if there is a histogram.
-    #[inline(always)]
-    fn bucket(&self, nanoseconds: u64) -> Option<&AtomicU64> {
-        let bucket = usize::try_from(LogLinear::bucket_of(nanoseconds)).unwrap_or(0);
-        self.histogram.as_ref()?.get(bucket.min(BUCKETS - 1))
     }
 
     /// Counts a call for which there is room, and another one in its bucket.
@@ -253,7 +265,8 @@ impl Cell {
         accounts.taken = CallTotals::EMPTY;
         self.store(&rest);
         if is_in_ticks(key) {
-            self.rate.store(multiplier(), Ordering::Relaxed);
+            let rate = nanoseconds_a_tick().to_bits();
+            self.rate.store(rate, Ordering::Relaxed);
         }
         self.ticket.store(tag_of(key), Ordering::Relaxed);
     }
@@ -274,7 +287,7 @@ impl Cell {
         };
         let news = content.clone().since(&accounts.taken);
         if news.count > 0 {
-            take(site, news);
+            take(site, news.in_log_linear());
             accounts.taken = content;
         }
     }
