@@ -1,6 +1,5 @@
 //! The time of records, and a clock that tests set by hand.
 
-#[cfg(feature = "enable")]
 mod mapping;
 pub(crate) mod ticks;
 
@@ -8,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-#[cfg(feature = "enable")]
 pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
 
 /// Where a controller takes the time of records from.
@@ -76,7 +74,6 @@ impl Clock {
 }
 
 /// Whether records in the queues with this key are timed in ticks.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn is_in_ticks(key: u64) -> bool {
     key & TICKS != 0
@@ -84,11 +81,9 @@ pub(crate) const fn is_in_ticks(key: u64) -> bool {
 
 /// Set in the words of a row for a time that is in nanoseconds since the Unix epoch; others are
 /// ticks, of which a processor has not counted so many in a century.
-#[cfg(feature = "enable")]
 const UNIX_NS: u64 = 1 << 63;
 
 /// A time in nanoseconds since the Unix epoch, as a row's word has it.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn marked(unix_ns: i64) -> u64 {
     unix_ns.cast_unsigned() | UNIX_NS
@@ -97,7 +92,6 @@ pub(crate) const fn marked(unix_ns: i64) -> u64 {
 /// The time in nanoseconds since the Unix epoch in a row's word; `None` if it is in ticks.
 ///
 /// One bit is lost to the mark: times are those from 1823 to 2116.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn unmarked(time: u64) -> Option<i64> {
     if time & UNIX_NS == 0 {
@@ -108,7 +102,6 @@ pub(crate) const fn unmarked(time: u64) -> Option<i64> {
 
 /// By which call sites know the queues with this key: [`short_of`], and negative as a signed number
 /// ([`NOT_IN_TICKS`]) if their records are not timed in ticks.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn tag_of(key: u64) -> u32 {
     if is_in_ticks(key) {
@@ -133,7 +126,6 @@ pub(crate) const fn short_of(key: u64) -> u32 {
 const TAG: u32 = 1 << COUNTED;
 
 /// The highest bit, set in tags of queues whose records are not timed in ticks.
-#[cfg(feature = "enable")]
 pub(crate) const NOT_IN_TICKS: u32 = 1 << 31;
 
 /// Whether the clock of the queues with this key shows the time of the operating system.

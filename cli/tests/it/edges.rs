@@ -37,10 +37,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
-    (
-        "baler-connector-testkit",
-        Allowed::Only(&["baler-common", "baler-faults"]),
-    ),
+    ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
     // The one edge between connectors: a spool is a folder of chunks, which is what the file
@@ -58,13 +55,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
         "baler-rig",
-        Allowed::Only(&[
-            "baler-common",
-            "baler-connector-file",
-            "baler-connector-null",
-            "baler-connector-tcp",
-            "baler-monitoring",
-        ]),
+        Allowed::Only(&["baler-common", "baler-connector-null", "baler-monitoring"]),
     ),
     ("baler-benches", Allowed::AllBut(&[])),
 ];

@@ -7,19 +7,21 @@ mod error;
 pub mod headers;
 mod lock;
 mod quarantine;
+mod quarantine_reader;
 mod reader;
 mod writer;
 
 use baler_common::transport::{Browse, Medium, Readership, Receiver};
-pub use client::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
+pub use client::{
+    CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, replace_file, segment_name,
+};
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
-pub use consumers::{
-    Backlog, ConsumerName, ConsumerNameError, Position, Removed, backlog, remove_consumed,
-};
+pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
 pub use lock::FileLock;
 pub use quarantine::QuarantineFolder;
+pub use quarantine_reader::QuarantineReader;
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};
 pub use writer::{FileWriter, WriterStats};
 

@@ -8,7 +8,6 @@ use baler_common::container::LossReason;
 use baler_common::record::PushError;
 use bytes::Bytes;
 
-#[cfg(feature = "enable")]
 use super::calls;
 use super::closing::ClosedBy;
 use super::encoder::EncodeProblem;
@@ -18,7 +17,6 @@ use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
 use super::tuned::NewChunk;
 use crate::clock::monotonic;
 use crate::queue::QueueRow;
-#[cfg(feature = "enable")]
 use crate::queue::{CALL_WORDS, MAX_ROWS};
 
 impl Collector {
@@ -32,7 +30,6 @@ impl Collector {
         let mut found = self.in_round;
         if !self.in_round {
             self.queues.start_round();
-            #[cfg(feature = "enable")]
             self.calls.refresh(now);
             self.round_began = now;
         }
@@ -54,7 +51,6 @@ impl Collector {
 
     /// Takes the next rows of one type and lane, as many as the batch has room for; the lane.
     fn take_rows(&mut self) -> usize {
-        #[cfg(feature = "enable")]
         if let Some(call) = self.queues.block.next_call() {
             return self.take_calls(call);
         }
@@ -65,13 +61,6 @@ impl Collector {
         let Some(row) = self.queues.block.next_row() else {
             return 0;
         };
-        #[cfg_attr(
-            not(feature = "enable"),
-            expect(
-                irrefutable_let_patterns,
-                reason = "without `enable` there is one kind of rows"
-            )
-        )]
         let QueueRow::Record {
             schema,
             timestamp,
@@ -93,7 +82,6 @@ impl Collector {
     }
 
     /// Takes the next calls, which are of the same record type and lane as this one, the first.
-    #[cfg(feature = "enable")]
     fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> usize {
         let number = self.router.lane_of_call(first);
         let Some(lane) = self.lanes.get_mut(number) else {
@@ -156,22 +144,22 @@ impl Collector {
                 .full(it.builder.len(), it.builder.estimated_bytes())
         });
         match full {
-            Some(reason) if self.dispatch.has_room() => {
+            Some(reason) if self.dispatch.outbox.has_room() => {
                 self.close(lane, reason, false);
                 // Gives the writer its work while the next batches are filled.
                 let now = monotonic();
                 let unsent = now.saturating_duration_since(self.sent_at);
-                let is_due = unsent >= SEND_EVERY || !self.dispatch.has_room();
+                let is_due = unsent >= SEND_EVERY || !self.dispatch.outbox.has_room();
                 // Behind, what the writer does not take is to be known.
                 if is_due || self.shared.queues.is_backlog() {
                     self.dispatch.drive(now, self.stop);
                     self.sent_at = now;
                 }
                 let took = now.saturating_duration_since(self.step_began);
-                self.dispatch.has_room() && took < LONGEST_STEP
+                self.dispatch.outbox.has_room() && took < LONGEST_STEP
             }
             Some(_) => false,
-            None => self.dispatch.has_room(),
+            None => self.dispatch.outbox.has_room(),
         }
     }
 
@@ -179,7 +167,7 @@ impl Collector {
         for lane in 0..self.lanes.len() {
             let oldest = self.lanes.get(lane).and_then(|lane| lane.oldest);
             let due = oldest.and_then(|oldest| self.rule.closes_at(oldest));
-            if due.is_some_and(|due| due <= now) && self.dispatch.has_room() {
+            if due.is_some_and(|due| due <= now) && self.dispatch.outbox.has_room() {
                 self.close(lane, ClosedBy::Age, false);
             }
         }
@@ -199,7 +187,7 @@ impl Collector {
         self.closed = self.closed.saturating_add(count(records));
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(row_bytes);
-        let ticket = self.dispatch.next_ticket();
+        let ticket = self.dispatch.encoder.next_ticket();
         let is_only = self.dispatch.has_settled(ticket);
         match self
             .dispatch

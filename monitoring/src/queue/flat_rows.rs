@@ -11,9 +11,8 @@ use baler_common::record::{
     Record, Schema, WordLayout, WordRows, WordSink, WordText, Words, text_words, words_of_text,
 };
 
-use super::block::{
-    Block, BlockReader, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly, words_in_use,
-};
+use super::block::{Block, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly, words_in_use};
+use super::block_reader::BlockReader;
 use super::sync::{AtomicU64, Ordering};
 use super::{texts, thread_block};
 

@@ -16,68 +16,37 @@ const TRACES: usize = 200;
 /// How many traces may be incomplete at a time; beyond it they are forgotten.
 const MAX_PENDING: usize = 1_024;
 
-/// The stages of the demo.
-pub(super) struct Analysis;
-
-/// Handles to what the stages find.
-pub(super) struct Handles {
-    times: Times,
-    found: Arc<Mutex<SharedFindings>>,
-}
-
 /// What was found.
+#[derive(Debug, Default)]
 pub(super) struct Findings {
-    pub(super) times: Times,
     /// The largest of the first whole traces.
     pub(super) tree: Option<CallTree>,
     /// Bytes of the same chunks in Kieker's container.
     pub(super) kieker_bytes: u64,
 }
 
-#[derive(Debug, Default)]
-struct SharedFindings {
-    tree: Option<CallTree>,
-    kieker_bytes: u64,
-}
-
-impl Analysis {
-    /// The stages, and the handles to what they find.
-    #[expect(clippy::new_ret_no_self, reason = "it is a tee of the parts below")]
-    pub(super) fn new() -> (Tee, Handles) {
-        let (response_times, times) = ResponseTimes::new();
-        let found = Arc::new(Mutex::new(SharedFindings::default()));
-        let tee = Tee::new()
-            .branch(response_times)
-            .branch(Traces {
-                pending: HashMap::new(),
-                whole: 0,
-                found: Arc::clone(&found),
-            })
-            .branch(Rows {
-                bytes: Vec::new(),
-                found: Arc::clone(&found),
-            });
-        (tee, Handles { times, found })
-    }
-}
-
-impl Handles {
-    /// What was found so far.
-    pub(super) fn into_findings(self) -> Findings {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        Findings {
-            times: self.times.clone(),
-            tree: found.tree.take(),
-            kieker_bytes: found.kieker_bytes,
-        }
-    }
+/// The stages, and handles to the response times and what else they find.
+pub(super) fn stages() -> (Tee, Times, Arc<Mutex<Findings>>) {
+    let (response_times, times) = ResponseTimes::new();
+    let found = Arc::<Mutex<Findings>>::default();
+    let tee = Tee::new()
+        .branch(response_times)
+        .branch(Traces {
+            pending: HashMap::new(),
+            whole: 0,
+            found: Arc::clone(&found),
+        })
+        .branch(Rows {
+            found: Arc::clone(&found),
+        });
+    (tee, times, found)
 }
 
 /// Puts traces together until there are enough of them.
 struct Traces {
     pending: HashMap<i64, Vec<Execution>>,
     whole: usize,
-    found: Arc<Mutex<SharedFindings>>,
+    found: Arc<Mutex<Findings>>,
 }
 
 impl Stage for Traces {
@@ -126,8 +95,7 @@ impl Traces {
 
 /// Writes the same chunks in Kieker's container, to compare.
 struct Rows {
-    bytes: Vec<u8>,
-    found: Arc<Mutex<SharedFindings>>,
+    found: Arc<Mutex<Findings>>,
 }
 
 impl Stage for Rows {
@@ -146,9 +114,8 @@ impl Stage for Rows {
             lane: 0,
             sequence: 0,
         }));
-        self.bytes.clear();
         let bytes = KiekerSerializer::default()
-            .serialize(&parcel.chunk().batch, &header, &mut self.bytes)
+            .serialize(&parcel.chunk().batch, &header, &mut Vec::new())
             .map_err(|error| AnalysisError::stage("rows", error.to_string()))?;
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);

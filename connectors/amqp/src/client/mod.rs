@@ -1,0 +1,245 @@
+//! From the settings to a channel on which everything is declared, on a thread of its own.
+
+#[cfg(test)]
+mod tests;
+pub(crate) mod topology;
+
+use std::collections::hash_map::RandomState;
+use std::future::{pending, poll_fn};
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::uri::Host;
+use baler_common::transport::{Failure, RetryClass};
+use futures_core::Stream;
+use lapin::options::ConfirmSelectOptions;
+use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
+use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
+use lapin::{Channel, Connect, Connection, ConnectionProperties};
+
+use crate::config::AmqpConfig;
+use crate::error;
+
+/// A channel on which everything is declared, and the connection that it needs.
+pub(crate) struct Connected {
+    pub(crate) connection: Connection,
+    pub(crate) channel: Channel,
+}
+
+/// Runs `body` in a runtime of its own on a thread of its own: no runtime of the application is
+/// needed or disturbed.
+pub(crate) fn spawn<F: Future<Output = ()>>(
+    name: &str,
+    body: impl FnOnce() -> F + Send + 'static,
+) -> Result<JoinHandle<()>, Failure> {
+    let failed = |error: io::Error| Failure::retry("set up", error.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let run = move || {
+        runtime.block_on(body());
+        // Not dropped: that waits for a name that is being looked up, without a deadline.
+        runtime.shutdown_background();
+    };
+    thread::Builder::new()
+        .name(name.into())
+        .spawn(run)
+        .map_err(failed)
+}
+
+/// Connects to one of the hosts and declares, before `by` and within the configured time.
+///
+/// The hosts are tried in turn from a random one on, so that many clients spread over a cluster.
+/// One that does not answer leaves the others their share of the time, or their turn in the next
+/// attempt where shares would be too short to connect in. It fails for good only if
+/// every host says so: one that is away may know better when it is back.
+pub(crate) async fn connect(
+    config: &AmqpConfig,
+    name: &'static str,
+    by: Instant,
+) -> Result<Connected, Failure> {
+    let by = by.min(Instant::now() + config.connect_timeout);
+    let hosts = config.hosts.len();
+    let first = random_below(hosts);
+    let mut failures: Vec<(&Host, Failure)> = Vec::new();
+    for (tried, host) in config
+        .hosts
+        .iter()
+        .cycle()
+        .skip(first)
+        .take(hosts)
+        .enumerate()
+    {
+        let left = by.saturating_duration_since(Instant::now());
+        let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
+        let share = (left / share.max(1)).max(left.min(SHARE_LEAST));
+        let until = Instant::now() + share;
+        let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
+        match connecting.await {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(failure)) => failures.push((host, failure)),
+            Err(_) => failures.push((host, Failure::retry("connect to", "no answer in time"))),
+        }
+    }
+    Err(together(failures))
+}
+
+/// Connects as [`connect`] does, for publishing: the broker confirms each message on the channel.
+pub(crate) async fn connect_to_publish(
+    config: &AmqpConfig,
+    name: &'static str,
+    by: Instant,
+) -> Result<Connected, Failure> {
+    let connected = connect(config, name, by).await?;
+    let selecting = connected
+        .channel
+        .confirm_select(ConfirmSelectOptions::default());
+    match tokio::time::timeout_at(by.into(), selecting).await {
+        Ok(Ok(())) => Ok(connected),
+        Ok(Err(error)) => Err(error::of_setup("set up", &error)),
+        Err(_) => Err(Failure::retry("set up", "no answer in time")),
+    }
+}
+
+/// Connecting and declaring takes milliseconds, and a second on a broker that has just started.
+const SHARE_LEAST: Duration = Duration::from_millis(1500);
+
+/// An even number from 0 to below this one: the seeds of the standard library's hash tables are
+/// random.
+fn random_below(bound: usize) -> usize {
+    let random = RandomState::new().build_hasher().finish();
+    let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
+    usize::try_from(random % bound).unwrap_or(0)
+}
+
+/// What went wrong at the hosts, as one failure: the first that may pass, if one may.
+fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
+    if failures.len() > 1 {
+        for (host, failure) in &mut failures {
+            failure.message = format!("{host}: {}", failure.message).into();
+        }
+    }
+    let passes = failures
+        .iter()
+        .position(|(_, failure)| failure.class == RetryClass::Retry);
+    let told = passes.unwrap_or(0);
+    if told >= failures.len() {
+        return Failure::last("connect to", "no host is named");
+    }
+    let (_, mut failure) = failures.swap_remove(told);
+    let others = failures.iter().map(|(_, other)| &*other.message);
+    for other in others {
+        failure.message = format!("{}; {other}", failure.message).into();
+    }
+    failure
+}
+
+async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Connected, Failure> {
+    let failed = |error: lapin::Error| error::of_setup("connect to", &error);
+    let properties = ConnectionProperties::default().with_connection_name(name.into());
+    let tls = tls(config)?;
+    is_there(config, host).await?;
+    let uri = uri(config, host)?;
+    // That of this thread.
+    let runtime = lapin::runtime::default_runtime().map_err(failed)?;
+    let connecting = uri.connect_with_config(properties, tls, runtime);
+    let connection = connecting.await.map_err(failed)?;
+    let channel = connection.create_channel().await.map_err(failed)?;
+    topology::declare(&channel, config).await?;
+    Ok(Connected {
+        connection,
+        channel,
+    })
+}
+
+/// Whether anyone accepts connections there.
+///
+/// The client library (lapin 4.12) leaves a task with all it holds behind in the runtime for each
+/// connection that is refused: a reader, whose runtime lives on, would grow by 15 kB with each
+/// attempt of an outage.
+async fn is_there(config: &AmqpConfig, host: &Host) -> Result<(), Failure> {
+    let name = host.name.trim_start_matches('[').trim_end_matches(']');
+    match tokio::net::TcpStream::connect((name, config.port(host))).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::retry("connect to", error.to_string())),
+    }
+}
+
+fn uri(config: &AmqpConfig, host: &Host) -> Result<AMQPUri, Failure> {
+    let heartbeat = config.heartbeat.as_secs().max(1);
+    Ok(AMQPUri {
+        scheme: if config.tls {
+            AMQPScheme::AMQPS
+        } else {
+            AMQPScheme::AMQP
+        },
+        authority: AMQPAuthority {
+            userinfo: AMQPUserInfo {
+                username: config.user.to_string(),
+                password: config.password.read()?,
+            },
+            host: host.name.to_string(),
+            port: config.port(host),
+        },
+        vhost: config.vhost.to_string(),
+        query: AMQPQueryString {
+            heartbeat: Some(u16::try_from(heartbeat).unwrap_or(u16::MAX)),
+            ..AMQPQueryString::default()
+        },
+    })
+}
+
+/// Read at every connection, so that renewed certificates are taken up.
+fn tls(config: &AmqpConfig) -> Result<OwnedTLSConfig, Failure> {
+    let read = |path: &Path| {
+        std::fs::read(path)
+            .map_err(|error| Failure::last("connect to", format!("{}: {error}", path.display())))
+    };
+    let mut tls = OwnedTLSConfig::default();
+    if let Some(path) = &config.ca_file {
+        let pem = String::from_utf8(read(path)?);
+        let pem =
+            pem.map_err(|_| Failure::last("connect to", format!("{}: not PEM", path.display())))?;
+        tls.cert_chain = Some(pem);
+    }
+    if let (Some(cert), Some(key)) = (&config.cert_file, &config.key_file) {
+        tls.identity = Some(OwnedIdentity::PKCS8 {
+            pem: read(cert)?,
+            key: read(key)?,
+        });
+    }
+    Ok(tls)
+}
+
+impl Connected {
+    /// Tells the broker that this was all, which also makes sure that it has everything.
+    pub(crate) async fn close(self, by: Instant) -> Result<(), Failure> {
+        let by = by.min(Instant::now() + CLOSE_AT_MOST);
+        let closing = self.connection.close(200, "OK".into());
+        match tokio::time::timeout_at(by.into(), closing).await {
+            Ok(closed) => closed.map_err(|error| error::of_use("close", &error)),
+            Err(_) => Err(Failure::retry("close", "no answer in time")),
+        }
+    }
+}
+
+/// A broker that hangs is not waited for.
+const CLOSE_AT_MOST: Duration = Duration::from_secs(5);
+
+/// The next item of a stream.
+pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
+}
+
+/// Waits for a time; for ever if there is none.
+pub(crate) async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => pending().await,
+    }
+}

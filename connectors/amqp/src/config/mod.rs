@@ -1,0 +1,317 @@
+//! Which broker, queue and exchange, and how much may be on its way.
+
+mod queue;
+mod tap;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::fs;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use baler_common::transport::uri::{Host, Uri, UriError, set};
+use baler_common::transport::{Failure, WindowLimits};
+use lapin::types::AMQPValue;
+
+use crate::{SCHEME, SCHEME_TLS};
+pub(crate) use queue::{ExchangeKind, Names, QueueArguments};
+pub(crate) use tap::LookAt;
+
+/// The settings of both ends.
+#[derive(Clone, PartialEq)]
+pub struct AmqpConfig {
+    pub(crate) tls: bool,
+    /// At least one, all of the same cluster.
+    pub(crate) hosts: Box<[Host]>,
+    pub(crate) user: Box<str>,
+    pub(crate) password: Password,
+    pub(crate) vhost: Box<str>,
+    /// The path as it was typed, for messages.
+    path: Box<str>,
+    pub(crate) names: Names,
+    pub(crate) queue_type: QueueType,
+    pub(crate) arguments: QueueArguments,
+    pub(crate) declare: bool,
+    pub(crate) max_chunk_bytes: NonZeroU32,
+    pub(crate) window: WindowLimits,
+    pub(crate) prefetch: NonZeroU16,
+    pub(crate) ack_every: NonZeroU16,
+    pub(crate) ack_interval: Duration,
+    pub(crate) heartbeat: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) confirm_timeout: Duration,
+    pub(crate) reconnect_max: Duration,
+    pub(crate) lag_interval: Duration,
+    pub(crate) start: Start,
+    pub(crate) position_file: Option<PathBuf>,
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) cert_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
+    /// Set where readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
+    pub(crate) look_at: Option<LookAt>,
+}
+
+/// What kind of queue is declared (RabbitMQ's `x-queue-type`). Queues are always durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueType {
+    /// On one node.
+    Classic,
+    /// Replicated by Raft; the default.
+    Quorum,
+    /// A log that is kept after reading, and that each reader reads for itself.
+    Stream,
+}
+
+impl QueueType {
+    const CHOICES: [(&'static str, Self); 3] = [
+        ("classic", Self::Classic),
+        ("quorum", Self::Quorum),
+        ("stream", Self::Stream),
+    ];
+
+    /// The word that RabbitMQ has for it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Quorum => "quorum",
+            Self::Stream => "stream",
+        }
+    }
+}
+
+impl AmqpConfig {
+    /// The settings in `amqp[s]://user:password@host:port,host:port/vhost?setting=value&…`;
+    /// README.md lists them. The path is the virtual host alone: `/` without one, or with a lone
+    /// slash. Several hosts are nodes of one cluster.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host, neither a queue nor an exchange, or a setting that is unknown, wrong
+    /// or in conflict with another.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        if uri.hosts().is_empty() {
+            // Says that there is none.
+            uri.host()?;
+        }
+        let hosts = uri.hosts().into();
+        let password = match (
+            uri.password().map(Box::from),
+            uri.take_text("password_file"),
+        ) {
+            (Some(_), Some(_)) => {
+                let (first, why) = (
+                    "the password before the host",
+                    "one of them would not count",
+                );
+                return Err(UriError::conflict(first, "password_file", why));
+            }
+            (None, Some(file)) => Password::File(PathBuf::from(&*file)),
+            // What RabbitMQ's own clients take, accepted from the broker's machine alone.
+            (text, None) => Password::Text(text.unwrap_or_else(|| "guest".into())),
+        };
+        // The AMQP URI specification has the virtual host without a name behind a lone slash. Nobody
+        // has one, and everybody types the slash.
+        let vhost = match uri.path().strip_prefix('/') {
+            None | Some("") => "/".into(),
+            Some(vhost) => vhost.into(),
+        };
+        let small = |value| NonZeroU16::MIN.saturating_add(value);
+        let mut config = Self {
+            tls: uri.scheme() == SCHEME_TLS,
+            hosts,
+            user: uri.user().unwrap_or("guest").into(),
+            password,
+            vhost,
+            path: uri.path_as_typed().into(),
+            names: Names::take(&mut uri)?,
+            queue_type: QueueType::Quorum,
+            arguments: QueueArguments::take(&mut uri)?,
+            declare: true,
+            max_chunk_bytes: NonZeroU32::MIN.saturating_add((16 << 20) - 1),
+            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(255)),
+            prefetch: small(255),
+            ack_every: small(63),
+            ack_interval: Duration::from_millis(100),
+            heartbeat: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
+            confirm_timeout: Duration::from_secs(30),
+            reconnect_max: Duration::from_secs(2),
+            lag_interval: Duration::from_secs(1),
+            start: Start::First,
+            position_file: uri
+                .take_text("position_file")
+                .map(|file| PathBuf::from(&*file)),
+            ca_file: uri
+                .take_text("cacertfile")
+                .map(|file| PathBuf::from(&*file)),
+            cert_file: uri.take_text("certfile").map(|file| PathBuf::from(&*file)),
+            key_file: uri.take_text("keyfile").map(|file| PathBuf::from(&*file)),
+            look_at: None,
+        };
+        config.take_settings(&mut uri)?;
+        uri.finish()?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn take_settings(&mut self, uri: &mut Uri) -> Result<(), UriError> {
+        set(
+            &mut self.queue_type,
+            uri.take_choice("queue_type", &QueueType::CHOICES)?,
+        );
+        set(&mut self.declare, uri.take_bool("declare")?);
+        set(&mut self.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
+        self.window.take(uri)?;
+        set(&mut self.prefetch, uri.take_number("prefetch")?);
+        set(&mut self.ack_every, uri.take_number("ack_every")?);
+        set(&mut self.ack_interval, uri.take_duration("ack_interval")?);
+        set(&mut self.heartbeat, uri.take_duration("heartbeat")?);
+        set(
+            &mut self.connect_timeout,
+            uri.take_duration("connect_timeout")?,
+        );
+        set(
+            &mut self.confirm_timeout,
+            uri.take_duration("confirm_timeout")?,
+        );
+        set(&mut self.reconnect_max, uri.take_duration("reconnect_max")?);
+        set(&mut self.lag_interval, uri.take_duration("lag_interval")?);
+        let start = uri.take_with("offset", START_EXPECTED, Start::parse)?;
+        if start.is_some() && self.queue_type != QueueType::Stream {
+            return Err(self.not_a_stream("offset"));
+        }
+        set(&mut self.start, start);
+        Ok(())
+    }
+
+    /// Settings that exclude each other.
+    fn check(&self) -> Result<(), UriError> {
+        if self.cert_file.is_some() != self.key_file.is_some() {
+            let what = "certfile and keyfile belong together: one of them";
+            return Err(UriError::missing(what));
+        }
+        if !self.tls && (self.ca_file.is_some() || self.cert_file.is_some()) {
+            return Err(UriError::missing(
+                "cacertfile, certfile and keyfile are for amqps: the scheme's s",
+            ));
+        }
+        if self.queue_type == QueueType::Stream
+            && let Some(setting) = self.names.dead_letters()
+        {
+            let why = "a stream has no dead letters";
+            return Err(UriError::conflict(setting, "queue_type=stream", why));
+        }
+        if self.queue_type != QueueType::Stream && self.position_file.is_some() {
+            return Err(self.not_a_stream("position_file"));
+        }
+        if !self.declare
+            && let Some(setting) = self.names.dead_letters()
+        {
+            let why = "it belongs to a queue's declaration, and none is declared";
+            return Err(UriError::conflict(setting, "declare=no", why));
+        }
+        self.arguments
+            .check(self.queue_type, self.declare, self.names.queue.is_some())
+    }
+
+    fn not_a_stream(&self, setting: &str) -> UriError {
+        let queue_type = format!("queue_type={}", self.queue_type.name());
+        UriError::conflict(setting, queue_type, "only a stream is read from a position")
+    }
+
+    /// The port of a host: 5672, or 5671 with TLS, unless one is named.
+    pub(crate) fn port(&self, host: &Host) -> u16 {
+        host.port.unwrap_or(if self.tls { 5671 } else { 5672 })
+    }
+}
+
+/// The endpoint, as a URI without credentials and settings, so that it can be shown.
+impl fmt::Display for AmqpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { SCHEME_TLS } else { SCHEME };
+        write!(f, "{scheme}://")?;
+        for (at, host) in self.hosts.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{host}")?;
+        }
+        write!(f, "{}{}", self.path, self.names)
+    }
+}
+
+impl fmt::Debug for AmqpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AmqpConfig({self})")
+    }
+}
+
+/// Where the password is. It has no `Debug`, so that it cannot be shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Password {
+    Text(Box<str>),
+    /// Read at every connection, so that a renewed one is taken up.
+    File(PathBuf),
+}
+
+impl Password {
+    /// The password; a file's line end is none of it.
+    pub(crate) fn read(&self) -> Result<String, Failure> {
+        let path = match self {
+            Self::Text(text) => return Ok(text.to_string()),
+            Self::File(path) => path,
+        };
+        let text = fs::read_to_string(path).map_err(|error| {
+            let message = format!("password_file {}: {error}", path.display());
+            Failure::last("connect to", message)
+        })?;
+        Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
+
+/// Where a reader begins in a stream (RabbitMQ's `x-stream-offset`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// With the oldest chunk that is kept.
+    First,
+    /// With the last batch that the broker wrote.
+    Last,
+    /// With what is written from now on.
+    Next,
+    /// With the chunk of this number, or the oldest one behind it.
+    Offset(u64),
+    /// With the batch in which the chunk of this time is, in seconds of Unix time.
+    Timestamp(u64),
+}
+
+/// What [`Start`] is written as.
+const START_EXPECTED: &str = "first, last, next, an offset, or timestamp: and seconds of Unix time";
+
+impl Start {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "first" => Some(Self::First),
+            "last" => Some(Self::Last),
+            "next" => Some(Self::Next),
+            _ => match text.strip_prefix("timestamp:") {
+                Some(seconds) => seconds.parse().ok().map(Self::Timestamp),
+                None => u64::from_str(text).ok().map(Self::Offset),
+            },
+        }
+    }
+
+    /// The value of `x-stream-offset`.
+    pub(crate) fn argument(self) -> AMQPValue {
+        let text = |text: &str| AMQPValue::LongString(text.into());
+        match self {
+            Self::First => text("first"),
+            Self::Last => text("last"),
+            Self::Next => text("next"),
+            Self::Offset(offset) => {
+                AMQPValue::LongLongInt(i64::try_from(offset).unwrap_or(i64::MAX))
+            }
+            Self::Timestamp(seconds) => AMQPValue::Timestamp(seconds),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Looking at a topic without being a member of a group.
+
+use std::collections::{BTreeMap, HashSet};
+use std::error::Error;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    Browse, ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
+    Token, TransportError, Verdict,
+};
+use rdkafka::client::{ClientContext, OAuthToken};
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::Message as _;
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::state::{Arrived, no_value};
+use crate::SCHEME;
+use crate::client::{self, TokenSource};
+use crate::config::KafkaConfig;
+use crate::error::{Concern, concern, refusal};
+
+/// How long the cluster may take to say which partitions there are and how far they go.
+const QUESTION: Duration = Duration::from_secs(2);
+
+/// How long to wait before it is asked again.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
+
+/// Shows chunks of a topic and leaves no trace: it joins no group and commits nothing, so that
+/// consumers keep their partitions and positions. Settling a chunk does nothing.
+///
+/// It reads the partitions that there are when it connects. It has no thread: the cluster is asked
+/// while [`receive`](ChunkReader::receive) waits, which may take two seconds beyond its deadline
+/// until the partitions are known.
+pub struct KafkaBrowser {
+    capability: ReaderCapability,
+    config: KafkaConfig,
+    browse: Browse,
+    client: BaseConsumer<Context>,
+    /// The partitions that are not at their end, and where that is; nothing before they are known.
+    ends: Option<BTreeMap<i32, i64>>,
+    /// When the cluster may be asked for them.
+    ask_at: Instant,
+    held: HashSet<Token>,
+    tokens: u64,
+    demand: usize,
+}
+
+impl fmt::Debug for KafkaBrowser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaBrowser")
+            .field("config", &self.config)
+            .field("browse", &self.browse)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The client's callbacks.
+struct Context {
+    tokens: TokenSource,
+    /// Why brokers refuse this client, if they do.
+    refused: Mutex<Option<Failure>>,
+}
+
+impl ClientContext for Context {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.tokens.next()
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        if let Some(failure) = refusal(&error, reason) {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.get_or_insert(failure);
+        }
+    }
+}
+
+impl ConsumerContext for Context {}
+
+impl KafkaBrowser {
+    /// Makes a client. Brokers that are away are found when they return.
+    ///
+    /// # Errors
+    ///
+    /// librdkafka does not take the settings together.
+    pub fn open(config: KafkaConfig, browse: Browse) -> Result<Self, TransportError> {
+        let context = Context {
+            tokens: config.client.tokens(),
+            refused: Mutex::default(),
+        };
+        let client = config
+            .browser(browse)
+            .and_then(|settings| client::consumer(&settings, context));
+        let client = client.map_err(|failure| failure.at(&config.endpoint))?;
+        let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
+        capability.ends = browse == Browse::UntilNow;
+        Ok(Self {
+            capability,
+            config,
+            browse,
+            client,
+            ends: None,
+            ask_at: Instant::now(),
+            held: HashSet::new(),
+            tokens: 0,
+            demand: usize::MAX,
+        })
+    }
+
+    /// Learns which partitions there are and how far they go, and begins to read them.
+    fn begin(&self) -> Result<BTreeMap<i32, i64>, Failure> {
+        let topic = &*self.config.topic;
+        let failed = |error: KafkaError| Failure::retry("look at", error.to_string());
+        let metadata = self.client.fetch_metadata(Some(topic), QUESTION);
+        let metadata = metadata.map_err(failed)?;
+        let found = metadata.topics().iter().find(|it| it.name() == topic);
+        let error = found.and_then(|it| it.error().map(RDKafkaErrorCode::from));
+        let Some(found) = found.filter(|it| error.is_none() && !it.partitions().is_empty()) else {
+            return Err(self.unreadable(error));
+        };
+        let start = match self.browse {
+            Browse::FromNow => Offset::End,
+            Browse::FromOldest | Browse::UntilNow => Offset::Beginning,
+        };
+        let mut ends = BTreeMap::new();
+        let mut list = TopicPartitionList::new();
+        for partition in found.partitions().iter().map(|it| it.id()) {
+            if self.browse == Browse::UntilNow {
+                let range = self.client.fetch_watermarks(topic, partition, QUESTION);
+                let (oldest, end) = range.map_err(failed)?;
+                if oldest == end {
+                    continue;
+                }
+                ends.insert(partition, end);
+            }
+            list.add_partition_offset(topic, partition, start)
+                .map_err(failed)?;
+        }
+        self.client.assign(&list).map_err(failed)?;
+        Ok(ends)
+    }
+
+    /// Why there is nothing to read, as the cluster says.
+    fn unreadable(&self, error: Option<RDKafkaErrorCode>) -> Failure {
+        let topic = &self.config.topic;
+        let message = match error {
+            None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
+                format!("there is no topic {topic}")
+            }
+            Some(code) => format!("topic {topic}: {code}"),
+        };
+        let passes = match error {
+            // It may come to be.
+            None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
+                self.browse != Browse::UntilNow
+            }
+            Some(code) => concern(code) == Concern::Now,
+        };
+        if passes {
+            Failure::retry("look at", message)
+        } else {
+            Failure::last("look at", message)
+        }
+    }
+
+    /// Why brokers refuse this client, if they do; else the failure.
+    fn refusal_or(&self, failure: Failure) -> TransportError {
+        let refused = &self.client.context().refused;
+        let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = refused.clone().unwrap_or(failure);
+        failure.at(&self.config.endpoint)
+    }
+
+    /// Whether a message is one of those that are shown; notes the end of its partition.
+    fn is_shown(&mut self, partition: i32, offset: i64) -> bool {
+        if self.browse != Browse::UntilNow {
+            return true;
+        }
+        let ends = self.ends.get_or_insert_default();
+        let Some(end) = ends.get(&partition).copied() else {
+            return false;
+        };
+        if offset.saturating_add(1) >= end {
+            ends.remove(&partition);
+        }
+        offset < end
+    }
+
+    fn hand_out(&mut self, partition: i32, offset: i64, arrived: Option<Arrived>) -> Received {
+        let endpoint = &self.config.endpoint;
+        let Some(arrived) = arrived else {
+            return no_value(endpoint, partition, offset);
+        };
+        self.tokens = self.tokens.wrapping_add(1);
+        let token = Token(self.tokens);
+        self.held.insert(token);
+        Received::Chunk(arrived.delivery(endpoint, token))
+    }
+}
+
+impl ChunkReader for KafkaBrowser {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        if self.ends.is_none() {
+            let until = self.ask_at.min(by);
+            let left = || until.saturating_duration_since(Instant::now());
+            // Nothing is read yet: this serves callbacks, for tokens and for errors.
+            while self.client.poll(left()).is_some() {}
+            if Instant::now() < self.ask_at {
+                return Ok(Received::Idle);
+            }
+            let ends = self.begin();
+            self.ask_at = Instant::now() + BETWEEN_QUESTIONS;
+            self.ends = Some(ends.map_err(|failure| self.refusal_or(failure))?);
+        }
+        loop {
+            let is_at_end = self.ends.as_ref().is_some_and(BTreeMap::is_empty);
+            if is_at_end && self.browse == Browse::UntilNow {
+                return Ok(Received::End);
+            }
+            if self.held.len() >= self.demand {
+                return Ok(Received::Idle);
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            let polled = match self.client.poll(left) {
+                None => return Ok(Received::Idle),
+                Some(polled) => polled.map(|message| {
+                    let arrived = Arrived::from_message(&message);
+                    (message.partition(), message.offset(), arrived)
+                }),
+            };
+            match polled {
+                Ok((partition, offset, arrived)) if self.is_shown(partition, offset) => {
+                    return Ok(self.hand_out(partition, offset, arrived));
+                }
+                Ok(_) => {}
+                // What is left of the partition are no messages: marks of transactions.
+                Err(KafkaError::PartitionEOF(partition)) => {
+                    self.ends.get_or_insert_default().remove(&partition);
+                }
+                // One broker of several is away; that all are is told apart.
+                Err(KafkaError::MessageConsumption(
+                    RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve,
+                )) => {}
+                Err(error) => {
+                    let failure = Failure::retry("look at", error.to_string());
+                    return Err(self.refusal_or(failure));
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, token: Token, _: Verdict) -> Result<Settled, TransportError> {
+        Ok(if self.held.remove(&token) {
+            Settled::Done
+        } else {
+            Settled::Stale
+        })
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        match &self.ends {
+            None => Some("partitions"),
+            Some(ends) if self.browse == Browse::UntilNow && !ends.is_empty() => Some("messages"),
+            Some(_) => None,
+        }
+    }
+
+    fn close(self: Box<Self>, _: Instant) -> ReaderCloseReport {
+        ReaderCloseReport {
+            unsettled: self.held.len(),
+            error: None,
+        }
+    }
+}

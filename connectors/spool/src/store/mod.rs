@@ -1,0 +1,236 @@
+//! The disk: a folder of the file connector, written behind and read in front.
+
+mod chunks;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use baler_common::transport::{
+    ChunkReader as _, ChunkWriter as _, Notify, RetryClass, TransportError,
+};
+use baler_connector_file::{
+    ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name, remove_consumed,
+};
+
+use self::chunks::Flight;
+pub(crate) use self::chunks::Front;
+use crate::config::{Backoff, SpoolConfig};
+use crate::watch::{SpoolWatch, add};
+use crate::{CHUNKS_FOLDER, LOCK_FILE};
+
+/// Under which name the spool reads its own folder.
+const CONSUMER: &str = "replay";
+
+/// How long the disk may take to open.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The folder of a spool.
+pub(crate) struct Store {
+    config: SpoolConfig,
+    watch: SpoolWatch,
+    notify: Arc<dyn Notify>,
+    lock: Option<FileLock>,
+    writer: Option<FileWriter>,
+    /// Damaged pieces that earlier writers of this life found.
+    damaged_before: u64,
+    reader: Option<Box<FileReader>>,
+    /// Being written, in order.
+    flight: VecDeque<Flight>,
+    /// Known to be on disk and not handed out.
+    readable: u64,
+    /// Handed out and given back.
+    again: u64,
+    /// Until when the disk is left alone after an error.
+    failed_until: Option<Instant>,
+    backoff: Backoff,
+    /// The last attempt to read failed.
+    unreadable: bool,
+}
+
+impl Store {
+    pub(crate) fn new(config: SpoolConfig, watch: SpoolWatch, notify: Arc<dyn Notify>) -> Self {
+        Self {
+            config,
+            watch,
+            notify,
+            lock: None,
+            writer: None,
+            damaged_before: 0,
+            reader: None,
+            flight: VecDeque::new(),
+            readable: 0,
+            again: 0,
+            failed_until: None,
+            backoff: Backoff::default(),
+            unreadable: false,
+        }
+    }
+
+    pub(crate) fn disk_error(&self, operation: &'static str, error: io::Error) -> TransportError {
+        TransportError::caused_by(operation, self.endpoint(), RetryClass::Retry, error)
+    }
+
+    /// Whether the disk did not take a chunk and is left alone for a while.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failed_until.is_some()
+    }
+
+    /// When to try the disk again.
+    pub(crate) fn failed_until(&self) -> Option<Instant> {
+        self.failed_until
+    }
+
+    /// Tries the disk at once when it is needed next.
+    pub(crate) fn try_now(&mut self, now: Instant) {
+        if self.failed_until.is_some() {
+            self.failed_until = Some(now);
+        }
+    }
+
+    fn fail(&mut self, now: Instant, error: TransportError) {
+        self.flight.clear();
+        self.failed_until = Some(now + self.backoff.pause(&self.config.retry));
+        self.note(error);
+    }
+
+    /// Whether anything was written or found since the spool was last empty.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.writer.is_some() || self.reader.is_some()
+    }
+
+    /// Shows what went wrong at the disk.
+    pub(crate) fn note(&self, error: TransportError) {
+        let error = Arc::new(error);
+        self.watch.update(|status| {
+            add(&mut status.disk_failures, 1);
+            status.disk_error = Some(error);
+        });
+    }
+
+    /// Closes reader and writer, and removes what was sent on: everything, if nothing is left.
+    pub(crate) fn clear(&mut self, by: Instant, nothing_left: bool) {
+        let mut error = None;
+        if let Some(reader) = self.reader.take() {
+            error = reader.close(by).error;
+        }
+        self.again = 0;
+        self.unreadable = false;
+        if let Some(writer) = self.writer.take() {
+            self.damaged_before = self
+                .damaged_before
+                .saturating_add(writer.stats().damaged_pieces);
+            let closed = Box::new(writer).close(by);
+            error = error.or(closed.error);
+        }
+        self.flight.clear();
+        if self.lock.is_none() {
+            return;
+        }
+        match remove_consumed(&self.chunks_folder()) {
+            Ok(_) if nothing_left => self.remove_segments(|_| true),
+            Ok(_) => {}
+            Err(removed) => error = error.or(Some(self.disk_error("remove from", removed))),
+        }
+        match error {
+            Some(error) => self.note(error),
+            None => {
+                self.failed_until = None;
+                self.watch.update(|status| status.disk_error = None);
+            }
+        }
+    }
+}
+
+impl Drop for Store {
+    /// The file connector's thread still writes what it has: who opens the spool next, in this
+    /// process, must not count before that is done, so the lock is kept until then.
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            let closed = Box::new(writer).close(Instant::now() + OPEN_TIMEOUT);
+            drop(closed);
+        }
+    }
+}
+
+impl Store {
+    pub(super) fn chunks_folder(&self) -> PathBuf {
+        self.config.folder.join(CHUNKS_FOLDER)
+    }
+
+    pub(super) fn endpoint(&self) -> String {
+        format!("spool:{}", self.config.folder.display())
+    }
+
+    /// Locks the folder and looks what an earlier life left.
+    ///
+    /// `Err` means that another process has it; a disk that cannot be used now is a
+    /// [failure](Self::is_failing) like others.
+    pub(crate) fn prepare(&mut self, now: Instant) -> Result<(), TransportError> {
+        if self.lock.is_some() || self.failed_until.is_some_and(|until| until > now) {
+            return Ok(());
+        }
+        let path = self.config.folder.join(LOCK_FILE);
+        let locked =
+            fs::create_dir_all(&self.config.folder).and_then(|()| FileLock::acquire(&path));
+        match locked {
+            Ok(lock) => self.lock = Some(lock),
+            Err(error) => {
+                let is_taken = error.kind() == io::ErrorKind::WouldBlock;
+                let error = self.disk_error("lock", error);
+                if is_taken {
+                    return Err(error);
+                }
+                self.fail(now, error);
+                return Ok(());
+            }
+        }
+        self.find_what_was_left(now);
+        Ok(())
+    }
+
+    fn find_what_was_left(&mut self, now: Instant) {
+        let folder = self.chunks_folder();
+        if !folder.is_dir() {
+            return;
+        }
+        // The writer moves a torn end aside before anything is counted.
+        self.ensure_writable(now);
+        let Ok(name) = CONSUMER.parse::<ConsumerName>() else {
+            return;
+        };
+        match backlog(&folder, &name) {
+            Ok(found) => {
+                self.readable = found.chunks;
+                self.watch.update(|status| {
+                    status.found_chunks = found.chunks;
+                    status.found_records = found.records;
+                    status.waiting_records = found.records;
+                    status.stats.waiting_chunks = found.chunks;
+                    status.stats.waiting_bytes = found.bytes;
+                });
+            }
+            Err(error) => self.fail(now, self.disk_error("read", error)),
+        }
+        if self.readable == 0 {
+            self.clear(now + OPEN_TIMEOUT, false);
+        }
+    }
+
+    pub(super) fn remove_segments(&self, is_settled: impl Fn(u64) -> bool) {
+        let Ok(entries) = fs::read_dir(self.chunks_folder()) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let segment = name.to_str().and_then(parse_segment_name);
+            if segment.is_some_and(&is_settled) {
+                // One that stays is read again in the next life, at worst.
+                let removed = fs::remove_file(entry.path());
+                drop(removed);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A medium under test, and one test for each case of the contract.
+
+use baler_common::transport::{ChunkReader, ChunkWriter};
+
+/// A medium under test.
+///
+/// Each case makes one with [`Medium::fresh`]; media of other cases must not be seen in it.
+/// Choose small limits (chunks of some kilobytes, a window of 8 to 64 chunks), so that the cases
+/// that reach them are quick.
+pub trait Medium: Sized {
+    /// A new, empty medium with nobody connected.
+    fn fresh() -> Self;
+
+    /// Whether what is written can be read.
+    fn is_readable(&self) -> bool {
+        true
+    }
+
+    /// A writer that was not opened yet.
+    fn writer(&mut self) -> Box<dyn ChunkWriter>;
+
+    /// A reader. When one was closed before, this is the receiver, restarted.
+    fn reader(&mut self) -> Box<dyn ChunkReader>;
+
+    /// Breaks the connection of every writer, as a cut cable would. Chunks on their way may be
+    /// lost or not; `reopen` succeeds afterwards. Needed by the group `breaks`.
+    fn break_connections(&mut self) {}
+
+    /// Lets the peer hang: nothing is confirmed from now on, and nothing breaks. Needed by
+    /// the group `stalls`.
+    fn stall(&mut self) {}
+
+    /// Ends [`Medium::stall`].
+    fn resume(&mut self) {}
+}
+
+/// Makes one `#[test]` for each case of the contract, for a type that implements
+/// [`Medium`](crate::Medium): those that every writer must pass, and those of the groups that follow
+/// the type.
+///
+/// Use it in a module of its own:
+/// `mod contract { baler_connector_testkit::contract_tests!(Tcp: reads redelivers); }`.
+/// Attributes of each test stand at the end:
+/// `contract_tests!(Cluster: reads, #[ignore = "needs a cluster"])`.
+///
+/// | group | the medium |
+/// |---|---|
+/// | `reads` | has a reader |
+/// | `redelivers` | delivers again after a retry and to a restarted receiver |
+/// | `breaks` | has connections that [`break_connections`](crate::Medium::break_connections) breaks |
+/// | `stalls` | can [`stall`](crate::Medium::stall), so that the window fills |
+/// | `many_writers`, `many_readers` | takes four of them at a time |
+#[macro_export]
+macro_rules! contract_tests {
+    ($medium:ty: $($group:ident)* $(, $attribute:tt $meta:tt)*) => {
+        $crate::contract_tests! { @groups $medium, [$($attribute $meta)*]; writes $($group)* }
+    };
+    (@groups $medium:ty, $attributes:tt; $($group:ident)*) => {
+        $($crate::contract_tests! { @$group $medium, $attributes })*
+    };
+    (@writes $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            writing: chunk_above_the_limit_is_handed_back,
+            writing: every_ticket_is_confirmed_exactly_once,
+            writing: offer_before_reopen_is_broken,
+            writing: owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again,
+            reading: capability_is_consistent,
+            reading: empty_medium_is_idle_or_ends,
+            closing: close_flushes_what_was_offered,
+            closing: unopened_writer_closes_at_once,
+        }
+    };
+    (@reads $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            reading: chunk_at_the_limit_passes,
+            reading: everything_confirmed_is_readable,
+            reading: order_is_kept_in_each_lane,
+            reading: paused_reader_gets_nothing,
+            failing: rejected_chunk_is_not_delivered_again,
+            failing: stale_token_is_told,
+            closing: reader_closes_within_its_deadline,
+        }
+    };
+    (@redelivers $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            failing: retried_chunk_is_delivered_again,
+            failing: unsettled_chunks_come_again_after_restart,
+            failing: watermark_never_passes_an_unsettled_chunk,
+        }
+    };
+    (@breaks $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            failing: broken_connection_loses_nothing,
+        }
+    };
+    (@stalls $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            writing: full_window_hands_back_and_notifies_when_it_opens,
+            writing: window_counts_bytes,
+            closing: close_accounts_for_what_a_stuck_peer_holds,
+        }
+    };
+    (@many_writers $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            reading: many_writers_reach_one_reader,
+        }
+    };
+    (@many_readers $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            reading: readers_share_the_chunks,
+        }
+    };
+    (@each $medium:ty, $attributes:tt; $($group:ident: $case:ident,)*) => {
+        $($crate::contract_tests! { @one $medium, $attributes, $group, $case })*
+    };
+    (@one $medium:ty, [$($attribute:tt)*], $group:ident, $case:ident) => {
+        #[test]
+        $($attribute)*
+        fn $case() {
+            $crate::$group::$case::<$medium>();
+        }
+    };
+}
