@@ -55,13 +55,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
         "baler-rig",
-        Allowed::Only(&[
-            "baler-common",
-            "baler-connector-file",
-            "baler-connector-null",
-            "baler-connector-tcp",
-            "baler-monitoring",
-        ]),
+        Allowed::Only(&["baler-common", "baler-connector-null", "baler-monitoring"]),
     ),
     ("baler-benches", Allowed::AllBut(&[])),
 ];

@@ -103,6 +103,7 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenS
 
                 fn read(
                     value: __record::ValueRef<'_>,
+                    _: ::std::option::Option<&__record::Projection>,
                 ) -> ::std::result::Result<Self, __record::ReadError> {
                     ::std::result::Result::Ok(match __record::derived::variant_name(value) {
                         #(#reads,)*

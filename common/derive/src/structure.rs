@@ -131,12 +131,6 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
 
                 fn read(
                     value: __record::ValueRef<'_>,
-                ) -> ::std::result::Result<Self, __record::ReadError> {
-                    __record::derived::read_nested(value, ::std::option::Option::None)
-                }
-
-                fn read_projected(
-                    value: __record::ValueRef<'_>,
                     projection: ::std::option::Option<&__record::Projection>,
                 ) -> ::std::result::Result<Self, __record::ReadError> {
                     __record::derived::read_nested(value, projection)

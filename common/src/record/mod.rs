@@ -29,7 +29,7 @@ pub use baler_derive::Record;
 pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
-    RecordColumn, Records, Run, StringTable, Table, TypedRecords, WordRun,
+    RecordColumn, Records, StringTable, Table, WordRun,
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};
@@ -61,7 +61,7 @@ pub const NO_TIMESTAMP: i64 = -1;
 /// `#[derive(Record)]` writes this implementation, and [`FieldValue`], from a struct with named
 /// fields or none.
 /// For an enum without data it writes [`FieldValue`] alone.
-/// Whoever writes it by hand must hand the fields over in the schema's order, in both directions.
+/// An implementation by hand must pass the fields in the schema's order, in both directions.
 ///
 /// ```
 /// use baler_common::record::{BatchBuilder, Record};

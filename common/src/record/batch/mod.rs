@@ -4,22 +4,19 @@
 
 mod builder;
 mod column;
-mod flat;
 mod nested;
 mod placed;
 mod string_index;
 mod string_keys;
 mod strings;
-mod type_index;
 mod word_rows;
 
 #[cfg(test)]
 mod tests;
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use builder::{BatchBuilder, PushError, Run};
+pub use builder::{BatchBuilder, PushError};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_keys::StringKeys;
 pub use strings::StringTable;
@@ -178,16 +175,19 @@ impl RecordBatch {
     ///
     /// The fields are matched once a table. A record that `R` cannot hold is an error of its own,
     /// and the next record follows.
-    pub fn read<R: Record>(&self) -> TypedRecords<'_, R> {
+    pub fn read<R: Record>(&self) -> impl Iterator<Item = Result<R, ReadError>> {
         let reader: &Schema = R::schema();
         let projections = self.tables.iter().map(|table| {
             (table.schema.name() == reader.name()).then(|| Projection::new(reader, &table.schema))
         });
-        TypedRecords {
-            projections: projections.collect(),
-            records: self.records(),
-            record_type: PhantomData,
-        }
+        let projections: Vec<_> = projections.collect();
+        let mut records = self.records();
+        std::iter::from_fn(move || records.next_row()).filter_map(move |(table, record)| {
+            match projections.get(table)?.as_ref()? {
+                Ok(projection) => Some(projection.read_matched(record.fields())),
+                Err(error) => Some(Err(error.clone())),
+            }
+        })
     }
 
     /// The smallest and the largest timestamp, records without one left out.
@@ -238,31 +238,3 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl ExactSizeIterator for Records<'_> {}
-
-/// Iterates over the records of one type; see [`RecordBatch::read`].
-#[derive(Debug)]
-pub struct TypedRecords<'a, R> {
-    records: Records<'a>,
-    /// One a table; nothing for tables of other types.
-    projections: Vec<Option<Result<Projection, ReadError>>>,
-    record_type: PhantomData<fn() -> R>,
-}
-
-impl<R: Record> Iterator for TypedRecords<'_, R> {
-    type Item = Result<R, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (table, record) = self.records.next_row()?;
-            match self.projections.get(table)? {
-                None => {}
-                Some(Ok(projection)) => return Some(projection.read_matched(record.fields())),
-                Some(Err(error)) => return Some(Err(error.clone())),
-            }
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.records.len()))
-    }
-}

@@ -1,24 +1,22 @@
-//! Memory and swap space, from `/proc/meminfo`.
+//! The machine as a whole: memory and swap space from `/proc/meminfo`, load averages from
+//! `/proc/loadavg`.
 
 use std::io;
 
-use baler_common::record::kieker::MemSwapUsageRecord;
+use baler_common::record::kieker::{LoadAverageRecord, MemSwapUsageRecord};
 
 use super::counter::signed;
 use super::proc::malformed;
 use super::sampler::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/meminfo";
+const LOAD_FILE: &str = "proc/loadavg";
 
 /// How much memory and swap space there is and is used.
 #[derive(Debug)]
 pub(super) struct Memory;
 
 impl Sensor for Memory {
-    fn signature(&self) -> &'static str {
-        "%MEM_SWAP"
-    }
-
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let usage = parse(&context.root.read(FILE)?)?;
         out.push(Sample::Memory(MemSwapUsageRecord {
@@ -33,8 +31,6 @@ impl Sensor for Memory {
         }));
         Ok(())
     }
-
-    fn forget(&mut self) {}
 }
 
 /// In bytes.
@@ -79,6 +75,36 @@ fn parse(text: &str) -> io::Result<Usage> {
     })
 }
 
+/// The load averages of the machine.
+#[derive(Debug)]
+pub(super) struct Load;
+
+impl Sensor for Load {
+    fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
+        let [one, five, fifteen] = parse_load(&context.root.read(LOAD_FILE)?)?;
+        out.push(Sample::Load(LoadAverageRecord {
+            timestamp: context.unix_ns,
+            hostname: context.hostname.to_owned(),
+            one_min_load_average: one,
+            five_min_load_average: five,
+            fifteen_min_load_average: fifteen,
+        }));
+        Ok(())
+    }
+}
+
+fn parse_load(text: &str) -> io::Result<[f64; 3]> {
+    let mut words = text.split_ascii_whitespace();
+    let mut averages = [0.0; 3];
+    for average in &mut averages {
+        let number = words.next().and_then(|word| word.parse::<f64>().ok());
+        *average = number
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| malformed(LOAD_FILE, text))?;
+    }
+    Ok(averages)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +138,16 @@ mod tests {
         }
         let huge = format!("MemTotal: {} kB\nMemAvailable: {} kB", u64::MAX, u64::MAX);
         assert_eq!(parse(&huge).unwrap().total, u64::MAX);
+    }
+
+    #[test]
+    fn three_averages_come_first() {
+        assert_eq!(
+            parse_load("0.20 1.18 12.00 1/80 11206\n").unwrap(),
+            [0.2, 1.18, 12.0]
+        );
+        for text in ["", "1 2", "a b c", "1 2 NaN", "1 2 inf", "-1 2 3"] {
+            assert!(parse_load(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the queues, without a collector.
+//! What goes into the queues, and what comes out of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -9,9 +9,9 @@ use baler_common::container::LossReason;
 use baler_common::record::{Field, FieldType, RowWriter, Schema};
 use baler_common::transport::Notify;
 
-use super::set::{QueueCounts, QueueSet};
-use super::thread_queue::Outcome;
-use super::{BlockReader, Overflow, QueueRow};
+use super::super::set::{QueueCounts, QueueSet};
+use super::super::thread_queue::Outcome;
+use super::super::{BlockReader, Overflow, QueueRow};
 use crate::clock::Clock;
 
 /// Counts how often the collector would have been woken.
@@ -48,7 +48,7 @@ fn push(
     write: impl FnOnce(&mut RowWriter<'_>),
 ) -> bool {
     let find = || Some(Arc::clone(set));
-    super::push(set.key(), find, schema, timestamp, write)
+    super::super::push(set.key(), find, schema, timestamp, write)
 }
 
 fn emit(set: &Arc<QueueSet>, number: u64) -> bool {
@@ -79,7 +79,6 @@ fn drain_rows(set: &QueueSet, mut take: impl FnMut(&Arc<Schema>, i64, &[u8])) {
                         timestamp,
                         fields,
                     } => take(schema, timestamp, fields),
-                    #[cfg(feature = "enable")]
                     QueueRow::Call(call) => panic!("{call:?}"),
                 }
             }

@@ -26,6 +26,11 @@ impl Rate {
         self.per_second
     }
 
+    /// How long so many records take to come; for ever if none come.
+    pub(super) fn time_for(&self, records: f64) -> Duration {
+        time_for(records, self.per_second)
+    }
+
     /// So many records have come so far. It counts once it was so long since the time before, or so
     /// many records: a look that finds three says nothing about a second.
     pub(super) fn observe(&mut self, taken: u64, now: Instant, enough: Duration, many: usize) {
@@ -45,6 +50,12 @@ impl Rate {
         let weight = time.as_secs_f64() / (time + MEMORY).as_secs_f64();
         self.per_second += (rate - self.per_second) * weight.max(0.5);
     }
+}
+
+/// How long so many records take to come at a rate per second; for ever if none come.
+pub(super) fn time_for(records: f64, per_second: f64) -> Duration {
+    let seconds = records / per_second.max(f64::MIN_POSITIVE);
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]

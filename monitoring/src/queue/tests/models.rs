@@ -1,7 +1,7 @@
 //! Models of the queues under loom, which tries every order in which threads can interleave and
 //! every value that a relaxed load may see (bounded in how often a thread is interrupted).
 //!
-//! What is per thread in the program ([`super::emit`], [`super::thread_block`]) is an [`Owner`] here, for
+//! What is per thread in the program ([`super::super::emit`], [`super::super::thread_block`]) is an [`Owner`] here, for
 //! loom's threads share the storage of one.
 
 use std::sync::{Arc, OnceLock};
@@ -11,10 +11,10 @@ use baler_common::record::{Field, FieldType, Schema};
 use baler_common::transport::Notify;
 use loom::thread;
 
-use super::block::{Block, append_record};
-use super::set::QueueSet;
-use super::thread_queue::{Outcome, ThreadQueue};
-use super::{BlockReader, Overflow, QueueRow, flat_rows};
+use super::super::block::{Block, append_record};
+use super::super::set::QueueSet;
+use super::super::thread_queue::{Outcome, ThreadQueue};
+use super::super::{BlockReader, Overflow, QueueRow, flat_rows};
 
 /// So large that two rows fill a block of 16 words.
 const FIELDS: usize = 40;
@@ -96,11 +96,10 @@ impl Owner {
     }
 
     /// As a probe does; whether the call was taken.
-    #[cfg(feature = "enable")]
     fn call(&mut self, number: u64) -> bool {
-        let call = [super::KIND_CALL, number, 0, 0, 0];
+        let call = [super::super::KIND_CALL, number, 0, 0, 0];
         let open = self.open.as_ref();
-        if open.is_some_and(|block| super::block::append_call(block.words(), || call)) {
+        if open.is_some_and(|block| super::super::block::append_call(block.words(), || call)) {
             return true;
         }
         self.open = None;
@@ -131,7 +130,6 @@ fn drain(set: &QueueSet, numbers: &mut Vec<u8>) {
                         assert_eq!(fields, [number; FIELDS], "a torn row");
                         number
                     }
-                    #[cfg(feature = "enable")]
                     QueueRow::Call([_, number, ..]) => u8::try_from(number).unwrap(),
                 });
             }
@@ -265,7 +263,6 @@ fn what_was_said_to_be_taken_at_a_shutdown_arrives_and_nothing_else() {
 
 /// What the closed queues do not take goes to those of the next controller, so each call is in the
 /// account of exactly one of them.
-#[cfg(feature = "enable")]
 #[test]
 fn calls_that_end_during_a_handover_are_in_the_account_of_one_controller() {
     model(|| {

@@ -4,31 +4,27 @@ use std::sync::Arc;
 
 use baler_common::record::Schema;
 
-use super::super::flat_rows::{self, FlatReader};
-#[cfg(feature = "enable")]
-use super::super::sync::AtomicU64;
-use super::super::sync::Ordering;
-#[cfg(feature = "enable")]
-use super::CALL_WORDS;
-use super::{Block, QueueRow, RECORD_HEADER_WORDS, record_words};
+use super::block::{Block, CALL_WORDS, QueueRow, RECORD_HEADER_WORDS, record_words};
+use super::flat_rows::{self, FlatReader};
+use super::sync::{AtomicU64, Ordering};
 
 /// A part of a block whose rows are committed.
 #[derive(Debug)]
 pub(crate) struct BlockPart {
-    pub(in super::super) block: Arc<Block>,
-    pub(in super::super) from: usize,
-    pub(in super::super) until: usize,
+    pub(super) block: Arc<Block>,
+    pub(super) from: usize,
+    pub(super) until: usize,
 }
 
 /// Reads one part of a block after the other.
 #[derive(Debug, Default)]
 pub(crate) struct BlockReader {
-    pub(in super::super) part: Option<BlockPart>,
+    pub(super) part: Option<BlockPart>,
     /// The types of the block, as far as they were needed.
-    pub(in super::super) types: Vec<Arc<Schema>>,
+    pub(super) types: Vec<Arc<Schema>>,
     /// The bytes of the last record.
     fields: Vec<u8>,
-    pub(in super::super) flat: FlatReader,
+    pub(super) flat: FlatReader,
 }
 
 impl BlockReader {
@@ -57,7 +53,6 @@ impl BlockReader {
     }
 
     /// The next row, if it is a call; it stays.
-    #[cfg(feature = "enable")]
     #[inline]
     pub(crate) fn next_call(&self) -> Option<[u64; CALL_WORDS]> {
         let BlockPart { block, from, until } = self.part.as_ref()?;
@@ -67,7 +62,6 @@ impl BlockReader {
 
     /// Passes the calls that are next to `take`, at most `max_rows` of them, until `take` returns
     /// `false`. That call stays. The others count as taken even if `take` panics.
-    #[cfg(feature = "enable")]
     #[inline]
     pub(crate) fn calls(
         &mut self,
@@ -103,7 +97,6 @@ impl BlockReader {
         // If this is no row, nothing of the part can be read.
         let at = std::mem::replace(from, *until);
         let words = block.words().get(at..*until)?;
-        #[cfg(feature = "enable")]
         if let Some(call) = words.first_chunk().and_then(call_in) {
             *from = at.saturating_add(CALL_WORDS);
             return Some(QueueRow::Call(call));
@@ -135,7 +128,7 @@ impl BlockReader {
 
     /// The header of the next row.
     #[inline]
-    pub(in super::super) fn next_header(&self) -> Option<u64> {
+    pub(super) fn next_header(&self) -> Option<u64> {
         let BlockPart { block, from, until } = self.part.as_ref()?;
         let words = block.words().get(*from..*until)?;
         Some(words.first()?.load(Ordering::Relaxed))
@@ -143,7 +136,6 @@ impl BlockReader {
 }
 
 /// The call in these words, if they are one.
-#[cfg(feature = "enable")]
 #[inline]
 fn call_in(words: &[AtomicU64; CALL_WORDS]) -> Option<[u64; CALL_WORDS]> {
     let call = words.each_ref().map(|word| word.load(Ordering::Relaxed));
