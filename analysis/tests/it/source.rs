@@ -70,6 +70,33 @@ fn a_parcel_that_is_held_is_not_settled() {
 }
 
 #[test]
+fn a_copy_with_fewer_fields_has_all_records_and_holds_the_delivery() {
+    let (reader, verdicts) = Scripted::new(play([0]));
+    let mut source = Source::new(reader);
+    let Step::Chunk(parcel) = source.step(soon()).unwrap() else {
+        panic!("a chunk was played")
+    };
+    let narrowed = parcel.narrowed(|_, _| false);
+    assert_eq!(narrowed.identity(), parcel.identity());
+    assert!(!parcel.is_empty());
+    assert_eq!(narrowed.len(), parcel.len());
+    for ((_, narrow), (_, wide)) in narrowed.records().zip(parcel.records()) {
+        assert_eq!(narrow.type_name(), wide.type_name());
+        assert_eq!(narrow.timestamp(), wide.timestamp());
+        assert_eq!(narrow.fields().values().count(), 0);
+    }
+    drop(parcel);
+    assert!(matches!(source.step(soon()).unwrap(), Step::Idle));
+    assert!(verdicts.lock().unwrap().is_empty());
+    narrowed.fail();
+    drop(narrowed);
+    source.step(soon()).unwrap();
+    let verdicts = verdicts.lock().unwrap();
+    let verdicts: Vec<_> = verdicts.iter().map(|(_, verdict)| *verdict).collect();
+    assert_eq!(verdicts, [Verdict::Retry]);
+}
+
+#[test]
 fn duplicates_are_dropped_and_counted_and_gaps_are_told() {
     let (reader, _) = Scripted::new(play([0, 1, 1, 0, 2, 5, 2]));
     // One at a time: otherwise a copy may wait for the first one's verdict, which is also right.
