@@ -69,8 +69,8 @@ impl Fields {
             return;
         }
         let fields = schema.fields();
-        let is_missing = |name: &Box<str>| !fields.iter().any(|field| names(name, schema, field));
-        search.missing.retain(is_missing);
+        let has = |name: &str| fields.iter().any(|field| names(name, schema, field));
+        search.missing.retain(|name| !has(name));
         if search.types.len() < MAX_LISTED && !search.types.contains_key(schema.name()) {
             let fields = fields.iter().take(MAX_LISTED);
             let fields = fields.map(|field| field.name().into()).collect();
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_record_keeps_its_type_its_timestamp_and_the_values_of_its_fields() {
         let wide = schema("Order", &["id", "total", "items"]);
-        let values = [1, 2, 3].map(|value| Value::Signed(value));
+        let values = [1, 2, 3].map(Value::Signed);
         let record = DynamicRecord::new(wide, Some(7), values).unwrap();
         let mut narrower = Narrower::new(fields("items,id"));
         for _ in 0..2 {

@@ -58,6 +58,36 @@ fn several_workers_write_whole_files_into_folders_by_type_and_day() {
 }
 
 #[test]
+fn chosen_fields_are_the_columns_of_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (chunks, parquet) = (folder.path().join("chunks"), folder.path().join("parquet"));
+    let from = file_uri(&chunks);
+    json(&[
+        "generate",
+        "--to",
+        &from,
+        "--records",
+        "500",
+        "--format",
+        "json",
+    ]);
+    let receive = ["receive", "--from", &from, "--format", "parquet"];
+    let output = ["--output", parquet.to_str().unwrap()];
+    let chosen = ["--fields", "traceId,eoi", "--where", "ess == 0"];
+    baler(&[&receive[..], &output, &chosen].concat()).success();
+    let files = files(&parquet);
+    assert!(!files.is_empty());
+    for path in files {
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        // The schema is in plain bytes.
+        let has = |name: &str| bytes.windows(name.len()).any(|it| it == name.as_bytes());
+        assert!(has("traceId") && has("eoi"));
+        assert!(!has("operationSignature") && !has("ess"));
+    }
+}
+
+#[test]
 fn flags_that_do_not_go_together_are_refused() {
     let receive = ["receive", "--from", "file:///nowhere"];
     for (flags, told) in [

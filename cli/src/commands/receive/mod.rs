@@ -118,7 +118,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let failure = given_up.into_inner();
     let failure = failure.or_else(|| ended.error.map(Failure::from));
     let known = settings.fields.as_ref().map_or(Ok(()), Fields::check);
-    let result = failure.map_or(shown.and(known), Err);
+    let result = failure.map_or_else(|| shown.and(known), Err);
     let total = &ended.report.total;
     let missing = total.missing(readership);
     finish(
