@@ -38,3 +38,8 @@ pub mod record {
     // They hide the macros of the same names above, which name `baler_common`.
     pub use baler_derive::{FacadeRecord as Record, FacadeRecords as Records};
 }
+
+/// The programs in README.md compile, and run where they need no broker.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;
