@@ -15,6 +15,9 @@ mod top;
 mod validate;
 mod verify;
 
+use std::fs;
+use std::path::Path;
+
 use crate::args::{Cli, Command};
 use crate::exit::{Code, Failure};
 use crate::shutdown::Shutdown;
@@ -32,6 +35,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Relay(args) => relay::run(&args, quiet, shutdown),
         Command::Receive(args) => receive::run(args, quiet, shutdown),
         Command::Completions { shell } => completions::run(shell),
+        Command::Man { folder } => man(&folder),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
@@ -47,4 +51,15 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Send(args) => send::run(&args, quiet, shutdown),
         Command::Demo(args) => demo::run(&args, quiet, shutdown),
     }
+}
+
+/// Writes a manual page for the program and for each command.
+fn man(folder: &Path) -> Result<Code, Failure> {
+    let made = fs::create_dir_all(folder);
+    let written = made.and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
+    written.map_err(|error| {
+        let message = format!("cannot write manual pages to {}: {error}", folder.display());
+        Failure::new(Code::Output, message)
+    })?;
+    Ok(Code::Done)
 }
