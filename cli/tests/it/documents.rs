@@ -323,7 +323,13 @@ fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("man");
     output(&["man", &pages.display().to_string()]);
-    for name in ["baler", "baler-receive", "baler-relay", "baler-send", "baler-verify"] {
+    for name in [
+        "baler",
+        "baler-receive",
+        "baler-relay",
+        "baler-send",
+        "baler-verify",
+    ] {
         let page = std::fs::read_to_string(pages.join(name).with_extension("1")).unwrap();
         assert!(page.contains(".SH NAME"), "{name}");
     }
