@@ -44,7 +44,8 @@ fn consumer_process() {
         .open(env::var(LOG).unwrap())
         .unwrap();
     let mut config: ConsumerConfig = uri.parse().unwrap();
-    config.idle_timeout = Some(std::time::Duration::from_millis(500));
+    // A broker delivers again a moment after the connection of a dead consumer broke.
+    config.idle_timeout = Some(std::time::Duration::from_secs(10));
     for batch in baler::consume::<Order>(config).unwrap() {
         let batch = batch.unwrap();
         for (identity, order) in batch.identified() {
