@@ -7,26 +7,32 @@ use std::time::Duration;
 
 use baler::ConsumerConfig;
 use baler_connector_kafka::EmbeddedCluster;
-use baler_connector_testkit::RabbitMq;
+use baler_faults::RabbitMqNode;
 
 use crate::killed;
 use crate::support::{Order, send_orders};
 
+/// The node that all tests of this build share.
+fn shared_node() -> RabbitMqNode {
+    let program = std::env::current_exe().unwrap();
+    RabbitMqNode::shared(&program.with_file_name("baler-rabbitmq")).unwrap()
+}
+
 /// A queue of its own.
-fn queue(node: &RabbitMq, name: &str) -> String {
+fn queue(node: &RabbitMqNode, name: &str) -> String {
     node.uri(&format!("/?queue={name}-{}", std::process::id()))
 }
 
 #[test]
 fn a_consumer_of_rabbitmq_that_is_killed_loses_nothing() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = queue(&node, "killed");
     killed::loses_nothing(&uri, &uri);
 }
 
 #[test]
 fn a_handlers_error_leads_to_the_quarantine_over_brokers() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let cluster = EmbeddedCluster::start("orders", 1).unwrap();
     let kafka = format!(
         "kafka://{}/orders?group.id=test",

@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use baler::{ConsumerConfig, Record};
 use baler_connector_kafka::EmbeddedCluster;
-use baler_connector_testkit::RabbitMq;
 
-use super::queue;
+use super::{queue, shared_node};
 use crate::support::send_orders;
 
 /// The folder of the programs.
@@ -97,7 +96,7 @@ fn fifteen_lines_on_either_side_are_enough() {
         "--bin",
         "consume",
     ]);
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let cluster = EmbeddedCluster::start("orders", 2).unwrap();
     let topic = format!("kafka://{}/orders", cluster.bootstrap_servers());
     for (to, from) in [
@@ -141,7 +140,7 @@ fn post(address: &str, body: &str) -> String {
 #[test]
 fn the_shop_sends_its_orders_and_calls_over_either_broker() {
     let programs = build(&["--all-features"]);
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let cluster = EmbeddedCluster::start("shop", 2).unwrap();
     let topic = format!("kafka://{}/shop", cluster.bootstrap_servers());
     for (to, from) in [
@@ -178,7 +177,7 @@ fn the_shop_sends_its_orders_and_calls_over_either_broker() {
 #[test]
 fn consumers_that_share_a_queue_write_all_records_into_parquet_files() {
     let programs = build(&["--all-features"]);
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = queue(&node, "parquet");
     send_orders(&uri, 2_000, 20);
     let folder = tempfile::tempdir().unwrap();
