@@ -199,7 +199,7 @@ impl<T: Records> Consumer<T> {
             if !self.puts_failures_aside {
                 return Err(Error::Handler(error));
             }
-            std::thread::sleep(pause);
+            self.pause(pause);
             pause = LONGEST_PAUSE.min(pause.saturating_mul(2));
         }
         self.close(FAREWELL)
@@ -265,6 +265,15 @@ impl<T> Consumer<T> {
     /// How many records of other types were acknowledged unread.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// Waits for this time, or until the consumer is stopped.
+    fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.stop.is_stopped() && Instant::now() < until {
+            let left = until.saturating_duration_since(Instant::now());
+            std::thread::park_timeout(TICK.min(left));
+        }
     }
 
     /// Ends the consumer from elsewhere.

@@ -60,7 +60,7 @@ fn read<T: Records>(
                 wake(waiting);
             }
             None if consumer.has_ended() => break,
-            None => thread::sleep(TICK),
+            None => consumer.pause(TICK),
         }
     }
     drop(sender);
