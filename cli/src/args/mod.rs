@@ -123,6 +123,11 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write a manual page for the program and for each command
+    Man {
+        /// The folder; it is made if it is missing
+        folder: PathBuf,
+    },
 }
 
 impl Cli {
