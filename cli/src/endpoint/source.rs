@@ -58,6 +58,18 @@ pub(crate) struct JsonLines {
 ///
 /// As [`super::open_reader`].
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
+    open_source_by(text, |text| open_reader(text, false))
+}
+
+/// As [`open_source`], where `open_medium` opens a medium.
+///
+/// # Errors
+///
+/// As [`open_source`].
+pub(crate) fn open_source_by(
+    text: &str,
+    open_medium: impl FnOnce(&str) -> Result<OpenReader, Failure>,
+) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
     match uri.scheme() {
         JSON_LINES => {
@@ -78,7 +90,7 @@ pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
                 endpoint,
             })
         }
-        _ => open_reader(text, false).map(RecordSource::Medium),
+        _ => open_medium(text).map(RecordSource::Medium),
     }
 }
 

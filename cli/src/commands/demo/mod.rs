@@ -58,6 +58,9 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     });
     let (report, (source, findings)) = outcome?;
     let shown = observation.finish();
+    if let Some(path) = &args.report {
+        super::analyze::files::report(&findings.traces, path, "Traces of the demo's shop")?;
+    }
     let document = Document::new(&report, &source, &findings, shop.visits());
     output::result(args.format, &document, || document.text())?;
     shown?;

@@ -1,7 +1,7 @@
 //! What the demo found, as JSON and as text.
 
 use baler_analysis::SourceReport;
-use baler_analysis::trace::CallTree;
+use baler_analysis::traces::TraceAnalysis;
 use serde::Serialize;
 
 use super::analysis::Findings;
@@ -39,8 +39,8 @@ struct Call {
     operation: String,
     eoi: i32,
     ess: i32,
-    total_ns: i64,
-    self_ns: i64,
+    total_ns: u64,
+    self_ns: u64,
 }
 
 impl<'a> Document<'a> {
@@ -58,7 +58,7 @@ impl<'a> Document<'a> {
             adds_up: report.adds_up() && source.records == report.delivered,
             kieker_bytes: findings.kieker_bytes,
             operations: OperationFigures::all(&findings.times),
-            call_tree: findings.tree.as_ref().map(Tree::new),
+            call_tree: findings.traces.read(Tree::largest),
         }
     }
 
@@ -100,23 +100,32 @@ impl<'a> Document<'a> {
 }
 
 impl Tree {
-    fn new(tree: &CallTree) -> Self {
-        let calls = tree.executions().iter().enumerate();
-        let calls = calls.map(|(position, execution)| Call {
-            operation: execution.operation.to_string(),
-            eoi: execution.eoi,
-            ess: execution.ess,
-            total_ns: execution.nanos(),
-            self_ns: tree.self_nanos(position).unwrap_or(0),
+    /// That of the trace with the most calls.
+    fn largest(analysis: &TraceAnalysis) -> Option<Self> {
+        let classes = analysis.profile().classes().into_iter();
+        let trace = &classes
+            .max_by_key(|class| class.example.calls.len())?
+            .example;
+        let calls = trace.calls.iter().zip(trace.callers());
+        let calls = calls.map(|(call, (_, self_ns))| {
+            let operation = analysis.operations().get(call.operation);
+            Call {
+                operation: operation
+                    .map_or_else(String::new, |it| it.signature.as_ref().to_owned()),
+                eoi: call.eoi,
+                ess: call.ess,
+                total_ns: call.nanos(),
+                self_ns,
+            }
         });
-        Self {
-            trace_id: tree.trace_id(),
+        Some(Self {
+            trace_id: trace.id,
             executions: calls.collect(),
-        }
+        })
     }
 }
 
-fn time(nanos: i64) -> String {
+fn time(nanos: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
     output::span(nanos as f64)
 }

@@ -1,0 +1,257 @@
+//! Where the nodes of a graph are drawn: in layers from left to right (Sugiyama, Tagawa, Toda, 1981).
+//!
+//! cycles are cut -> layers by the longest way from a start -> order by the mean of the neighbours
+
+use std::fmt::Write as _;
+
+use super::graph::{Graph, GraphNode, escaped};
+
+/// The height of a node and the room between two, in pixels.
+const NODE_HEIGHT: f64 = 40.0;
+const GAP: f64 = 24.0;
+
+/// The width of a letter, and the room between two layers, in pixels.
+const LETTER: f64 = 7.2;
+const LAYER_GAP: f64 = 90.0;
+
+/// How many letters of a name are drawn.
+const MAX_LETTERS: usize = 44;
+
+/// How often the layers are ordered.
+const SWEEPS: usize = 8;
+
+/// Where one node is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Placement {
+    /// The upper left corner.
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+}
+
+impl Placement {
+    pub(super) const HEIGHT: f64 = NODE_HEIGHT;
+}
+
+/// Where each node is drawn, and the size of the picture.
+pub(super) fn place(graph: &Graph) -> (Vec<Placement>, (f64, f64)) {
+    let layers = layers(graph);
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    for (node, layer) in layers.iter().enumerate() {
+        if rows.len() <= *layer {
+            rows.resize(layer + 1, Vec::new());
+        }
+        if let Some(row) = rows.get_mut(*layer) {
+            row.push(node);
+        }
+    }
+    let mut at = vec![0.0; graph.nodes.len()];
+    for row in &rows {
+        spread(row, &mut at);
+    }
+    for sweep in 0..SWEEPS {
+        // From left to right by callers, and back by those that are called.
+        let is_forward = sweep % 2 == 0;
+        let mut sums = vec![(0.0, 0.0); graph.nodes.len()];
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        if !is_forward {
+            order.reverse();
+        }
+        for layer in order {
+            let Some(row) = rows.get_mut(layer) else {
+                continue;
+            };
+            for edge in &graph.edges {
+                let (of, by) = match is_forward {
+                    true => (edge.to, edge.from),
+                    false => (edge.from, edge.to),
+                };
+                if layers.get(of) == Some(&layer)
+                    && layers.get(by) != Some(&layer)
+                    && let (Some(sum), Some(y)) = (sums.get_mut(of), at.get(by))
+                {
+                    *sum = (sum.0 + y, sum.1 + 1.0);
+                }
+            }
+            let wish = |node: &usize| match sums.get(*node) {
+                Some((sum, count)) if *count > 0.0 => sum / count,
+                _ => at.get(*node).copied().unwrap_or(0.0),
+            };
+            row.sort_by(|a, b| wish(a).total_cmp(&wish(b)));
+            spread(row, &mut at);
+        }
+    }
+    finish(graph, &rows, &at)
+}
+
+/// Puts the nodes of a layer below each other, around a common middle.
+fn spread(row: &[usize], at: &mut [f64]) {
+    let mut y = -(count(row.len()) - 1.0) / 2.0;
+    for node in row {
+        if let Some(at) = at.get_mut(*node) {
+            *at = y;
+        }
+        y += 1.0;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a picture has few nodes")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+/// Makes pixels of rows and places.
+fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> (Vec<Placement>, (f64, f64)) {
+    let mut placements = vec![Placement::default(); graph.nodes.len()];
+    let top = at.iter().copied().fold(0.0, f64::min);
+    let bottom = at.iter().copied().fold(0.0, f64::max);
+    let mut x = GAP;
+    for row in rows {
+        let mut widest = 0.0_f64;
+        for node in row {
+            let width = graph.nodes.get(*node).map_or(0.0, width);
+            widest = widest.max(width);
+            if let (Some(placement), Some(at)) = (placements.get_mut(*node), at.get(*node)) {
+                *placement = Placement {
+                    x,
+                    y: (at - top) * (NODE_HEIGHT + GAP) + GAP,
+                    width,
+                };
+            }
+        }
+        x += widest + LAYER_GAP;
+    }
+    let height = (bottom - top + 1.0) * (NODE_HEIGHT + GAP) + GAP;
+    (placements, (x - LAYER_GAP + GAP, height))
+}
+
+fn width(node: &GraphNode) -> f64 {
+    let letters = |text: &str| text.chars().count().min(MAX_LETTERS);
+    let longest = letters(&node.label).max(letters(&node.groups.join(" · ")));
+    count(longest) * LETTER + 20.0
+}
+
+/// The layer of each node: the longest way to it, without the edges that close a cycle.
+fn layers(graph: &Graph) -> Vec<usize> {
+    let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
+    for edge in &graph.edges {
+        if let Some(out) = out.get_mut(edge.from) {
+            out.push(edge.to);
+        }
+    }
+    // Nodes in the order in which a search in depth leaves them; edges to open nodes close cycles.
+    let mut state = vec![0_u8; graph.nodes.len()];
+    let mut left = Vec::with_capacity(graph.nodes.len());
+    for start in 0..graph.nodes.len() {
+        let mut stack = vec![(start, 0_usize)];
+        if state.get(start) != Some(&0) {
+            continue;
+        }
+        while let Some((node, next)) = stack.last_mut() {
+            let node = *node;
+            if let Some(state) = state.get_mut(node) {
+                *state = 1;
+            }
+            let to = out.get(node).and_then(|out| out.get(*next)).copied();
+            *next += 1;
+            match to {
+                Some(to) if state.get(to) == Some(&0) => stack.push((to, 0)),
+                Some(_) => {}
+                None => {
+                    if let Some(state) = state.get_mut(node) {
+                        *state = 2;
+                    }
+                    left.push(node);
+                    stack.pop();
+                }
+            }
+        }
+    }
+    left.reverse();
+    let mut rank = vec![0_usize; graph.nodes.len()];
+    for (position, node) in left.iter().enumerate() {
+        if let Some(rank) = rank.get_mut(*node) {
+            *rank = position;
+        }
+    }
+    let mut layers = vec![0_usize; graph.nodes.len()];
+    for node in &left {
+        let next = layers.get(*node).map_or(0, |layer| layer + 1);
+        for to in out.get(*node).into_iter().flatten() {
+            let is_forward = rank.get(*to) > rank.get(*node);
+            if let Some(layer) = layers.get_mut(*to).filter(|_| is_forward) {
+                *layer = next.max(*layer);
+            }
+        }
+    }
+    layers
+}
+
+/// The graph as a picture of its own.
+pub(super) fn svg(graph: &Graph) -> String {
+    let (places, (width, height)) = place(graph);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" \
+         markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"#567\"/>\
+         </marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+    );
+    for edge in &graph.edges {
+        let (Some(from), Some(to)) = (places.get(edge.from), places.get(edge.to)) else {
+            continue;
+        };
+        let half = NODE_HEIGHT / 2.0;
+        let (x1, y1) = (from.x + from.width, from.y + half);
+        let (x2, y2) = (to.x, to.y + half);
+        let bend = ((x2 - x1).abs() / 2.0).max(40.0);
+        let (mx, my) = ((x1 + x2) / 2.0, (y1 + y2) / 2.0 - 4.0);
+        writeln!(
+            svg,
+            "<path d=\"M{x1:.0} {y1:.0}C{:.0} {y1:.0} {:.0} {y2:.0} {x2:.0} {y2:.0}\" fill=\"none\" \
+             stroke=\"#567\" marker-end=\"url(#arrow)\"/><text x=\"{mx:.0}\" y=\"{my:.0}\" \
+             text-anchor=\"middle\" fill=\"#345\" stroke=\"white\" stroke-width=\"3\" \
+             paint-order=\"stroke\">{}</text>",
+            x1 + bend,
+            x2 - bend,
+            edge.calls
+        )
+        .ok();
+    }
+    for (node, at) in graph.nodes.iter().zip(&places) {
+        let middle = at.x + at.width / 2.0;
+        let (group, label) = (shortened(&node.groups.join(" · ")), shortened(&node.label));
+        let lines = match group.is_empty() {
+            true => format!("<tspan x=\"{middle:.0}\" dy=\"24\">{label}</tspan>"),
+            false => format!(
+                "<tspan x=\"{middle:.0}\" dy=\"16\" fill=\"#678\">{group}</tspan>\
+                 <tspan x=\"{middle:.0}\" dy=\"16\">{label}</tspan>"
+            ),
+        };
+        writeln!(
+            svg,
+            "<g><title>{}</title><rect x=\"{:.0}\" y=\"{:.0}\" width=\"{:.0}\" \
+             height=\"{NODE_HEIGHT:.0}\" rx=\"6\" fill=\"#eef3f8\" stroke=\"#789\"/><text y=\"{:.0}\" \
+             text-anchor=\"middle\">{lines}</text></g>",
+            escaped(&node.full_name()),
+            at.x,
+            at.y,
+            at.width,
+            at.y,
+        )
+        .ok();
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// The end of a long name tells more than its beginning.
+fn shortened(text: &str) -> String {
+    let letters = text.chars().count();
+    if letters <= MAX_LETTERS {
+        return escaped(text);
+    }
+    let skipped = letters.saturating_sub(MAX_LETTERS - 1);
+    let end: String = text.chars().skip(skipped).collect();
+    format!("…{}", escaped(&end))
+}
