@@ -285,24 +285,19 @@ fn picture(name: &str, graph: &Graph) -> Value {
     if graph.nodes.len() > MAX_NODES {
         return json!({ "name": name, "too_large": graph.nodes.len() });
     }
-    let (places, (width, height)) = layout::place(graph);
-    let nodes = graph.nodes.iter().zip(places).map(|(node, place)| {
-        json!([
-            node.label,
-            node.groups.join(" · "),
-            place.x,
-            place.y,
-            place.width
-        ])
+    let layout = layout::place(graph);
+    let nodes = graph.nodes.iter().zip(layout.nodes).map(|(node, place)| {
+        let group = node.groups.join(" · ");
+        json!([node.label, group, place.x, place.y, place.width])
     });
-    let edges = graph
-        .edges
-        .iter()
-        .map(|edge| json!([edge.from, edge.to, edge.calls]));
+    let edges = graph.edges.iter().zip(layout.curves).map(|(edge, curve)| {
+        let (x, y) = curve.middle();
+        json!([edge.from, edge.to, edge.calls, curve.path(), x, y])
+    });
     json!({
         "name": name,
-        "width": width,
-        "height": height,
+        "width": layout.width,
+        "height": layout.height,
         "node_height": Placement::HEIGHT,
         "nodes": nodes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),

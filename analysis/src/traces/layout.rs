@@ -33,8 +33,60 @@ impl Placement {
     pub(super) const HEIGHT: f64 = NODE_HEIGHT;
 }
 
-/// Where each node is drawn, and the size of the picture.
-pub(super) fn place(graph: &Graph) -> (Vec<Placement>, (f64, f64)) {
+/// How a graph is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout {
+    pub(super) nodes: Vec<Placement>,
+    /// The edges, in order.
+    pub(super) curves: Vec<Curve>,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+/// A line with a bend: a cubic Bezier curve by its four points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Curve([(f64, f64); 4]);
+
+impl Curve {
+    /// Around nodes between the two: over them from left to right, and below them back.
+    fn between(from: Placement, to: Placement) -> Self {
+        let half = NODE_HEIGHT / 2.0;
+        let gap = to.x - from.x - from.width;
+        if gap > 0.0 {
+            let lift = (gap - 1.5 * LAYER_GAP).max(0.0) * 0.3;
+            let (x1, y1) = (from.x + from.width, from.y + half);
+            let (x2, y2) = (to.x, to.y + half);
+            let bend = (gap / 2.0).min(120.0);
+            return Self([
+                (x1, y1),
+                (x1 + bend, y1 - lift),
+                (x2 - bend, y2 - lift),
+                (x2, y2),
+            ]);
+        }
+        let (x1, y1) = (from.x + from.width * 0.6, from.y + NODE_HEIGHT);
+        let (x2, y2) = (to.x + to.width * 0.4, to.y + NODE_HEIGHT);
+        let dip = 50.0 + (x1 - x2).abs() * 0.25;
+        let bottom = y1.max(y2) + dip;
+        Self([(x1, y1), (x1, bottom), (x2, bottom), (x2, y2)])
+    }
+
+    /// As SVG has it.
+    pub(super) fn path(&self) -> String {
+        let [(x1, y1), (x2, y2), (x3, y3), (x4, y4)] = self.0;
+        format!("M{x1:.0} {y1:.0}C{x2:.0} {y2:.0} {x3:.0} {y3:.0} {x4:.0} {y4:.0}")
+    }
+
+    /// The point in its middle.
+    pub(super) fn middle(&self) -> (f64, f64) {
+        let [a, b, c, d] = self.0;
+        let middle = |a: f64, b: f64, c: f64, d: f64| (a + 3.0 * b + 3.0 * c + d) / 8.0;
+        (middle(a.0, b.0, c.0, d.0), middle(a.1, b.1, c.1, d.1))
+    }
+}
+
+/// Finds a place for every node and edge.
+pub(super) fn place(graph: &Graph) -> Layout {
     let layers = layers(graph);
     let mut rows: Vec<Vec<usize>> = Vec::new();
     for (node, layer) in layers.iter().enumerate() {
@@ -101,7 +153,7 @@ fn count(number: usize) -> f64 {
 }
 
 /// Makes pixels of rows and places.
-fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> (Vec<Placement>, (f64, f64)) {
+fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> Layout {
     let mut placements = vec![Placement::default(); graph.nodes.len()];
     let top = at.iter().copied().fold(0.0, f64::min);
     let bottom = at.iter().copied().fold(0.0, f64::max);
@@ -121,8 +173,28 @@ fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> (Vec<Placement>, (f
         }
         x += widest + LAYER_GAP;
     }
-    let height = (bottom - top + 1.0) * (NODE_HEIGHT + GAP) + GAP;
-    (placements, (x - LAYER_GAP + GAP, height))
+    let mut layout = Layout {
+        curves: curves(graph, &placements),
+        nodes: placements,
+        width: x - LAYER_GAP + GAP,
+        height: (bottom - top + 1.0) * (NODE_HEIGHT + GAP) + GAP,
+    };
+    // Room for the curves above and below the nodes.
+    let highest = layout.curves.iter().map(|curve| curve.middle().1);
+    let shift = GAP - highest.fold(GAP, f64::min);
+    layout.nodes.iter_mut().for_each(|node| node.y += shift);
+    layout.curves = curves(graph, &layout.nodes);
+    let lowest = layout.curves.iter().map(|curve| curve.middle().1 + GAP);
+    layout.height = lowest.fold(layout.height + shift, f64::max);
+    layout
+}
+
+fn curves(graph: &Graph, nodes: &[Placement]) -> Vec<Curve> {
+    let at = |node: usize| nodes.get(node).copied().unwrap_or_default();
+    let edges = graph.edges.iter();
+    edges
+        .map(|edge| Curve::between(at(edge.from), at(edge.to)))
+        .collect()
 }
 
 fn width(node: &GraphNode) -> f64 {
@@ -189,7 +261,8 @@ fn layers(graph: &Graph) -> Vec<usize> {
 
 /// The graph as a picture of its own.
 pub(super) fn svg(graph: &Graph) -> String {
-    let (places, (width, height)) = place(graph);
+    let layout = place(graph);
+    let (width, height) = (layout.width, layout.height);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -197,28 +270,19 @@ pub(super) fn svg(graph: &Graph) -> String {
          markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"#567\"/>\
          </marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
-    for edge in &graph.edges {
-        let (Some(from), Some(to)) = (places.get(edge.from), places.get(edge.to)) else {
-            continue;
-        };
-        let half = NODE_HEIGHT / 2.0;
-        let (x1, y1) = (from.x + from.width, from.y + half);
-        let (x2, y2) = (to.x, to.y + half);
-        let bend = ((x2 - x1).abs() / 2.0).max(40.0);
-        let (mx, my) = ((x1 + x2) / 2.0, (y1 + y2) / 2.0 - 4.0);
+    for (edge, curve) in graph.edges.iter().zip(&layout.curves) {
+        let (path, (x, y)) = (curve.path(), curve.middle());
         writeln!(
             svg,
-            "<path d=\"M{x1:.0} {y1:.0}C{:.0} {y1:.0} {:.0} {y2:.0} {x2:.0} {y2:.0}\" fill=\"none\" \
-             stroke=\"#567\" marker-end=\"url(#arrow)\"/><text x=\"{mx:.0}\" y=\"{my:.0}\" \
-             text-anchor=\"middle\" fill=\"#345\" stroke=\"white\" stroke-width=\"3\" \
-             paint-order=\"stroke\">{}</text>",
-            x1 + bend,
-            x2 - bend,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"#567\" marker-end=\"url(#arrow)\"/>\
+             <text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#345\" stroke=\"white\" \
+             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+            y - 4.0,
             edge.calls
         )
         .ok();
     }
-    for (node, at) in graph.nodes.iter().zip(&places) {
+    for (node, at) in graph.nodes.iter().zip(&layout.nodes) {
         let middle = at.x + at.width / 2.0;
         let (group, label) = (shortened(&node.groups.join(" · ")), shortened(&node.label));
         let lines = match group.is_empty() {

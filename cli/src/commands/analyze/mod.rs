@@ -96,8 +96,8 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     })
 }
 
-/// What came from the source.
-struct WhatWasRead {
+/// Counts of the source.
+struct ReadFigures {
     endpoint: String,
     records: u64,
     /// Chunks that do not decode, or lines that are no records.
@@ -173,8 +173,8 @@ fn read_log(
     endpoint: String,
     stage: &mut dyn Stage,
     (progress, shutdown): (&Progress, &Shutdown),
-) -> Result<WhatWasRead, Failure> {
-    let mut read = WhatWasRead {
+) -> Result<ReadFigures, Failure> {
+    let mut read = ReadFigures {
         endpoint,
         records: 0,
         refused: 0,
@@ -214,7 +214,7 @@ fn read_medium(
     open: OpenReader,
     stage: &mut dyn Stage,
     (progress, shutdown, quiet): (&Progress, &Shutdown, bool),
-) -> Result<WhatWasRead, Failure> {
+) -> Result<ReadFigures, Failure> {
     output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let mut source = Source::new(open.reader).with_decoder(decoder);
@@ -235,7 +235,7 @@ fn read_medium(
     let closed = source.close(shutdown.deadline().max(Instant::now()));
     let result = ran.and(closed.map(drop)).map_err(Failure::from);
     given_up.map_or(result, Err)?;
-    Ok(WhatWasRead {
+    Ok(ReadFigures {
         endpoint: open.endpoint,
         records: report.records,
         refused: report.quarantined,
