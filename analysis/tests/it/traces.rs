@@ -514,7 +514,7 @@ fn told(traces: &[Known]) -> Vec<Told> {
                 .count();
             let tin = start + i64::from(whole(eoi)) * 5;
             records.push(Told::Call(OperationExecutionRecord {
-                operation_signature: signature(*operation).into(),
+                operation_signature: signature(*operation),
                 session_id: "<no-session-id>".into(),
                 trace_id: trace.id,
                 tin,
@@ -600,9 +600,10 @@ fn every_tree_of_20_000_generated_traces_is_exact() {
             let before = trace.calls[..position].iter().rev();
             let caller = match before.clone().find(|(_, other)| other < depth) {
                 Some((caller, _)) => signature(*caller),
-                None => trace.parent.map_or("'Entry'".to_owned(), |(parent, call)| {
-                    signature(traces[parent].calls[call].0)
-                }),
+                None => match trace.parent {
+                    Some((parent, call)) => signature(traces[parent].calls[call].0),
+                    None => "'Entry'".to_owned(),
+                },
             };
             *expected.entry((caller, signature(*operation))).or_default() += 1;
         }
@@ -642,7 +643,7 @@ fn traces_beyond_the_bound_are_closed_and_counted_and_a_late_record_too() {
     let parcels_in_order = parcels(&records);
     let mut settings = TraceSettings::default();
     settings.max_waiting = 12_000;
-    let mut analysis = TraceAnalysis::new(settings.clone());
+    let mut analysis = TraceAnalysis::new(settings);
     for parcel in &parcels_in_order {
         analysis.accept(parcel, |_, _| {});
     }
@@ -670,7 +671,7 @@ fn a_trace_that_lasts_too_long_is_invalid_in_any_order() {
     settings.max_duration = std::time::Duration::from_nanos(100);
     let call = |trace_id: i64, eoi: i32, tin: i64, tout: i64| {
         Told::Call(OperationExecutionRecord {
-            operation_signature: signature(0).into(),
+            operation_signature: signature(0),
             session_id: "s".into(),
             trace_id,
             tin,

@@ -233,7 +233,7 @@ fn read_medium(
     });
     let report = source.report();
     let closed = source.close(shutdown.deadline().max(Instant::now()));
-    let result = ran.and(closed.map(drop)).map_err(Failure::from);
+    let result = ran.and_then(|()| closed.map(drop)).map_err(Failure::from);
     given_up.map_or(result, Err)?;
     Ok(ReadFigures {
         endpoint: open.endpoint,
@@ -268,14 +268,16 @@ fn text(document: &Value) -> String {
             ]
         }),
     ));
+    let components = document.pointer("/graphs/components");
+    let components = components
+        .and_then(Value::as_array)
+        .unwrap_or(&empty)
+        .iter();
     text.push('\n');
     text.push_str(&output::table(
         &["component", "calls component", "count"],
         &[2],
-        document["graphs"]["components"]
-            .as_array()
-            .unwrap_or(&empty)
-            .iter()
+        components
             .take(MAX_ROWS)
             .map(|it| vec![word(&it["from"]), word(&it["to"]), count(&it["count"])]),
     ));
