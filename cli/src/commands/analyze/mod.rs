@@ -244,13 +244,21 @@ fn read_medium(
 
 /// The document for people: figures, and the slowest of the most frequent operations.
 fn text(document: &Value) -> String {
-    let figures = json!({ "from": document["from"], "records": document["records"] });
-    let mut rows = output::figures_of(&figures);
-    rows.extend(output::figures_of(&document["traces"]));
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut rows = vec![("from".to_owned(), word(&document["from"]))];
+    let mut figures = document["traces"].clone();
+    for (name, shown) in [
+        ("first_unix_ns", "first began"),
+        ("last_unix_ns", "last ended"),
+    ] {
+        let time = figures.as_object_mut().and_then(|it| it.shift_remove(name));
+        let time = time.as_ref().and_then(Value::as_i64).map(output::time);
+        rows.extend(time.map(|time| (shown.to_owned(), time)));
+    }
+    rows.extend(output::figures_of(&figures));
     let mut text = output::two_columns(&rows);
     let empty = Vec::new();
     let list = |name: &str| document[name].as_array().unwrap_or(&empty).iter();
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let count = |value: &Value| output::number(value.as_u64().unwrap_or(0));
     let time = |value: &Value| output::span(value.as_f64().unwrap_or(0.0));
     text.push('\n');
