@@ -6,7 +6,6 @@ mod progress;
 mod stderr;
 mod tables;
 mod terminal;
-mod whole_file;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -25,7 +24,6 @@ pub(crate) use tables::{
     two_columns,
 };
 pub(crate) use terminal::{RecordOutput, width};
-pub(crate) use whole_file::whole_file;
 
 use crate::args::DocumentFormat;
 use crate::exit::Failure;
@@ -92,6 +90,16 @@ pub(crate) fn json_file(path: &Path, document: &impl Serialize) -> Result<(), Fa
     let mut text = pretty(document)?;
     text.push('\n');
     whole_file(path, &text)
+}
+
+/// Writes a file whole or not at all; see [`replace_file`](baler_connector_file::replace_file).
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
+    baler_connector_file::replace_file(path, text.as_bytes())
+        .map_err(|error| Failure::output(path.display(), &error))
 }
 
 /// Says on standard error at which address a medium listens, unless `quiet`, and writes the address

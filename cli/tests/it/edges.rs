@@ -37,10 +37,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
-    (
-        "baler-connector-testkit",
-        Allowed::Only(&["baler-common", "baler-faults"]),
-    ),
+    ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
     // The one edge between connectors: a spool is a folder of chunks, which is what the file

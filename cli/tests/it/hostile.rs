@@ -79,7 +79,7 @@ fn identity(sequence: u64) -> ChunkIdentity {
 }
 
 /// Writes chunks into a folder; its URI.
-fn store(folder: &Path, chunks: Vec<Bytes>) -> String {
+pub(crate) fn store(folder: &Path, chunks: Vec<Bytes>) -> String {
     let uri = file_uri(folder);
     let config = FileWriterConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
     let chunks = chunks.into_iter().zip(0..);

@@ -20,6 +20,7 @@ mod kafka;
 mod kieker;
 #[cfg(feature = "faults")]
 mod killed;
+mod mutated;
 mod observability;
 mod outputs;
 #[cfg(feature = "parquet")]

@@ -173,7 +173,7 @@ fn decode(decoder: &mut ChunkDecoder, chunk: &[u8]) {
 }
 
 /// The bytes with the length and the checksums that they would have as a native chunk.
-fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut chunk = bytes.to_vec();
     let total = u32::try_from(chunk.len()).ok()?;
     let (content, checksum) = chunk.split_last_chunk_mut::<4>()?;

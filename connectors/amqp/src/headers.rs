@@ -18,12 +18,8 @@ const RECORDS: &str = "baler-records";
 /// Kept across a restart of the broker (AMQP 0.9.1, `delivery-mode`).
 pub(crate) const PERSISTENT: u8 = 2;
 
-const fn content_type(container: ContainerKind) -> &'static str {
-    match container {
-        ContainerKind::Kieker => "application/x-kieker-chunk",
-        ContainerKind::Native => "application/x-baler-chunk",
-    }
-}
+/// The property `content-type` of a message with Kieker's container.
+const KIEKER_TYPE: &str = "application/x-kieker-chunk";
 
 /// The properties of a message with this chunk.
 ///
@@ -55,21 +51,20 @@ pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
     let epoch = identity.epoch.to_string();
     headers.insert(EPOCH.into(), AMQPValue::LongString(epoch.into()));
     BasicProperties::default()
-        .with_content_type(content_type(meta.container).into())
+        .with_content_type(KIEKER_TYPE.into())
         .with_delivery_mode(PERSISTENT)
         .with_headers(headers)
 }
 
-/// What the properties say of a chunk, if they say all of it.
+/// What the properties say of a chunk, if they say all of it; a native container says it itself.
 pub(crate) fn meta(properties: &BasicProperties) -> Option<ChunkMeta> {
-    let named = properties.content_type().as_ref()?.as_str();
-    let container = [ContainerKind::Kieker, ContainerKind::Native]
-        .into_iter()
-        .find(|container| content_type(*container) == named)?;
+    if properties.content_type().as_ref()?.as_str() != KIEKER_TYPE {
+        return None;
+    }
     let headers = properties.headers().as_ref()?;
     let (start, random) = text(headers, EPOCH)?.split_once('-')?;
     Some(ChunkMeta {
-        container,
+        container: ContainerKind::Kieker,
         records: u32::try_from(number(headers, RECORDS)?).ok()?,
         identity: ChunkIdentity {
             producer: ProducerId::from_str(text(headers, PRODUCER)?).ok()?,
@@ -123,8 +118,8 @@ mod tests {
     use lapin::types::AMQPType;
 
     use super::*;
+    use crate::client::topology;
     use crate::config::{AmqpConfig, Start};
-    use crate::topology;
 
     fn of(container: ContainerKind) -> ChunkMeta {
         ChunkMeta {

@@ -5,9 +5,7 @@ mod config;
 mod error;
 mod headers;
 mod plain;
-mod publish;
 mod reader;
-mod topology;
 mod writer;
 
 use baler_common::transport::{Browse, Medium, Readership, Receiver};

@@ -11,7 +11,7 @@ use crate::client::{self, Connected};
 use crate::config::AmqpConfig;
 use crate::error;
 use crate::headers::PERSISTENT;
-use crate::publish::InFlight;
+use crate::writer::publish::InFlight;
 
 /// Publishes messages without Baler's chunks, threads and headers, for measurements.
 ///

@@ -7,9 +7,7 @@ mod proxy;
 mod rabbitmq;
 
 pub use error::FaultError;
-pub use kafka::KafkaProxy;
-#[cfg(feature = "security")]
-pub use kafka::{KafkaSasl, KafkaSecurity, KafkaTls};
+pub use kafka::{KafkaProxy, KafkaSasl, KafkaSecurity, KafkaTls};
 pub use process_group::ProcessGroupGuard;
 pub use proxy::TcpProxy;
 pub use rabbitmq::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqCluster, RabbitMqNode};

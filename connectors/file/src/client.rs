@@ -1,7 +1,9 @@
-//! The folder: the names of its files, and how its entries become durable.
+//! The folder: the names of its files, how they are replaced, and how its entries become durable.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// The sub-folder to which damaged bytes are moved.
@@ -61,10 +63,14 @@ pub(crate) fn list_segments(folder: &Path) -> io::Result<Vec<SegmentEntry>> {
 /// file survive a crash of the machine.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     // Other systems cannot open a folder as a file, and need not.
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()?;
+    if cfg!(not(unix)) {
+        return Ok(());
     }
-    Ok(())
+    match File::open(folder)?.sync_all() {
+        // Some network file systems cannot do it (CIFS).
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Makes a folder with its parents, durably.
@@ -80,14 +86,70 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Replaces a file at once and durably: a reader sees the old bytes or the new ones.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    drop(file);
-    fs::rename(&temporary, path)?;
-    path.parent().map_or(Ok(()), sync_folder)
+///
+/// - The new bytes are written to a new file beside it, `PATH.PROCESS.part`, which is renamed.
+/// - A device or a pipe (`/dev/stdout`) is written as it is, never replaced.
+/// - A symlink is followed if it belongs to this user or to root. One of another user is refused:
+///   it may have been planted to have a file of this user replaced.
+///
+/// # Errors
+///
+/// The file cannot be written, or it is a symlink of another user. The old file is still there.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let link = present(fs::symlink_metadata(path))?.filter(Metadata::is_symlink);
+    if link.as_ref().is_some_and(is_of_another_user) {
+        let message = "it is a symlink of another user; name the file that it leads to";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    let target = present(fs::metadata(path))?;
+    if target.is_some_and(|it| !it.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    let path = match link {
+        Some(_) => &fs::canonicalize(path)?,
+        None => path,
+    };
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    let mut file = new_file(&part)?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&part, path))
+        .inspect_err(|_| {
+            // Only the first error is returned. The next call replaces a file that stays.
+            fs::remove_file(&part).ok();
+        })?;
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    sync_folder(folder.unwrap_or_else(|| Path::new(".")))
+}
+
+/// Makes a file anew, whatever had its name: no link that somebody planted there is followed.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => File::create_new(path),
+    }
+}
+
+#[cfg(unix)]
+fn is_of_another_user(link: &Metadata) -> bool {
+    ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())
+}
+
+/// Files have no owner that could be compared.
+#[cfg(not(unix))]
+fn is_of_another_user(_link: &Metadata) -> bool {
+    false
+}
+
+/// Nothing if there is no such file.
+fn present(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+    match metadata {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A path in the folder of damaged bytes that is not taken yet.
@@ -106,6 +168,47 @@ pub(crate) fn damaged_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whatever_was_planted_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("file"), folder.path().join("victim"));
+        fs::write(&victim, "important").unwrap();
+        let part = format!("file.{}.part", std::process::id());
+        std::os::unix::fs::symlink(&victim, folder.path().join(part)).unwrap();
+        replace_file(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read(&victim).unwrap(), b"important");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_symlink_is_followed_if_it_is_ours_and_refused_if_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("file"), folder.path().join("victim"));
+        fs::write(&victim, "old").unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+        replace_file(&path, b"new").unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert_eq!(fs::read(&victim).unwrap(), b"new");
+        if std::os::unix::fs::lchown(&path, Some(65_534), None).is_err() {
+            eprintln!("skipped: only root can give a symlink to another user");
+            return;
+        }
+        let error = replace_file(&path, b"worse").unwrap_err();
+        assert!(error.to_string().contains("another user"), "{error}");
+        assert_eq!(fs::read(&victim).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_device_is_written_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        replace_file(&path, b"new").unwrap();
+        replace_file(Path::new("/dev/null"), b"new").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
 
     #[test]
     fn only_canonical_names_are_segments() {

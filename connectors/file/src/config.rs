@@ -16,15 +16,12 @@ pub enum SyncPolicy {
     /// commit). A confirmed chunk survives a crash of the machine.
     #[default]
     Chunk,
-    /// At this interval, or earlier when an offer meets a full window. Confirmations wait for it, so that
-    /// they mean the same as with `Chunk`; fewer calls, later confirmations.
-    Interval(Duration),
     /// Never. A chunk is confirmed when the operating system has it: it survives a crash of the
     /// process, not of the machine.
     None,
 }
 
-/// The reaction when a folder has reached `max_total_bytes` or `max_segments`.
+/// The reaction when a folder has reached `max_total_bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FullPolicy {
     /// The oldest segment is removed and counted, whether it was read or not.
@@ -40,7 +37,7 @@ pub enum Keep {
     /// They stay until somebody removes them.
     #[default]
     All,
-    /// They are removed once the writer has left them; see
+    /// A reader with a consumer's name removes them once the writer has left them; see
     /// [`remove_consumed`](crate::remove_consumed).
     Consumed,
 }
@@ -62,14 +59,8 @@ pub struct FileWriterConfig {
     pub sync: SyncPolicy,
     /// The most that all segments may have in bytes. Default none: the disk is the limit.
     pub max_total_bytes: Option<NonZeroU64>,
-    /// The most segments. Default none.
-    pub max_segments: Option<NonZeroUsize>,
-    /// The reaction at these limits. Default [`FullPolicy::Refuse`].
+    /// The reaction at this limit. Default [`FullPolicy::Refuse`].
     pub full: FullPolicy,
-    /// The treatment of segments that all consumers have settled: the writer looks when it is
-    /// opened, begins a segment, or is at a limit. Default [`Keep::All`]: a folder is an archive
-    /// unless it is said to be a queue.
-    pub keep: Keep,
     /// The largest chunk. Default 16 MiB, as all media of Baler that have no limit of their own.
     pub max_chunk_bytes: NonZeroUsize,
     /// How many chunks may be offered and not yet confirmed. Default 256: forcing data to disk
@@ -88,9 +79,7 @@ impl FileWriterConfig {
             segment_age: Duration::from_secs(3_600),
             sync: SyncPolicy::default(),
             max_total_bytes: None,
-            max_segments: None,
             full: FullPolicy::default(),
-            keep: Keep::default(),
             max_chunk_bytes: NonZeroUsize::MIN.saturating_add((16 << 20) - 1),
             window_chunks: NonZeroUsize::MIN.saturating_add(255),
             window_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
@@ -104,17 +93,8 @@ impl FileWriterConfig {
     /// The URI names no folder or a host, or a setting is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
         let mut config = Self::new(path(&uri)?);
-        let named = uri.take_choice("fsync", &[("chunk", 0), ("interval", 1), ("none", 2)])?;
-        let interval = uri.take_duration("fsync_interval")?;
-        config.sync = match (named, interval) {
-            (Some(0) | None, None) => SyncPolicy::Chunk,
-            (Some(1) | None, interval) => {
-                SyncPolicy::Interval(interval.unwrap_or(DEFAULT_SYNC_INTERVAL))
-            }
-            (Some(_), None) => SyncPolicy::None,
-            // The interval has no meaning there: say so instead of ignoring it.
-            (Some(_), Some(_)) => return Err(UriError::missing("fsync=interval")),
-        };
+        let syncs = [("chunk", SyncPolicy::Chunk), ("none", SyncPolicy::None)];
+        set(&mut config.sync, uri.take_choice("fsync", &syncs)?);
         let policies = [
             ("drop-oldest", FullPolicy::DropOldest),
             ("refuse", FullPolicy::Refuse),
@@ -125,9 +105,7 @@ impl FileWriterConfig {
         );
         set(&mut config.segment_age, uri.take_duration("segment_age")?);
         config.max_total_bytes = uri.take_bytes_in("max_total_bytes")?;
-        config.max_segments = uri.take_number("max_segments")?;
         set(&mut config.full, uri.take_choice("full", &policies)?);
-        set(&mut config.keep, uri.take_choice("keep", KEEP)?);
         set(
             &mut config.max_chunk_bytes,
             uri.take_bytes_in("max_chunk_bytes")?,
@@ -139,10 +117,6 @@ impl FileWriterConfig {
     }
 }
 
-/// How often to force data to stable storage when `fsync=interval` does not say: as often as
-/// Vector's disk buffer.
-const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(500);
-
 fn path(uri: &Uri) -> Result<PathBuf, UriError> {
     uri.no_host()?;
     match uri.path() {
@@ -150,8 +124,6 @@ fn path(uri: &Uri) -> Result<PathBuf, UriError> {
         path => Ok(path.into()),
     }
 }
-
-const KEEP: &[(&str, Keep)] = &[("all", Keep::All), ("consumed", Keep::Consumed)];
 
 /// Where a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -161,14 +133,12 @@ pub enum Start {
     Oldest,
     /// After the newest chunk at the time when the reader is opened.
     End,
-    /// At the first chunk with this number or a higher one.
-    Chunk(u64),
     /// At this position; if its segment is gone, at the oldest chunk after it.
     Position(Position),
 }
 
 impl Start {
-    const EXPECTED: &'static str = "start, end, a chunk's number or SEGMENT:OFFSET";
+    const EXPECTED: &'static str = "start, end or SEGMENT:OFFSET";
 }
 
 impl FromStr for Start {
@@ -178,13 +148,13 @@ impl FromStr for Start {
         let parse = || match text {
             "start" => Some(Self::Oldest),
             "end" => Some(Self::End),
-            _ => match text.split_once(':') {
-                Some((segment, offset)) => Some(Self::Position(Position {
+            _ => {
+                let (segment, offset) = text.split_once(':')?;
+                Some(Self::Position(Position {
                     segment: segment.parse().ok()?,
                     offset: offset.parse().ok()?,
-                })),
-                None => text.parse().ok().map(Self::Chunk),
-            },
+                }))
+            }
         };
         parse().ok_or_else(|| ParseStartError(text.into()))
     }
@@ -218,11 +188,6 @@ pub struct FileReaderConfig {
     /// The largest chunk that is handed out; a larger one is damage. Default 64 MiB, as the
     /// decoder's limit.
     pub max_chunk_bytes: NonZeroUsize,
-    /// How soon the end of the folder is looked at again when following. Default 10 ms; it doubles
-    /// up to `poll_max` while nothing comes.
-    pub poll_min: Duration,
-    /// Default 100 ms.
-    pub poll_max: Duration,
 }
 
 impl FileReaderConfig {
@@ -236,8 +201,6 @@ impl FileReaderConfig {
             commit_interval: Duration::from_secs(1),
             keep: Keep::default(),
             max_chunk_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
-            poll_min: Duration::from_millis(10),
-            poll_max: Duration::from_millis(100),
         }
     }
 
@@ -257,13 +220,12 @@ impl FileReaderConfig {
             &mut config.commit_interval,
             uri.take_duration("commit_interval")?,
         );
-        set(&mut config.keep, uri.take_choice("keep", KEEP)?);
+        let keep = [("all", Keep::All), ("consumed", Keep::Consumed)];
+        set(&mut config.keep, uri.take_choice("keep", &keep)?);
         set(
             &mut config.max_chunk_bytes,
             uri.take_bytes_in("max_chunk_bytes")?,
         );
-        set(&mut config.poll_min, uri.take_duration("poll_min")?);
-        set(&mut config.poll_max, uri.take_duration("poll_max")?);
         uri.finish()?;
         Ok(config)
     }
@@ -296,16 +258,15 @@ mod tests {
     #[test]
     fn settings_of_the_writer_are_taken() {
         let config = writer(
-            "file:///f?segment_bytes=1MiB&segment_age=5m&fsync_interval=20ms&full=drop-oldest\
-             &max_total_bytes=10MiB&max_segments=9&window_chunks=4&keep=consumed",
+            "file:///f?segment_bytes=1MiB&segment_age=5m&full=drop-oldest\
+             &max_total_bytes=10MiB&window_chunks=4",
         )
         .unwrap();
         assert_eq!(config.segment_bytes.get(), 1 << 20);
         assert_eq!(config.segment_age, Duration::from_secs(300));
-        assert_eq!(config.sync, SyncPolicy::Interval(Duration::from_millis(20)));
         assert_eq!(config.full, FullPolicy::DropOldest);
-        assert_eq!(config.keep, Keep::Consumed);
-        assert_eq!(config.max_segments.map(NonZeroUsize::get), Some(9));
+        assert_eq!(config.max_total_bytes.map(NonZeroU64::get), Some(10 << 20));
+        assert_eq!(config.window_chunks.get(), 4);
         assert_eq!(
             writer("file:///f?fsync=none").unwrap().sync,
             SyncPolicy::None
@@ -314,7 +275,9 @@ mod tests {
 
     #[test]
     fn settings_of_the_reader_are_taken() {
-        let config = reader("file:///f?from=7:4096&follow&consumer=billing").unwrap();
+        let uri = "file:///f?from=7:4096&follow&consumer=billing&keep=consumed";
+        let config = reader(uri).unwrap();
+        assert_eq!(config.keep, Keep::Consumed);
         let position = Position {
             segment: 7,
             offset: 4_096,
@@ -323,7 +286,6 @@ mod tests {
         assert!(config.follow);
         assert_eq!(config.consumer.unwrap().as_str(), "billing");
         assert_eq!(reader("file:///f?from=end").unwrap().from, Start::End);
-        assert_eq!(reader("file:///f?from=12").unwrap().from, Start::Chunk(12));
     }
 
     #[test]
@@ -332,15 +294,15 @@ mod tests {
             ("file:", "a folder"),
             ("file://host/folder", "host"),
             ("file:///f?fsync=sometimes", "fsync"),
-            ("file:///f?fsync=none&fsync_interval=1s", "fsync=interval"),
             ("file:///f?segment_byte=1MiB", "segment_bytes"),
-            ("file:///f?max_segments=0", "max_segments"),
+            ("file:///f?max_total_bytes=0", "max_total_bytes"),
         ] {
             let error = writer(uri).unwrap_err().to_string();
             assert!(error.contains(named), "{uri}: {error}");
         }
         for (uri, named) in [
             ("file:///f?from=yesterday", "from"),
+            ("file:///f?from=12", "from"),
             ("file:///f?consumer=../x", "consumer"),
             ("file:///f?folow=true", "follow"),
         ] {

@@ -143,15 +143,14 @@ impl Consumer {
         self.stored
     }
 
-    /// Writes the watermark, durably and at once. Returns whether it had changed.
-    pub(crate) fn store(&mut self, watermark: Watermark) -> Result<bool, TransportError> {
-        if self.stored == Some(watermark) {
-            return Ok(false);
+    /// Writes the watermark, durably and at once, if it has changed.
+    pub(crate) fn store(&mut self, watermark: Watermark) -> Result<(), TransportError> {
+        if self.stored != Some(watermark) {
+            replace_file(&self.path, watermark.encode().as_bytes())
+                .map_err(|error| io_error("write position to", &self.path, error))?;
+            self.stored = Some(watermark);
         }
-        replace_file(&self.path, watermark.encode().as_bytes())
-            .map_err(|error| io_error("write position to", &self.path, error))?;
-        self.stored = Some(watermark);
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -182,18 +181,8 @@ pub(crate) fn watermarks(folder: &Path) -> io::Result<Vec<Watermark>> {
     Ok(watermarks)
 }
 
-/// Segments that were removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Removed {
-    /// How many.
-    pub segments: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
 /// Removes the segments that every registered consumer has settled to their end and that no writer
-/// has open. Without a registered consumer nothing is removed.
+/// has open; returns how many. Without a registered consumer nothing is removed.
 ///
 /// A consumer is registered as soon as a reader was opened with its name, and until its files are
 /// removed from `consumers/`. The newest segment goes only while no writer has the folder open.
@@ -201,38 +190,35 @@ pub struct Removed {
 /// # Errors
 ///
 /// The folder cannot be read, or a segment cannot be removed.
-pub fn remove_consumed(folder: &Path) -> io::Result<Removed> {
+pub fn remove_consumed(folder: &Path) -> io::Result<u64> {
     let positions = watermarks(folder)?.into_iter().map(|it| it.position);
     let Some(settled) = positions.min() else {
-        return Ok(Removed::default());
+        return Ok(0);
     };
     let mut removed = remove_settled(folder, settled, false)?;
     let lock_file = folder.join(LOCK_FILE);
     // The lock keeps writers out until the newest segment is removed.
     if lock_file.exists() && !FileLock::is_held(&lock_file) {
         match FileLock::acquire(&lock_file) {
-            Ok(_lock) => {
-                let newest = remove_settled(folder, settled, true)?;
-                removed.segments += newest.segments;
-                removed.bytes += newest.bytes;
-            }
+            Ok(_lock) => removed += remove_settled(folder, settled, true)?,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
     }
-    if removed.segments > 0 {
+    if removed > 0 {
         sync_folder(folder)?;
     }
     Ok(removed)
 }
 
-/// Removes the segments before this position; the newest one only if `newest_too` is set.
-fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Result<Removed> {
+/// Removes the segments before this position; the newest one only if `newest_too` is set. Returns how
+/// many.
+fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Result<u64> {
     let mut segments = list_segments(folder)?;
     if !newest_too {
         segments.pop();
     }
-    let mut removed = Removed::default();
+    let mut removed = 0;
     for segment in segments {
         let holds_chunks = segment.bytes > SEGMENT_HEADER_BYTES as u64;
         let end = Position {
@@ -241,10 +227,7 @@ fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Res
         };
         if segment.first_chunk < settled.segment || (holds_chunks && end <= settled) {
             match fs::remove_file(folder.join(segment_name(segment.first_chunk))) {
-                Ok(()) => {
-                    removed.segments += 1;
-                    removed.bytes += segment.bytes;
-                }
+                Ok(()) => removed += 1,
                 // Another process removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -288,7 +271,7 @@ pub fn backlog(folder: &Path, name: &ConsumerName) -> io::Result<Backlog> {
         };
         let path = folder.join(segment_name(segment.first_chunk));
         let mut scanner = SegmentScanner::open(&path, 0)?;
-        scanner.skip_below(u64::MAX);
+        scanner.set_skips(true);
         while let Some(piece) = scanner.step(offset, Tail::Final)? {
             offset = piece.end;
             if let PieceContent::Skipped(header) = piece.content {

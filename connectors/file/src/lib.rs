@@ -11,13 +11,13 @@ mod reader;
 mod writer;
 
 use baler_common::transport::{Browse, Medium, Readership, Receiver};
-pub use client::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
+pub use client::{
+    CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, replace_file, segment_name,
+};
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
-pub use consumers::{
-    Backlog, ConsumerName, ConsumerNameError, Position, Removed, backlog, remove_consumed,
-};
+pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
 pub use lock::FileLock;
 pub use quarantine::QuarantineFolder;
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};

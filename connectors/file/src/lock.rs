@@ -3,9 +3,17 @@
 //! A forked child inherits its parent's open files, and with them their locks (`flock`). These would
 //! outlive the parent. So all locked files of a process are in one list, which the child empties
 //! before `fork` returns there.
+//!
+//! Other locks do not serve. Close-on-exec has no effect without `exec`. A lock of an open file
+//! description (`F_OFD_SETLK`) is inherited like `flock`. A lock of the process (`F_SETLK`) is not,
+//! but it ends as soon as any code of the process closes any descriptor of the file, and it does not
+//! keep two writers of one process apart. A comparison of process numbers cannot end the lock of a
+//! dead process.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +29,7 @@ struct LockedFile {
     _file: File,
 }
 
-/// How long to try: whoever looks for a lock holds it for a moment.
+/// How long to try: a process that looks whether a file is locked holds the lock for a moment.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A lock on a file, for as long as this value or the process lives. A child of a fork does not hold
@@ -36,23 +44,20 @@ impl FileLock {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] names the process that has the lock.
+    /// [`io::ErrorKind::WouldBlock`] names the process that has the lock. A link, a device and a file
+    /// that holds anything but a process number are refused: somebody else made them.
     pub fn acquire(path: &Path) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         watch_forks();
         let patience = Instant::now() + PATIENCE;
         loop {
             let mut locked = hold_locked();
-            let mut file = OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(path)?;
+            let (mut file, holder) = open(path, true)?;
             match file.try_lock() {
                 Ok(()) => {
                     // Only people read the process number: a full disk must not prevent the lock.
                     let process = std::process::id().to_string();
-                    let written = file.set_len(0);
+                    let written = file.set_len(0).and_then(|()| file.rewind());
                     drop(written.and_then(|()| file.write_all(process.as_bytes())));
                     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
                     locked.push(LockedFile {
@@ -65,10 +70,8 @@ impl FileLock {
                 Err(TryLockError::WouldBlock) => drop((file, locked)),
             }
             if Instant::now() >= patience {
-                let holder = fs::read_to_string(path).unwrap_or_default();
                 let message = format!(
-                    "process {} has locked {}; give each process its own folder or name",
-                    holder.trim(),
+                    "process {holder} has locked {}; give each process its own folder or name",
                     path.display()
                 );
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
@@ -80,11 +83,38 @@ impl FileLock {
     /// Whether anybody has locked this file.
     pub(crate) fn is_held(path: &Path) -> bool {
         let _no_fork = hold_locked();
-        let Ok(file) = File::open(path) else {
+        let Ok((file, _)) = open(path, false) else {
             return false;
         };
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
+}
+
+/// Opens a file that is locked, and reads the process number in it. Nothing is followed, awaited or
+/// overwritten that somebody else put there.
+fn open(path: &Path, create: bool) -> io::Result<(File, String)> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(create)
+        .create(create)
+        .truncate(false);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let mut file = options.open(path)?;
+    let mut holder = String::new();
+    if file.metadata()?.is_file() {
+        let most = u64::from(u32::MAX.ilog10()) + 2;
+        (&mut file).take(most).read_to_string(&mut holder)?;
+        if holder.is_empty() || holder.parse::<u32>().is_ok() {
+            return Ok((file, holder));
+        }
+    }
+    let message = format!("{} is no file of a lock; move it away", path.display());
+    Err(io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
 impl Drop for FileLock {
@@ -163,7 +193,25 @@ fn watch_forks() {}
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    #[test]
+    fn what_somebody_else_put_there_is_neither_followed_nor_emptied() {
+        let folder = tempfile::tempdir().unwrap();
+        let [victim, link, copy] = ["victim", "link", "copy"].map(|it| folder.path().join(it));
+        fs::write(&victim, "important").unwrap();
+        symlink(&victim, &link).unwrap();
+        fs::hard_link(&victim, &copy).unwrap();
+        for path in [&link, &copy, Path::new("/dev/null")] {
+            let error = FileLock::acquire(path).unwrap_err();
+            assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "{path:?}");
+            assert!(!FileLock::is_held(path), "{path:?}");
+        }
+        assert_eq!(fs::read(&victim).unwrap(), b"important");
+    }
 
     #[test]
     fn second_lock_is_refused_with_the_process_that_has_the_first() {

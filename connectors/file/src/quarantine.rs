@@ -2,29 +2,25 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::PathBuf;
 
 use baler_common::transport::{Poison, Quarantine};
 use serde::Serialize;
 
-/// How many files are forced to disk at the same time. A file system with a journal commits them
-/// together. One after the other, each would wait for a commit of its own.
-const SYNCS_AT_ONCE: usize = 8;
+use crate::client::{new_file, sync_folder};
 
 /// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
 /// `<process>-<number>.json` with coordinates and reason.
 ///
 /// Files are written under another name, forced to disk and renamed, so that a file that is there
 /// is complete.
-/// A group of chunks is forced to disk together.
 /// Any number of processes may use a folder.
 #[derive(Debug)]
 pub struct QuarantineFolder {
     folder: PathBuf,
     next: u64,
-    max_bytes: Option<u64>,
-    max_chunks: Option<u64>,
+    max_bytes: u64,
+    max_chunks: u64,
 }
 
 #[derive(Serialize)]
@@ -42,39 +38,11 @@ struct Description<'a> {
     records: Option<u32>,
 }
 
-/// The two files of a chunk, written under temporary names.
-#[derive(Debug)]
-struct WrittenFiles {
-    stem: PathBuf,
-    json: File,
-    chunk: File,
-}
-
-impl WrittenFiles {
-    /// Gives the files their names; the description first: a `.chunk` always has its `.json`.
-    fn publish(&self) -> io::Result<()> {
-        for extension in ["json", "chunk"] {
-            let part = self.stem.with_extension(format!("{extension}.part"));
-            fs::rename(part, self.stem.with_extension(extension))?;
-        }
-        Ok(())
-    }
-}
-
-/// Removes the temporary files of a chunk, as far as that is possible.
-fn discard(stem: &Path) {
-    for extension in ["chunk.part", "json.part"] {
-        fs::remove_file(stem.with_extension(extension)).ok();
-    }
-}
-
-/// How much the folder may still take.
-#[derive(Debug)]
-struct Room {
+/// What the folder holds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Contents {
     bytes: u64,
-    max_bytes: u64,
     chunks: u64,
-    max_chunks: u64,
 }
 
 impl QuarantineFolder {
@@ -83,8 +51,8 @@ impl QuarantineFolder {
         Self {
             folder: folder.into(),
             next: 0,
-            max_bytes: None,
-            max_chunks: None,
+            max_bytes: u64::MAX,
+            max_chunks: u64::MAX,
         }
     }
 
@@ -93,73 +61,62 @@ impl QuarantineFolder {
     /// Earlier chunks stay. The refusal is an error, so that nothing is lost silently.
     #[must_use]
     pub const fn limited_to(mut self, max_bytes: u64) -> Self {
-        self.max_bytes = Some(max_bytes);
+        self.max_bytes = max_bytes;
         self
     }
 
     /// Refuses a chunk with which the folder would have more chunks than this, in the same way.
     #[must_use]
     pub const fn with_most_chunks(mut self, max_chunks: u64) -> Self {
-        self.max_chunks = Some(max_chunks);
+        self.max_chunks = max_chunks;
         self
     }
 
-    /// Makes the folder, and counts what it holds if there is a limit.
+    /// Counts what the folder holds, if there is a limit.
     ///
     /// Other processes may use the folder, so it is counted for each group; poison is rare.
-    fn prepare(&self) -> io::Result<Option<Room>> {
-        fs::create_dir_all(&self.folder)?;
-        if self.max_bytes.is_none() && self.max_chunks.is_none() {
-            return Ok(None);
+    fn contents(&self) -> io::Result<Contents> {
+        let mut contents = Contents::default();
+        if self.max_bytes == u64::MAX && self.max_chunks == u64::MAX {
+            return Ok(contents);
         }
-        let mut room = Room {
-            bytes: 0,
-            max_bytes: self.max_bytes.unwrap_or(u64::MAX),
-            chunks: 0,
-            max_chunks: self.max_chunks.unwrap_or(u64::MAX),
-        };
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             if entry.path().extension().is_some_and(|it| it == "chunk") {
-                room.chunks = room.chunks.saturating_add(1);
+                contents.chunks = contents.chunks.saturating_add(1);
             }
             match entry.metadata() {
-                Ok(metadata) => room.bytes = room.bytes.saturating_add(metadata.len()),
+                Ok(metadata) => contents.bytes = contents.bytes.saturating_add(metadata.len()),
                 // It was renamed or removed between the two calls.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(room))
+        Ok(contents)
     }
 
-    /// Takes room for a chunk of `more_bytes`, if there is a limit.
-    fn charge(&self, room: Option<&mut Room>, more_bytes: usize) -> io::Result<()> {
-        let Some(room) = room else {
-            return Ok(());
+    /// Adds a chunk of `more_bytes` to the contents, if it fits.
+    fn charge(&self, contents: &mut Contents, more_bytes: usize) -> io::Result<()> {
+        let after = Contents {
+            bytes: contents.bytes.saturating_add(more_bytes as u64),
+            chunks: contents.chunks.saturating_add(1),
         };
-        let bytes = room.bytes.saturating_add(more_bytes as u64);
-        if bytes <= room.max_bytes && room.chunks < room.max_chunks {
-            room.bytes = bytes;
-            room.chunks = room.chunks.saturating_add(1);
-            return Ok(());
-        }
-        let limits = [
-            self.max_bytes.map(|it| format!("{it} bytes")),
-            self.max_chunks.map(|it| format!("{it} chunks")),
-        ];
-        let limits: Vec<_> = limits.into_iter().flatten().collect();
-        Err(io::Error::new(
-            io::ErrorKind::QuotaExceeded,
-            format!(
-                "the quarantine {} is full: it has {} chunks with {} bytes, {more_bytes} bytes more \
-                 would pass its limit of {}; look at what is in it and make room",
-                self.folder.display(),
-                room.chunks,
-                room.bytes,
-                limits.join(" and ")
-            ),
-        ))
+        let limit = match (after.bytes > self.max_bytes, after.chunks > self.max_chunks) {
+            (true, _) => format!("{} bytes", self.max_bytes),
+            (false, true) => format!("{} chunks", self.max_chunks),
+            (false, false) => {
+                *contents = after;
+                return Ok(());
+            }
+        };
+        let message = format!(
+            "the quarantine {} is full: it has {} chunks with {} bytes, {more_bytes} bytes more \
+             would pass its limit of {limit}; look at what is in it and make room",
+            self.folder.display(),
+            contents.chunks,
+            contents.bytes,
+        );
+        Err(io::Error::new(io::ErrorKind::QuotaExceeded, message))
     }
 
     /// Takes a free name. `create_new` refuses a name that another process has taken.
@@ -180,8 +137,8 @@ impl QuarantineFolder {
         }
     }
 
-    /// Writes the files of a chunk, if the folder has room for them.
-    fn write(&mut self, poison: &Poison<'_>, room: Option<&mut Room>) -> io::Result<WrittenFiles> {
+    /// Keeps a chunk, if the folder has room for it.
+    fn keep(&mut self, poison: &Poison<'_>, contents: &mut Contents) -> io::Result<()> {
         let description = Description {
             reason: poison.reason,
             endpoint: &poison.origin.endpoint,
@@ -193,58 +150,44 @@ impl QuarantineFolder {
             records: poison.meta.map(|meta| meta.records),
         };
         let text = serde_json::to_vec_pretty(&description)?;
-        self.charge(room, text.len().saturating_add(poison.bytes.len()))?;
+        self.charge(contents, text.len().saturating_add(poison.bytes.len()))?;
         let (stem, mut chunk) = self.claim()?;
-        let json = chunk.write_all(poison.bytes).and_then(|()| {
-            let mut json = File::create(stem.with_extension("json.part"))?;
-            json.write_all(&text).map(|()| json)
-        });
-        match json {
-            Ok(json) => Ok(WrittenFiles { stem, json, chunk }),
-            Err(error) => {
-                discard(&stem);
-                Err(error)
+        let part = |extension| stem.with_extension(format!("{extension}.part"));
+        let mut write = || {
+            chunk.write_all(poison.bytes)?;
+            chunk.sync_all()?;
+            let mut json = new_file(&part("json"))?;
+            json.write_all(&text)?;
+            json.sync_all()?;
+            // The description first: a `.chunk` always has its `.json`.
+            fs::rename(part("json"), stem.with_extension("json"))?;
+            fs::rename(part("chunk"), stem.with_extension("chunk"))
+        };
+        write().inspect_err(|_| {
+            for extension in ["chunk", "json"] {
+                fs::remove_file(part(extension)).ok();
             }
-        }
+        })
     }
 
-    fn put_aside_together(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
-        let mut room = self.prepare()?;
-        let written: Vec<io::Result<WrittenFiles>> = group
-            .iter()
-            .map(|poison| self.write(poison, room.as_mut()))
-            .collect();
-        let files: Vec<&File> = written
-            .iter()
-            .flatten()
-            .flat_map(|written| [&written.json, &written.chunk])
-            .collect();
-        let mut synced = sync_files(&files).into_iter();
-        let published = written.into_iter().map(|written| {
-            let written = written?;
-            let not_synced = || Err(io::Error::other("a file was not forced to disk"));
-            let json = synced.next().unwrap_or_else(not_synced);
-            let chunk = synced.next().unwrap_or_else(not_synced);
-            let published = json.and(chunk).and_then(|()| written.publish());
-            if published.is_err() {
-                discard(&written.stem);
-            }
-            published
-        });
-        let published = published.collect();
-        File::open(&self.folder)?.sync_all()?;
-        Ok(published)
+    fn keep_all(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
+        fs::create_dir_all(&self.folder)?;
+        let mut contents = self.contents()?;
+        let kept = group.iter().map(|poison| self.keep(poison, &mut contents));
+        let kept = kept.collect();
+        sync_folder(&self.folder)?;
+        Ok(kept)
     }
 }
 
 impl Quarantine for QuarantineFolder {
     fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        let results = self.put_aside_together(&[poison])?;
+        let results = self.keep_all(&[poison])?;
         results.into_iter().collect()
     }
 
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
-        match self.put_aside_together(group) {
+        match self.keep_all(group) {
             Ok(results) => results,
             // An error of the folder is an error of each chunk.
             Err(error) => group
@@ -253,38 +196,6 @@ impl Quarantine for QuarantineFolder {
                 .collect(),
         }
     }
-}
-
-/// Forces files to disk, several at a time. Returns one result for each file.
-fn sync_files(files: &[&File]) -> Vec<io::Result<()>> {
-    fn each(share: &[&File], sync: impl Fn(&File) -> io::Result<()>) -> Vec<io::Result<()>> {
-        share.iter().map(|file| sync(file)).collect()
-    }
-    let share_files = files.len().div_ceil(SYNCS_AT_ONCE).max(1);
-    thread::scope(|scope| {
-        let spawn = |share| {
-            let thread = thread::Builder::new();
-            (
-                share,
-                thread.spawn_scoped(scope, move || each(share, File::sync_all)),
-            )
-        };
-        let threads: Vec<_> = files.chunks(share_files).map(spawn).collect();
-        let results = threads
-            .into_iter()
-            .flat_map(|(share, thread)| match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|_| {
-                    each(share, |_| {
-                        Err(io::Error::other(
-                            "the thread that forced it to disk panicked",
-                        ))
-                    })
-                }),
-                // Without a thread it only takes longer.
-                Err(_) => each(share, File::sync_all),
-            });
-        results.collect()
-    })
 }
 
 #[cfg(test)]
@@ -393,33 +304,5 @@ mod tests {
         assert_eq!(found, chunks[..kept]);
         // Nothing is left of those that were refused.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), kept * 2);
-    }
-
-    #[test]
-    fn every_file_is_forced_to_disk_and_has_its_own_result() {
-        let files: Vec<File> = (0..20).map(|_| tempfile::tempfile().unwrap()).collect();
-        // A file that cannot be forced to disk, whoever runs the test.
-        let (pipe, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
-        let mut all: Vec<&File> = files.iter().collect();
-        all.insert(7, &pipe);
-        let results = sync_files(&all);
-        let places: Vec<usize> = (0..all.len()).filter(|at| results[*at].is_err()).collect();
-        assert_eq!((results.len(), places), (21, vec![7]));
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_is_an_error() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut quarantine = QuarantineFolder::new(file.path().join("poison"));
-        let origin = origin();
-        let poison = Poison {
-            bytes: b"x",
-            origin: &origin,
-            meta: None,
-            reason: "r",
-            is_sound: false,
-        };
-        assert!(quarantine.put_aside(poison).is_err());
     }
 }

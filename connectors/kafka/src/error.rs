@@ -111,13 +111,8 @@ pub(crate) fn refusal(error: &KafkaError, reason: &str) -> Option<Failure> {
     if is_alert(reason) {
         return Some(Failure::last("connect to", reason));
     }
-    let refused = code_of(error).is_some_and(is_refusal);
+    let refused = error.rdkafka_error_code().is_some_and(is_refusal);
     refused.then(|| Failure::last("read from", reason))
-}
-
-/// librdkafka's code, if the error has one.
-pub(crate) fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
-    error.rdkafka_error_code()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod browser;
 mod client;
 mod config;
 mod embedded;
@@ -11,12 +10,11 @@ mod reader;
 mod writer;
 
 use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
-pub use browser::KafkaBrowser;
 pub use config::{KafkaConfig, NewTopicShape, PartitionBy};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
 pub use plain::PlainProducer;
-pub use reader::KafkaReader;
+pub use reader::{KafkaBrowser, KafkaReader};
 pub use writer::KafkaWriter;
 
 /// The scheme of this medium's URIs.

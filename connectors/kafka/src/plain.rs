@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{Failure, TransportError};
 use rdkafka::client::ClientContext;
-use rdkafka::config::FromClientConfigAndContext as _;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::DeliveryResult;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 
+use crate::client;
 use crate::config::KafkaConfig;
-use crate::error::code_of;
 
 /// How many messages may be in the client's queue, and how many KiB: its own defaults for the
 /// number, and as much memory as it needs for them (1 GiB, its default, is slower).
@@ -123,9 +122,7 @@ impl PlainProducer {
                 failed: AtomicU64::new(0),
                 awaiting: awaiting.then(thread::current),
             };
-            let client = BaseProducer::from_config_and_context(&settings, reports)
-                .map_err(|error| Failure::last("open", error.to_string()))?;
-            let client = Arc::new(client);
+            let client = Arc::new(client::producer(&settings, reports)?);
             let serving = awaiting.then(|| serve(&client)).transpose()?;
             Ok((client, serving))
         });
@@ -162,7 +159,7 @@ impl PlainProducer {
         let mut message: BaseRecord<'_, (), [u8], ()> =
             BaseRecord::to(&self.topic).payload(payload);
         while let Err((error, refused)) = self.client.send(message) {
-            if code_of(&error) != Some(RDKafkaErrorCode::QueueFull) {
+            if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
                 return Err(Failure::retry("write to", error.to_string()));
             }
             message = refused;

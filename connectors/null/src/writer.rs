@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Outcome,
-    RejectReason, Rejected, RetryClass, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, NotifyCell,
+    Order, Outcome, Rejected, RetryClass, TransportError,
 };
 
 use crate::{NullConfig, SCHEME};
@@ -19,7 +19,7 @@ pub struct NullWriter {
     open: bool,
     /// Tickets whose confirmation the owner has not fetched.
     confirmed: Vec<u64>,
-    notify: Option<Arc<dyn Notify>>,
+    notify: NotifyCell,
 }
 
 /// How much was discarded. Shared with the writer; readable from any thread.
@@ -66,27 +66,13 @@ impl NullWriter {
             counts: Arc::default(),
             open: false,
             confirmed: Vec::new(),
-            notify: None,
+            notify: NotifyCell::default(),
         }
     }
 
     /// How much was discarded so far, and will be.
     pub fn counts(&self) -> Arc<NullCounts> {
         Arc::clone(&self.counts)
-    }
-
-    fn reason_against(&self, chunk: &Chunk) -> Option<RejectReason> {
-        let max_chunk_bytes = self.capability.max_chunk_bytes.get();
-        if !self.open {
-            Some(RejectReason::Broken(Box::new(closed())))
-        } else if chunk.bytes.len() > max_chunk_bytes {
-            Some(RejectReason::TooLarge { max_chunk_bytes })
-        } else if self.confirmed.len() >= self.capability.window_chunks.get() {
-            // The owner does not fetch its confirmations; they must not pile up.
-            Some(RejectReason::Full)
-        } else {
-            None
-        }
     }
 }
 
@@ -96,8 +82,15 @@ impl ChunkWriter for NullWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        if let Some(reason) = self.reason_against(&chunk) {
-            return Err(Rejected { chunk, reason });
+        if !self.open {
+            return Err(Rejected::broken(chunk, closed()));
+        }
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
+        }
+        if self.confirmed.len() >= self.capability.window_chunks.get() {
+            // The owner does not fetch its confirmations; they must not pile up.
+            return Err(Rejected::full(chunk));
         }
         let add = |counter: &AtomicU64, value| counter.fetch_add(value, Ordering::Relaxed);
         add(&self.counts.chunks, 1);
@@ -107,9 +100,7 @@ impl ChunkWriter for NullWriter {
             u64::try_from(chunk.bytes.len()).unwrap_or(u64::MAX),
         );
         self.confirmed.push(chunk.ticket);
-        if let Some(notify) = &self.notify {
-            notify.notify();
-        }
+        self.notify.notify();
         Ok(())
     }
 
@@ -122,7 +113,7 @@ impl ChunkWriter for NullWriter {
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.notify = Some(notify);
+        self.notify.set(notify);
     }
 
     fn reopen(&mut self, _by: Instant) -> Result<(), TransportError> {

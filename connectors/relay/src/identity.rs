@@ -1,4 +1,4 @@
-//! Who a chunk is, where its medium does not say.
+//! Identities of chunks whose medium carries none.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -10,12 +10,12 @@ use baler_common::transport::{
     ChunkIdentity, ChunkMeta, ContainerKind, Delivery, Epoch, LaneName, ProducerId,
 };
 
-/// How many lanes of the source are told apart; the chunks of further ones share a number.
+/// The most lanes of the source that get a number of their own; further lanes share one.
 const MAX_LANES: usize = 65_536;
 
-/// Finds who a chunk is, or makes an identity for one that has none.
+/// Finds the identity of a chunk, or makes one.
 ///
-/// A native chunk says it in its header.
+/// A native chunk has it in its header.
 /// The header has no checksum of its own, so that of the chunk is verified, without decompressing
 /// or reading the body: an identity with a flipped bit would make another chunk a duplicate.
 ///
@@ -64,7 +64,7 @@ impl Identities {
         }
     }
 
-    /// What travels beside a chunk.
+    /// Returns the identity, container and number of records of a chunk.
     ///
     /// # Errors
     ///

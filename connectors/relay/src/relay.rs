@@ -79,7 +79,7 @@ struct Demand {
     paused: bool,
 }
 
-/// What happened in one step.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The source is at its end, and everything of it is settled.
@@ -154,7 +154,7 @@ impl Relay {
         self.receive(by)
     }
 
-    /// What was done so far.
+    /// The counts so far.
     pub fn stats(&self) -> RelayStats {
         RelayStats {
             identities_made: self.identities.made(),
@@ -309,13 +309,13 @@ const MOST_FOR_SOURCE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RelayReport {
-    /// What was done; nothing is in flight any more.
+    /// The final counts; nothing is in flight any more.
     pub stats: RelayStats,
-    /// What went wrong while draining, if anything did.
+    /// The error while draining, if there was one.
     pub error: Option<RelayError>,
-    /// What the source told when it was closed, if anything went wrong.
+    /// The source's error when it was closed, if there was one.
     pub source_error: Option<TransportError>,
-    /// What the sink told when it was closed, if anything went wrong.
+    /// The sink's error when it was closed, if there was one.
     pub sink_error: Option<TransportError>,
 }
 

@@ -1,11 +1,11 @@
-//! What a relay has done and holds, and why it cannot go on.
+//! The counts of a relay, and the errors that end it.
 
 use std::io;
 use std::sync::Arc;
 
 use baler_common::transport::{OutboxStats, ReaderStats, TransportError, Waiting};
 
-/// What a relay has done and holds. Everything is counted in chunks where nothing else is said.
+/// The counts of a relay, in chunks unless the name says otherwise.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RelayStats {
@@ -25,7 +25,7 @@ pub struct RelayStats {
     pub given_back: u64,
     /// Received and not settled.
     pub in_flight: u64,
-    /// Those of the quarantined that the sink refused, for their size or for another reason.
+    /// Quarantined chunks that the sink refused, for their size or for another reason.
     pub refused: u64,
     /// Pieces that the source could tell are no chunk; they are no deliveries.
     pub damaged: u64,
@@ -37,9 +37,9 @@ pub struct RelayStats {
     pub stale: u64,
     /// Failures of the source from which it recovers by itself.
     pub source_errors: u64,
-    /// What the outbox in front of the sink has done and holds.
+    /// The figures of the outbox before the sink.
     pub outbox: OutboxStats,
-    /// What the source knows of its medium.
+    /// The figures of the source.
     pub source: ReaderStats,
     /// Since when nothing came although the source is not at its end. While there is no room for
     /// more, the sink is waited for, and not the source.
@@ -80,7 +80,7 @@ pub enum RelayError {
     Quarantine {
         /// Where the chunk was: endpoint, lane, position.
         origin: Box<str>,
-        /// What is wrong with it.
+        /// Why it cannot be passed on.
         reason: Box<str>,
         /// Why it could not be kept.
         source: io::Error,

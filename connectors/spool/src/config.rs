@@ -59,3 +59,26 @@ impl SpoolConfig {
         }
     }
 }
+
+/// The pauses between attempts at something that fails.
+#[derive(Debug, Default)]
+pub(crate) struct Backoff {
+    /// Attempts in a row that failed.
+    failures: u32,
+    draws: u64,
+}
+
+impl Backoff {
+    /// Counts a failure; returns the pause before the next attempt.
+    pub(crate) fn pause(&mut self, policy: &RetryPolicy) -> Duration {
+        self.draws = self.draws.wrapping_add(1);
+        let pause = policy.delay(self.failures, self.draws);
+        self.failures = self.failures.saturating_add(1);
+        pause
+    }
+
+    /// An attempt succeeded.
+    pub(crate) fn reset(&mut self) {
+        self.failures = 0;
+    }
+}

@@ -1,16 +1,15 @@
 #![doc = include_str!("../README.md")]
 
 mod config;
-mod direct;
-mod shared;
-mod spool;
+mod state;
 mod store;
 mod watch;
 mod worker;
+mod writer;
 
 pub use config::SpoolConfig;
-pub use spool::Spool;
 pub use watch::{SpoolRoute, SpoolStatus, SpoolWatch};
+pub use writer::Spool;
 
 /// The sub-folder with the chunks, a folder of the file connector.
 pub const CHUNKS_FOLDER: &str = "chunks";

@@ -1,4 +1,4 @@
-//! What a spool did, does and holds, for those who do not own it.
+//! The status of a spool, readable while somebody else owns it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,10 +30,9 @@ impl SpoolRoute {
     }
 }
 
-/// What a spool did, does and holds.
+/// The route of chunks, counts and errors of a spool.
 ///
-/// What was there at the start and `spooled` is `replayed`, `refused`, `lost` and `waiting`, chunk
-/// by chunk.
+/// `found` and `spooled` together are `replayed`, `refused`, `lost` and `waiting`, in chunks.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SpoolStatus {
@@ -60,11 +59,11 @@ pub struct SpoolStatus {
     pub damaged_pieces: u64,
     /// How often the disk did not take a chunk: full, at the bound, forbidden.
     pub disk_failures: u64,
-    /// What the medium said last, while it is away.
+    /// The medium's last error, while it is away.
     pub medium_error: Option<Arc<TransportError>>,
     /// Since when the medium is away, or takes nothing of what is on disk.
     pub waiting: Waiting,
-    /// What the disk said last, until it works again.
+    /// The disk's last error, until it works again.
     pub disk_error: Option<Arc<TransportError>>,
 }
 
@@ -75,7 +74,7 @@ pub struct SpoolWatch {
 }
 
 impl SpoolWatch {
-    /// What the spool did, does and holds.
+    /// The status now.
     pub fn status(&self) -> SpoolStatus {
         self.lock().clone()
     }

@@ -53,10 +53,8 @@ async fn greet(socket: TcpStream, config: &TcpConfig) -> Result<Connected, Failu
     let answer = read::<{ Hello::BYTES }>(&mut stream).await?;
     let theirs = Hello::read(&answer, Role::Receiver).map_err(wrong)?;
     if theirs.has_token() {
-        let source = config.token.as_ref();
-        let token = source
-            .ok_or_else(|| wrong(ProtocolErrorKind::TokenMissing))?
-            .read()?;
+        let token = config.read_token()?;
+        let token = token.ok_or_else(|| wrong(ProtocolErrorKind::TokenMissing))?;
         let challenge = read::<CHALLENGE_BYTES>(&mut stream).await?;
         let proof = token.prove(hello, theirs, &challenge);
         send(&mut stream, proof.as_ref()).await.map_err(unsent)?;

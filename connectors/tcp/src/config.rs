@@ -5,24 +5,44 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_common::transport::WindowLimits;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
+use baler_common::transport::{Failure, WindowLimits};
 
 use crate::headers::{ConnectionLimits, Hello, Role, VERSIONS};
-use crate::security::TokenSource;
+use crate::security::Token;
 use crate::{SCHEME, SCHEME_TLS};
 
 /// The settings of both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TcpConfig {
     pub(crate) host: Host,
-    pub(crate) max_chunk_bytes: NonZeroU32,
-    pub(crate) window: WindowLimits,
-    pub(crate) heartbeat: Duration,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) memory_bytes: NonZeroUsize,
-    pub(crate) max_connections: NonZeroUsize,
-    pub(crate) token: Option<TokenSource>,
+    /// The largest chunk, in bytes. Default 16 MiB. The smaller limit of the two sides holds.
+    pub max_chunk_bytes: NonZeroU32,
+    /// How much of a sender may be unacknowledged. The smaller limits hold; one chunk is always
+    /// taken.
+    ///
+    /// Default 1,024 chunks and 64 MiB: acknowledgements follow the oldest chunk, and the others must
+    /// be able to pass one that takes a disk's time in quarantine. With 64 chunks, poison in one chunk
+    /// of a thousand costs a quarter of the throughput (benches/results).
+    pub window: WindowLimits,
+    /// How often this side sends a frame when it has nothing to send, between 10 ms and ten minutes.
+    /// Default 5 s. A peer that missed three heartbeats of its own is gone.
+    pub heartbeat: Duration,
+    /// How long connecting, and saying hello, may take. Default 10 s.
+    pub connect_timeout: Duration,
+    /// How many bytes a reader holds for all its senders, settled chunks excluded. Default 64 MiB.
+    /// When they are reached it stops reading. A sender may hold as much as it leaves free; one chunk
+    /// of it is always taken. Chunks that have arrived in part may take a quarter more, and one of
+    /// them the rest of its length.
+    pub memory_bytes: NonZeroUsize,
+    /// How many senders a reader takes at a time; more are turned away. Default 4,096.
+    pub max_connections: NonZeroUsize,
+    /// The file of the token that a sender proves to have and a receiver demands. It is read at every
+    /// connection. Default none.
+    pub token_file: Option<PathBuf>,
+    /// The token itself, where there is no file of one.
+    token: Option<TokenText>,
     pub(crate) tls: Option<TlsFiles>,
 }
 
@@ -38,16 +58,22 @@ pub(crate) struct TlsFiles {
     pub(crate) key: Option<PathBuf>,
 }
 
+/// A token, which `Debug` does not show.
+#[derive(Clone, PartialEq, Eq)]
+struct TokenText(Box<str>);
+
+impl fmt::Debug for TokenText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the token")
+    }
+}
+
 /// How many heartbeats of a peer may be missing before it counts as gone.
 const MISSED_HEARTBEATS: u32 = 3;
 
 impl TcpConfig {
     /// This host and port, and defaults. A reader that listens on port 0 is given one by the
     /// operating system.
-    ///
-    /// A sender may have 1,024 chunks unacknowledged: acknowledgements follow the oldest chunk, and the
-    /// others must be able to pass one that takes a disk's time in quarantine. With 64 poison in one
-    /// chunk of a thousand costs a quarter of the throughput (benches/results). Large chunks are bounded by their bytes.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
         Self {
             host: Host {
@@ -60,6 +86,7 @@ impl TcpConfig {
             connect_timeout: Duration::from_secs(10),
             memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
             max_connections: NonZeroUsize::MIN.saturating_add(4095),
+            token_file: None,
             token: None,
             tls: None,
         }
@@ -79,9 +106,7 @@ impl TcpConfig {
         let mut config = Self::new(host.name, port);
         set(&mut config.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
         config.window.take(&mut uri)?;
-        if let Some(time) = uri.take_duration("heartbeat")? {
-            config = config.heartbeat(time);
-        }
+        set(&mut config.heartbeat, uri.take_duration("heartbeat")?);
         set(
             &mut config.connect_timeout,
             uri.take_duration("connect_timeout")?,
@@ -92,7 +117,7 @@ impl TcpConfig {
             uri.take_number("max_connections")?,
         );
         let mut file = |name| uri.take_text(name).map(|path| PathBuf::from(&*path));
-        config.token = file("token_file").map(TokenSource::File);
+        config.token_file = file("token_file");
         let files = TlsFiles {
             authority: file("cacertfile"),
             certificate: file("certfile"),
@@ -121,84 +146,41 @@ impl TcpConfig {
         Ok(())
     }
 
-    /// Sets the largest chunk, in bytes. The smaller limit of the two sides holds.
-    #[must_use]
-    pub fn max_chunk_bytes(mut self, bytes: NonZeroU32) -> Self {
-        self.max_chunk_bytes = bytes;
-        self
-    }
-
-    /// Sets how many chunks of a sender may be unacknowledged. The smaller limit holds.
-    #[must_use]
-    pub fn window_chunks(mut self, chunks: NonZeroU32) -> Self {
-        self.window.chunks = chunks;
-        self
-    }
-
-    /// Sets how many bytes of a sender may be unacknowledged. The smaller limit holds; one chunk
-    /// is always taken.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: NonZeroU32) -> Self {
-        self.window.bytes = bytes;
-        self
-    }
-
-    /// Sets how often this side sends a frame when it has nothing to send, between 10 ms and ten
-    /// minutes. A peer that missed three heartbeats of its own is gone.
-    #[must_use]
-    pub fn heartbeat(mut self, time: Duration) -> Self {
-        self.heartbeat = time.clamp(Duration::from_millis(10), Duration::from_secs(600));
-        self
-    }
-
-    /// Sets how long connecting, and saying hello, may take.
-    #[must_use]
-    pub fn connect_timeout(mut self, time: Duration) -> Self {
-        self.connect_timeout = time;
-        self
-    }
-
-    /// Sets how many bytes a reader holds for all its senders, settled chunks excluded. When they
-    /// are reached it stops reading. A sender may hold as much as it leaves free; one chunk of it is
-    /// always taken. Chunks that have arrived in part may take a quarter more, and one of them the
-    /// rest of its length.
-    #[must_use]
-    pub fn memory_bytes(mut self, bytes: NonZeroUsize) -> Self {
-        self.memory_bytes = bytes;
-        self
-    }
-
-    /// Sets how many senders a reader takes at a time; more are turned away.
-    #[must_use]
-    pub fn max_connections(mut self, connections: NonZeroUsize) -> Self {
-        self.max_connections = connections;
-        self
-    }
-
-    /// Sets the file of the token that a sender proves to have and a receiver demands. It is read at
-    /// every connection.
-    #[must_use]
-    pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.token = Some(TokenSource::File(path.into()));
-        self
-    }
-
-    /// Sets the token itself, unless there is a file of one.
+    /// Sets the token itself, which counts where there is no file of one.
     #[must_use]
     pub fn or_token(mut self, token: impl Into<Box<str>>) -> Self {
-        let token = token.into();
-        self.token.get_or_insert(TokenSource::Text(token));
+        self.token = Some(TokenText(token.into()));
         self
     }
 
     /// Whether a reader takes connections of peers that prove nothing, without encryption.
     pub fn is_open_to_all(&self) -> bool {
-        self.token.is_none() && self.tls.is_none()
+        !self.has_token() && self.tls.is_none()
+    }
+
+    /// Whether a sender proves to have a token and a receiver demands one.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token_file.is_some() || self.token.is_some()
+    }
+
+    /// The token, if there is one.
+    pub(crate) fn read_token(&self) -> Result<Option<Token>, Failure> {
+        match (&self.token_file, &self.token) {
+            (Some(path), _) => Token::read(path).map(Some),
+            (None, Some(TokenText(text))) => Token::new(text, "the token").map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// How often this side sends a frame when it has nothing to send.
+    pub(crate) fn heartbeat(&self) -> Duration {
+        let (least, most) = (Duration::from_millis(10), Duration::from_secs(600));
+        self.heartbeat.clamp(least, most)
     }
 
     /// How long a peer may be silent in the middle of a frame, whatever it announced.
     pub(crate) fn patience(&self) -> Duration {
-        self.heartbeat * MISSED_HEARTBEATS
+        self.heartbeat() * MISSED_HEARTBEATS
     }
 
     /// The port; 0 lets the operating system choose.
@@ -206,18 +188,18 @@ impl TcpConfig {
         self.host.port.unwrap_or(0)
     }
 
-    /// What this side says first.
+    /// The hello of this side.
     pub(crate) fn hello(&self, role: Role) -> Hello {
         Hello {
             versions: VERSIONS,
             role,
-            features: self.token.as_ref().map_or(0, |_| Hello::TOKEN),
+            features: if self.has_token() { Hello::TOKEN } else { 0 },
             limits: ConnectionLimits {
                 max_chunk_bytes: self.max_chunk_bytes.get(),
                 window_chunks: self.window.chunks.get(),
                 window_bytes: u64::from(self.window.bytes.get()),
             },
-            heartbeat_ms: u32::try_from(self.heartbeat.as_millis()).unwrap_or(u32::MAX),
+            heartbeat_ms: u32::try_from(self.heartbeat().as_millis()).unwrap_or(u32::MAX),
         }
     }
 }
@@ -254,15 +236,15 @@ mod tests {
              &connect_timeout=3s&memory=32MiB&max_connections=10&token_file=/run/token",
         )
         .unwrap();
-        let expected = TcpConfig::new("::1", 9400)
-            .max_chunk_bytes(NonZeroU32::new(1 << 20).unwrap())
-            .window_chunks(NonZeroU32::new(8).unwrap())
-            .window_bytes(NonZeroU32::new(2 << 20).unwrap())
-            .heartbeat(Duration::from_millis(200))
-            .connect_timeout(Duration::from_secs(3))
-            .memory_bytes(NonZeroUsize::new(32 << 20).unwrap())
-            .max_connections(NonZeroUsize::new(10).unwrap())
-            .token_file("/run/token");
+        let mut expected = TcpConfig::new("::1", 9400);
+        expected.max_chunk_bytes = NonZeroU32::new(1 << 20).unwrap();
+        expected.window.chunks = NonZeroU32::new(8).unwrap();
+        expected.window.bytes = NonZeroU32::new(2 << 20).unwrap();
+        expected.heartbeat = Duration::from_millis(200);
+        expected.connect_timeout = Duration::from_secs(3);
+        expected.memory_bytes = NonZeroUsize::new(32 << 20).unwrap();
+        expected.max_connections = NonZeroUsize::new(10).unwrap();
+        expected.token_file = Some("/run/token".into());
         assert_eq!(config, expected);
         assert_eq!(config.to_string(), "tcp://[::1]:9400");
     }

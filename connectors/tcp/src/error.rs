@@ -1,4 +1,4 @@
-//! What a peer can do wrong, and what of it can be tried again.
+//! Errors of the protocol and of connections, with their retry class.
 
 use std::io;
 
@@ -12,13 +12,13 @@ use crate::headers::VersionRange;
 pub struct ProtocolError {
     /// How many bytes of the peer came before.
     pub offset: u64,
-    /// What was being read.
+    /// The part that was being read.
     pub reading: &'static str,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: ProtocolErrorKind,
 }
 
-/// What is wrong with what a peer sent.
+/// The ways in which a peer can break the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolErrorKind {
@@ -27,7 +27,7 @@ pub enum ProtocolErrorKind {
     Acknowledgement {
         /// What the peer says.
         found: u64,
-        /// What it said before.
+        /// The number before.
         low: u64,
         /// How many chunks were sent.
         high: u64,
@@ -37,7 +37,7 @@ pub enum ProtocolErrorKind {
     Checksum {
         /// What the peer says.
         found: u32,
-        /// What its bytes yield.
+        /// The checksum of its bytes.
         computed: u32,
     },
     /// The connection ended in the middle.
@@ -49,7 +49,7 @@ pub enum ProtocolErrorKind {
          other one trusts"
     )]
     Handshake {
-        /// What rustls says of it.
+        /// The error of rustls.
         reason: Box<str>,
     },
     /// Another connection that is alive sends chunks of this producer and epoch.
@@ -98,9 +98,9 @@ pub enum ProtocolErrorKind {
     /// The peer sends where it should receive, or the other way round.
     #[error("the peer is a {found}, a {expected} is needed")]
     Role {
-        /// What the peer is.
+        /// The peer's role.
         found: &'static str,
-        /// What it should be.
+        /// The role that is needed.
         expected: &'static str,
     },
     /// A chunk does not have the number that follows the one before.
@@ -172,7 +172,7 @@ impl From<&ProtocolError> for Failure {
     }
 }
 
-/// What the operating system says of connecting, writing or reading; all of it may pass.
+/// Wraps an error of the operating system from connecting, writing or reading; all of them may pass.
 pub(crate) fn failed(operation: &'static str, error: &io::Error) -> Failure {
     Failure::retry(operation, error.to_string())
 }

@@ -104,7 +104,7 @@ pub(crate) struct Incoming {
     header: Option<FrameHeader>,
 }
 
-/// What the front of the buffer is.
+/// The front of the buffer.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Nothing follows.

@@ -1,4 +1,4 @@
-//! What the fuzz target runs, and the replay of its corpus. Not part of the interface.
+//! The function that the fuzz target and the replay of its corpus run. Not part of the interface.
 
 use bytes::BytesMut;
 
@@ -63,7 +63,8 @@ fn sealed(data: &[u8]) -> Vec<u8> {
     sealed
 }
 
-/// What was read: chunks' sizes and a mark for other frames; then the error's text.
+/// Returns the sizes of the chunks that were read, with a mark for other frames; then the error's
+/// text.
 fn read_pieces(pieces: &[&[u8]]) -> (Vec<usize>, Option<String>) {
     let mut incoming = Incoming::new(LIMITS, 0);
     let mut buffer = BytesMut::new();

@@ -20,7 +20,7 @@ use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
 pub use config::TcpConfig;
 pub use error::{ProtocolError, ProtocolErrorKind};
 pub use headers::VersionRange;
-pub use reader::{TcpReader, TcpReaderCounts};
+pub use reader::{ReaderStats, TcpReader};
 pub use writer::TcpWriter;
 
 /// The scheme of this medium's URIs.

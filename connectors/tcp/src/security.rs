@@ -2,9 +2,8 @@
 //!
 //! The token itself is never sent. PROTOCOL.md, "Token", describes the bytes.
 
-use std::fmt;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use baler_common::transport::Failure;
 use ring::hmac;
@@ -21,52 +20,13 @@ pub(crate) const CHALLENGE_BYTES: usize = 32;
 /// How many bytes a proof has: HMAC-SHA256.
 pub(crate) const PROOF_BYTES: usize = 32;
 
-/// What the receiver says to a right proof.
+/// The receiver's answer to a right proof.
 pub(crate) const ACCEPTED: u8 = 0x01;
 
-/// What the receiver says to a wrong proof.
+/// The receiver's answer to a wrong proof.
 pub(crate) const REFUSED: u8 = 0x00;
 
-/// Where the token comes from.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum TokenSource {
-    /// A file. It is read at every connection, so that a renewed token is taken up.
-    File(PathBuf),
-    /// The token itself.
-    Text(Box<str>),
-}
-
-impl TokenSource {
-    /// The token; the file's line end is no part of it.
-    pub(crate) fn read(&self) -> Result<Token, Failure> {
-        let fail =
-            |message: &dyn fmt::Display| Failure::last("open", format!("{self:?}: {message}"));
-        let text = match self {
-            Self::File(path) => &*fs::read_to_string(path).map_err(|error| fail(&error))?,
-            Self::Text(text) => text,
-        };
-        let token = text.trim_end_matches(['\r', '\n']);
-        if token.len() < LEAST_BYTES {
-            return Err(fail(&format_args!(
-                "the token has {} bytes, write at least {LEAST_BYTES}",
-                token.len()
-            )));
-        }
-        Ok(Token(hmac::Key::new(hmac::HMAC_SHA256, token.as_bytes())))
-    }
-}
-
-/// Where it comes from, without the token.
-impl fmt::Debug for TokenSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "token_file {}", path.display()),
-            Self::Text(_) => f.write_str("the token"),
-        }
-    }
-}
-
-/// What a sender has proved of itself.
+/// The proof that a sender has given of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// That it has the private key of this certificate.
@@ -82,6 +42,26 @@ pub(crate) enum Proof {
 pub(crate) struct Token(hmac::Key);
 
 impl Token {
+    /// Reads the token in a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let place = format!("token_file {}", path.display());
+        match fs::read_to_string(path) {
+            Ok(text) => Self::new(&text, &place),
+            Err(error) => Err(Failure::last("open", format!("{place}: {error}"))),
+        }
+    }
+
+    /// The token with this text, which stands at this place. A line end is no part of it.
+    pub(crate) fn new(text: &str, place: &str) -> Result<Self, Failure> {
+        let text = text.trim_end_matches(['\r', '\n']);
+        if text.len() < LEAST_BYTES {
+            let found = text.len();
+            let message = format!("{place} has {found} bytes, write at least {LEAST_BYTES}");
+            return Err(Failure::last("open", message));
+        }
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes())))
+    }
+
     /// Proves that this side has the token.
     pub(crate) fn prove(&self, sender: Hello, receiver: Hello, challenge: &[u8]) -> hmac::Tag {
         hmac::sign(&self.0, &message(sender, receiver, challenge))
@@ -99,7 +79,8 @@ impl Token {
     }
 }
 
-/// What is signed: both hellos too, so that nobody between the two can change their limits.
+/// The bytes that are signed. They include both hellos, so that nobody between the two can change
+/// their limits.
 fn message(sender: Hello, receiver: Hello, challenge: &[u8]) -> Vec<u8> {
     let mut message = b"BALERTCP token 1".to_vec();
     message.extend(sender.to_bytes());

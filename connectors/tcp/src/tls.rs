@@ -38,7 +38,7 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
     Ok(TlsAcceptor::from(Arc::new(config.map_err(unusable)?)))
 }
 
-/// What begins TLS with a receiver, and the receiver's name or address.
+/// Returns a connector that begins TLS with a receiver, and the receiver's name or address.
 ///
 /// # Errors
 ///

@@ -125,91 +125,107 @@ impl fmt::Display for Names {
     }
 }
 
-/// How much a queue may hold, for how long, and for whom. What is not named is the broker's to say,
-/// by its defaults and policies.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The settings that are arguments of the queue's declaration, with RabbitMQ's names for them and
+/// the queues that know them.
+const ARGUMENTS: [(&str, &str, &[QueueType]); 9] = {
+    use QueueType::{Classic, Quorum, Stream};
+    [
+        ("max_length", "x-max-length", &[Classic, Quorum]),
+        (
+            "max_length_bytes",
+            "x-max-length-bytes",
+            &[Classic, Quorum, Stream],
+        ),
+        ("overflow", "x-overflow", &[Classic, Quorum]),
+        ("delivery_limit", "x-delivery-limit", &[Quorum]),
+        ("message_ttl", "x-message-ttl", &[Classic, Quorum]),
+        ("max_age", "x-max-age", &[Stream]),
+        ("replicas", "x-quorum-initial-group-size", &[Quorum]),
+        ("replicas", "x-initial-cluster-size", &[Stream]),
+        (
+            "single_active",
+            "x-single-active-consumer",
+            &[Classic, Quorum],
+        ),
+    ]
+};
+
+/// How much a queue may hold, for how long, and for whom. The broker decides, by its defaults and
+/// policies, about each argument that is not given.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct QueueArguments {
-    max_length: Option<NonZeroU64>,
-    max_length_bytes: Option<NonZeroU64>,
-    overflow: Option<Overflow>,
-    delivery_limit: Option<NonZeroU32>,
-    message_ttl: Option<Duration>,
-    max_age: Option<Duration>,
-    replicas: Option<NonZeroU8>,
+    /// The settings that are given, and their values.
+    given: Vec<(&'static str, AMQPValue)>,
     pub(crate) single_active: bool,
 }
 
-/// What becomes of a chunk when a queue is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Overflow {
-    /// The oldest one makes place, and is lost.
-    DropHead,
-    /// It is refused, and the writer's owner tries again.
-    RejectPublish,
-}
+/// The oldest chunk of a full queue makes room, and is lost.
+const DROP_HEAD: &str = "drop-head";
 
-impl Overflow {
-    const CHOICES: [(&'static str, Self); 2] = [
-        ("drop-head", Self::DropHead),
-        ("reject-publish", Self::RejectPublish),
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::DropHead => "drop-head",
-            Self::RejectPublish => "reject-publish",
-        }
-    }
-}
+/// A full queue refuses the new chunk, and the writer's owner tries again.
+const REJECT_PUBLISH: &str = "reject-publish";
 
 /// RabbitMQ counts a message's time to live in milliseconds, in 32 bits.
 const TTL_MOST: Duration = Duration::from_millis(u32::MAX as u64);
 
 impl QueueArguments {
     pub(super) fn take(uri: &mut Uri) -> Result<Self, UriError> {
-        let limits = Self {
-            max_length: uri.take_number("max_length")?,
-            max_length_bytes: uri.take_bytes_in("max_length_bytes")?,
-            overflow: uri.take_choice("overflow", &Overflow::CHOICES)?,
-            delivery_limit: uri.take_number("delivery_limit")?,
-            message_ttl: uri.take_duration("message_ttl")?,
-            max_age: uri.take_duration("max_age")?,
-            replicas: uri.take_number("replicas")?,
-            single_active: uri.take_bool("single_active")?.unwrap_or(false),
-        };
-        if limits.message_ttl.is_some_and(|ttl| ttl > TTL_MOST) {
+        let number = |value: u64| AMQPValue::LongLongInt(i64::try_from(value).unwrap_or(i64::MAX));
+        let text = |value: &str| AMQPValue::LongString(value.into());
+        let max_length: Option<NonZeroU64> = uri.take_number("max_length")?;
+        let max_length_bytes: Option<NonZeroU64> = uri.take_bytes_in("max_length_bytes")?;
+        let overflow = [(DROP_HEAD, DROP_HEAD), (REJECT_PUBLISH, REJECT_PUBLISH)];
+        let overflow = uri.take_choice("overflow", &overflow)?;
+        let delivery_limit: Option<NonZeroU32> = uri.take_number("delivery_limit")?;
+        let message_ttl = uri.take_duration("message_ttl")?;
+        let max_age = uri.take_duration("max_age")?;
+        let replicas: Option<NonZeroU8> = uri.take_number("replicas")?;
+        let single_active = uri.take_bool("single_active")?.unwrap_or(false);
+        if message_ttl.is_some_and(|ttl| ttl > TTL_MOST) {
             return Err(UriError::missing("message_ttl is above 49 days: one below"));
         }
-        if limits.max_age.is_some_and(|age| age.as_secs() == 0) {
+        if max_age.is_some_and(|age| age.as_secs() == 0) {
             return Err(UriError::missing("max_age is below 1s: one above"));
         }
-        Ok(limits)
-    }
-
-    /// What is set, and which queues know it.
-    fn set(&self) -> impl Iterator<Item = (&'static str, &'static [QueueType])> {
-        use QueueType::{Classic, Quorum, Stream};
-        let all: [(_, _, &[QueueType]); 8] = [
-            ("max_length", self.max_length.is_some(), &[Classic, Quorum]),
+        let millis = |time: Duration| number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let seconds = |time: Duration| text(&format!("{}s", time.as_secs()));
+        let all = [
+            ("max_length", max_length.map(|it| number(it.get()))),
             (
                 "max_length_bytes",
-                self.max_length_bytes.is_some(),
-                &[Classic, Quorum, Stream],
+                max_length_bytes.map(|it| number(it.get())),
             ),
-            ("overflow", self.overflow.is_some(), &[Classic, Quorum]),
-            ("delivery_limit", self.delivery_limit.is_some(), &[Quorum]),
+            ("overflow", overflow.map(text)),
             (
-                "message_ttl",
-                self.message_ttl.is_some(),
-                &[Classic, Quorum],
+                "delivery_limit",
+                delivery_limit.map(|it| number(it.get().into())),
             ),
-            ("max_age", self.max_age.is_some(), &[Stream]),
-            ("replicas", self.replicas.is_some(), &[Quorum, Stream]),
-            ("single_active", self.single_active, &[Classic, Quorum]),
+            ("message_ttl", message_ttl.map(millis)),
+            ("max_age", max_age.map(seconds)),
+            ("replicas", replicas.map(|it| number(it.get().into()))),
+            (
+                "single_active",
+                single_active.then_some(AMQPValue::Boolean(true)),
+            ),
         ];
-        all.into_iter()
-            .filter(|(_, is_set, _)| *is_set)
-            .map(|(name, _, types)| (name, types))
+        let given = all.into_iter();
+        let given = given.filter_map(|(setting, value)| Some((setting, value?)));
+        Ok(Self {
+            given: given.collect(),
+            single_active,
+        })
+    }
+
+    fn value(&self, setting: &str) -> Option<&AMQPValue> {
+        let found = self.given.iter().find(|(given, _)| *given == setting);
+        found.map(|(_, value)| value)
+    }
+
+    /// Whether the queue holds no more than a number of chunks or bytes.
+    fn is_bounded(&self) -> bool {
+        self.value("max_length")
+            .or_else(|| self.value("max_length_bytes"))
+            .is_some()
     }
 
     /// Settings that exclude each other.
@@ -219,23 +235,25 @@ impl QueueArguments {
         declares: bool,
         has_queue: bool,
     ) -> Result<(), UriError> {
-        for (name, types) in self.set() {
+        for (setting, _) in &self.given {
             if !has_queue {
-                let what = format!("{name} is for a queue: the setting queue");
+                let what = format!("{setting} is for a queue: the setting queue");
                 return Err(UriError::missing(what));
             }
             if !declares {
                 let why = "it belongs to a queue's declaration, and none is declared";
-                return Err(UriError::conflict(name, "declare=no", why));
+                return Err(UriError::conflict(*setting, "declare=no", why));
             }
-            if !types.contains(&queue_type) {
+            let rows = ARGUMENTS.iter().filter(|(known, ..)| known == setting);
+            let known: Vec<_> = rows.flat_map(|(.., types)| *types).collect();
+            if !known.contains(&&queue_type) {
                 let second = format!("queue_type={}", queue_type.name());
-                let known: Vec<_> = types.iter().map(|known| known.name()).collect();
+                let known: Vec<_> = known.iter().map(|known| known.name()).collect();
                 let why = format!("only {} queues know it", known.join(" and "));
-                return Err(UriError::conflict(name, second, why));
+                return Err(UriError::conflict(*setting, second, why));
             }
         }
-        if self.overflow.is_some() && self.max_length.is_none() && self.max_length_bytes.is_none() {
+        if self.value("overflow").is_some() && !self.is_bounded() {
             let what = "overflow is for a queue with a limit: the setting max_length or \
                         max_length_bytes";
             return Err(UriError::missing(what));
@@ -248,129 +266,16 @@ impl QueueArguments {
     /// RabbitMQ's own default for a full queue is to drop its oldest messages; here it refuses the
     /// new ones unless the operator wants otherwise, since confirmed chunks would be lost.
     pub(crate) fn add_to(&self, queue_type: QueueType, arguments: &mut FieldTable) {
-        let mut add = |name: &str, value: AMQPValue| {
-            arguments.insert(name.into(), value);
-        };
-        let number = |value: u64| AMQPValue::LongLongInt(i64::try_from(value).unwrap_or(i64::MAX));
-        let text = |value: &str| AMQPValue::LongString(value.into());
-        if let Some(limit) = self.max_length {
-            add("x-max-length", number(limit.get()));
+        if self.is_bounded() && queue_type != QueueType::Stream {
+            let refuses = AMQPValue::LongString(REJECT_PUBLISH.into());
+            arguments.insert("x-overflow".into(), refuses);
         }
-        if let Some(limit) = self.max_length_bytes {
-            add("x-max-length-bytes", number(limit.get()));
+        for (setting, name, types) in ARGUMENTS {
+            if let Some(value) = self.value(setting)
+                && types.contains(&queue_type)
+            {
+                arguments.insert(name.into(), value.clone());
+            }
         }
-        let is_bounded = self.max_length.is_some() || self.max_length_bytes.is_some();
-        if is_bounded && queue_type != QueueType::Stream {
-            let overflow = self.overflow.unwrap_or(Overflow::RejectPublish);
-            add("x-overflow", text(overflow.name()));
-        }
-        if let Some(limit) = self.delivery_limit {
-            add("x-delivery-limit", number(limit.get().into()));
-        }
-        if let Some(ttl) = self.message_ttl {
-            let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-            add("x-message-ttl", number(millis));
-        }
-        if let Some(age) = self.max_age {
-            add("x-max-age", text(&format!("{}s", age.as_secs())));
-        }
-        if let Some(replicas) = self.replicas {
-            let name = match queue_type {
-                QueueType::Stream => "x-initial-cluster-size",
-                QueueType::Classic | QueueType::Quorum => "x-quorum-initial-group-size",
-            };
-            add(name, number(replicas.get().into()));
-        }
-        if self.single_active {
-            add("x-single-active-consumer", AMQPValue::Boolean(true));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limits(query: &str) -> Result<QueueArguments, UriError> {
-        QueueArguments::take(&mut Uri::parse(&format!("amqp://host?{query}")).unwrap())
-    }
-
-    fn declared(query: &str, queue_type: QueueType) -> Vec<String> {
-        let limits = limits(query).unwrap();
-        limits.check(queue_type, true, true).unwrap();
-        let mut arguments = FieldTable::default();
-        limits.add_to(queue_type, &mut arguments);
-        let names = arguments.inner().keys();
-        names.map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn full_queue_refuses_unless_the_operator_wants_otherwise() {
-        let overflow = |query| {
-            let mut arguments = FieldTable::default();
-            let limits = limits(query).unwrap();
-            limits.add_to(QueueType::Quorum, &mut arguments);
-            arguments.inner().get("x-overflow").cloned()
-        };
-        let text = |text: &str| Some(AMQPValue::LongString(text.into()));
-        assert_eq!(overflow("max_length=5"), text("reject-publish"));
-        assert_eq!(
-            overflow("max_length_bytes=5MiB&overflow=drop-head"),
-            text("drop-head")
-        );
-        assert_eq!(overflow("message_ttl=1h"), None);
-    }
-
-    #[test]
-    fn each_kind_of_queue_is_declared_with_what_it_knows() {
-        assert_eq!(
-            declared("delivery_limit=3&replicas=3", QueueType::Quorum),
-            ["x-delivery-limit", "x-quorum-initial-group-size"]
-        );
-        assert_eq!(
-            declared(
-                "max_length_bytes=1GB&max_age=7d&replicas=3",
-                QueueType::Stream
-            ),
-            ["x-initial-cluster-size", "x-max-age", "x-max-length-bytes"]
-        );
-        assert_eq!(
-            declared(
-                "max_length=9&message_ttl=1m&single_active=yes",
-                QueueType::Classic
-            ),
-            [
-                "x-max-length",
-                "x-message-ttl",
-                "x-overflow",
-                "x-single-active-consumer"
-            ]
-        );
-    }
-
-    #[test]
-    fn limit_that_a_queue_does_not_know_is_an_error_that_names_both() {
-        let error = |query: &str, queue_type, declares| {
-            let limits = limits(query).unwrap();
-            limits
-                .check(queue_type, declares, true)
-                .unwrap_err()
-                .to_string()
-        };
-        let both = |text: String, other: &str| {
-            assert!(text.contains(other), "{text}");
-            text
-        };
-        let text = error("delivery_limit=3", QueueType::Classic, true);
-        assert!(both(text, "queue_type=classic").contains("delivery_limit"));
-        let text = error("max_length=3", QueueType::Stream, true);
-        assert!(both(text, "queue_type=stream").contains("max_length"));
-        let text = error("max_age=1h", QueueType::Quorum, true);
-        assert!(both(text, "queue_type=quorum").contains("max_age"));
-        let text = error("max_length=3", QueueType::Quorum, false);
-        assert!(both(text, "declare=no").contains("max_length"));
-        let text = error("overflow=drop-head", QueueType::Quorum, true);
-        assert!(both(text, "overflow").contains("max_length"));
-        assert!(limits("message_ttl=50d").is_err() && limits("max_age=200ms").is_err());
     }
 }

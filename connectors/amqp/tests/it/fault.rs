@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_testkit::{PATIENCE, RabbitMq};
+use baler_connector_testkit::PATIENCE;
+use baler_faults::{FaultError, RabbitMqNode};
 
 use crate::support::{reader, writer};
 use crate::traffic::{Order, Traffic};
@@ -11,18 +12,18 @@ use crate::traffic::{Order, Traffic};
 /// How soon after the broker's return chunks pass again.
 const SOON: Duration = Duration::from_secs(5);
 
-fn survives(down: impl Fn(&RabbitMq), settings: &str, order: Order) {
-    let node = RabbitMq::start();
+fn survives(down: fn(&RabbitMqNode) -> Result<(), FaultError>, settings: &str, order: Order) {
+    let node = RabbitMqNode::start().unwrap();
     let mut traffic = Traffic::new(&node.uri(&format!("?queue=q&{settings}")));
     traffic.confirm(1);
-    node.sync_declarations();
+    node.sync_declarations().unwrap();
     for _ in 0..2 {
         traffic.confirm(300);
-        down(&node);
+        down(&node).unwrap();
         for _ in 0..3 {
             traffic.step();
         }
-        node.restart();
+        node.restart().unwrap();
         let passed = traffic.pass();
         assert!(passed < SOON, "chunks passed after {passed:?} only");
     }
@@ -39,13 +40,13 @@ const COMPETING: Order = Order::AllButRedelivered;
 
 #[test]
 fn clean_restart_of_the_broker_loses_nothing_confirmed() {
-    survives(RabbitMq::stop, "queue_type=quorum", COMPETING);
+    survives(RabbitMqNode::stop, "queue_type=quorum", COMPETING);
 }
 
 #[test]
 fn clean_restart_of_the_broker_keeps_the_order_of_one_active_reader() {
     survives(
-        RabbitMq::stop,
+        RabbitMqNode::stop,
         "queue_type=quorum&single_active=yes",
         Order::All,
     );
@@ -53,23 +54,23 @@ fn clean_restart_of_the_broker_keeps_the_order_of_one_active_reader() {
 
 #[test]
 fn clean_restart_of_the_broker_loses_nothing_confirmed_of_a_classic_queue() {
-    survives(RabbitMq::stop, "queue_type=classic", Order::All);
+    survives(RabbitMqNode::stop, "queue_type=classic", Order::All);
 }
 
 #[test]
 fn clean_restart_of_the_broker_loses_nothing_confirmed_of_a_stream() {
-    survives(RabbitMq::stop, "queue_type=stream", Order::All);
+    survives(RabbitMqNode::stop, "queue_type=stream", Order::All);
 }
 
 #[test]
 fn killed_broker_loses_nothing_confirmed() {
-    survives(RabbitMq::kill, "queue_type=quorum", COMPETING);
+    survives(RabbitMqNode::kill, "queue_type=quorum", COMPETING);
 }
 
 #[test]
 fn killed_broker_keeps_the_order_of_one_active_reader() {
     survives(
-        RabbitMq::kill,
+        RabbitMqNode::kill,
         "queue_type=quorum&single_active=yes",
         Order::All,
     );
@@ -77,12 +78,12 @@ fn killed_broker_keeps_the_order_of_one_active_reader() {
 
 #[test]
 fn killed_broker_loses_nothing_confirmed_of_a_classic_queue() {
-    survives(RabbitMq::kill, "queue_type=classic", Order::All);
+    survives(RabbitMqNode::kill, "queue_type=classic", Order::All);
 }
 
 #[test]
 fn broker_may_be_down_at_the_start() {
-    let node = RabbitMq::prepare();
+    let node = RabbitMqNode::prepare().unwrap();
     let uri = node.uri("?queue=q");
     let error = writer(&uri).reopen(Instant::now() + Duration::from_secs(2));
     assert!(error.unwrap_err().is_retryable());
@@ -95,7 +96,7 @@ fn broker_may_be_down_at_the_start() {
     let mut traffic = Traffic::new(&uri);
     traffic.step();
     assert_eq!(traffic.confirmed(), 0);
-    node.restart();
+    node.restart().unwrap();
     let passed = traffic.pass();
     assert!(passed < SOON, "chunks passed after {passed:?} only");
     traffic.confirm(100);

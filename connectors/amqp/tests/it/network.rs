@@ -4,14 +4,15 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_testkit::{PATIENCE, RabbitMq, TcpProxy, within_patience};
+use baler_connector_testkit::{PATIENCE, within_patience};
+use baler_faults::{RabbitMqNode, TcpProxy};
 
-use crate::support::{declared, fresh_name, reader, writer};
+use crate::support::{declared, fresh_name, reader, shared_node, writer};
 use crate::traffic::{Order, Traffic};
 
 /// A proxy to the shared node, and a queue's URI through it.
-fn through_a_proxy(name: &str, settings: &str) -> (RabbitMq, TcpProxy, String) {
-    let node = RabbitMq::shared();
+fn through_a_proxy(name: &str, settings: &str) -> (RabbitMqNode, TcpProxy, String) {
+    let node = shared_node();
     let proxy = TcpProxy::start().unwrap();
     proxy.set_target(Some(node.address()));
     let rest = format!("?queue={}{settings}", fresh_name(name));
@@ -168,7 +169,7 @@ fn fifty_reconnects_leave_no_file_and_no_thread_behind() {
 
 #[test]
 fn first_host_that_is_away_leaves_the_others() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     // Nothing listens there any more, and there nobody ever answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let gone = TcpListener::bind("127.0.0.1:0")

@@ -9,26 +9,27 @@ use baler_common::transport::{
     ChunkReader, ChunkWriter, End, Outbox, OutboxSettings, RetryClass, Verdict,
 };
 use baler_connector_testkit::{
-    ChunkSource, Notification, PATIENCE, Pump, RabbitMq, Tap, drive, read_label, within_patience,
+    ChunkSource, Notification, PATIENCE, Pump, Tap, drive, read_label, within_patience,
 };
+use baler_faults::RabbitMqNode;
 
-use crate::support::{declared, fresh_name, reader, writer};
+use crate::support::{declared, fresh_name, reader, shared_node, writer};
 use crate::traffic::{Order, Traffic};
 
 /// One node for what concerns all of its connections.
 #[test]
 fn operator_closes_connections_and_memory_runs_short_under_load() {
-    let node = RabbitMq::start();
+    let node = RabbitMqNode::start().unwrap();
     let mut traffic = Traffic::new(&node.uri("?queue=q&single_active=yes"));
     traffic.confirm(200);
     for round in 1..=2 {
-        node.close_connections();
+        node.close_connections().unwrap();
         traffic.until("both connect again", |traffic| {
             traffic.broken() >= round && traffic.reconnects() >= round
         });
         traffic.confirm(200);
     }
-    node.set_memory_alarm(true);
+    node.set_memory_alarm(true).unwrap();
     traffic.until("it is blocked", |traffic| traffic.is_blocked());
     let (broken, confirmed) = (traffic.broken(), traffic.confirmed());
     for _ in 0..20 {
@@ -38,7 +39,7 @@ fn operator_closes_connections_and_memory_runs_short_under_load() {
         traffic.confirmed() <= confirmed + 64,
         "it goes on when it is blocked"
     );
-    node.set_memory_alarm(false);
+    node.set_memory_alarm(false).unwrap();
     traffic.until("it is not blocked", |traffic| !traffic.is_blocked());
     traffic.confirm(200);
     assert_eq!(traffic.broken(), broken, "being blocked breaks nothing");
@@ -47,10 +48,10 @@ fn operator_closes_connections_and_memory_runs_short_under_load() {
 }
 
 /// The broker takes chunks back that are held for too long: they come again.
-fn slow_consumer_loses_its_channel(node: &RabbitMq) {
+fn slow_consumer_loses_its_channel(node: &RabbitMqNode) {
     let patience = "application:set_env(rabbit, consumer_timeout, 1000), \
                     application:set_env(rabbit, channel_tick_interval, 500).";
-    node.control(&["eval", patience]);
+    node.control(&["eval", patience]).unwrap();
     let uri = node.uri("?queue=slow&queue_type=classic");
     let mut traffic = Traffic::new(&uri);
     traffic.confirm(10);
@@ -82,7 +83,7 @@ fn slow_consumer_loses_its_channel(node: &RabbitMq) {
 
 #[test]
 fn queue_deleted_under_load_is_declared_again() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("deleted");
     let uri = node.uri(&format!("?queue={queue}"));
     declared(&uri);
@@ -97,7 +98,7 @@ fn queue_deleted_under_load_is_declared_again() {
         |_, taps| taps[0].distinct() == 100,
     );
     pump.push(source.take(50));
-    node.control(&["delete_queue", &queue]);
+    node.control(&["delete_queue", &queue]).unwrap();
     // What was in the queue is gone with it, by the operator's choice. Whichever
     // end notices first declares it anew.
     within_patience("it reads again", || {
@@ -124,7 +125,7 @@ fn queue_deleted_under_load_is_declared_again() {
 /// arrives, although nobody but the writer declares the queue again.
 #[test]
 fn queue_deleted_while_writing_takes_what_follows() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("deleted");
     let uri = node.uri(&format!("?queue={queue}"));
     let bell = Arc::<Notification>::default();
@@ -147,7 +148,7 @@ fn queue_deleted_while_writing_takes_what_follows() {
         (labels, outbox.stats().broken)
     };
     confirm(100);
-    node.control(&["delete_queue", &queue]);
+    node.control(&["delete_queue", &queue]).unwrap();
     let (labels, broken) = confirm(200);
     assert!(broken >= 1);
     let mut taps = [Tap::new(reader(&uri))];
@@ -160,7 +161,7 @@ fn queue_deleted_while_writing_takes_what_follows() {
 
 #[test]
 fn full_queue_refuses_and_loses_nothing() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     for queue_type in ["classic", "quorum"] {
         let queue = fresh_name("bounded");
         let uri = node.uri(&format!(
@@ -195,13 +196,15 @@ fn full_queue_refuses_and_loses_nothing() {
 
 #[test]
 fn limits_are_declared_and_another_limit_is_a_final_error() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("limits");
     let rest = format!(
         "?queue={queue}&max_length=7&overflow=drop-head&delivery_limit=2&message_ttl=1h&replicas=1"
     );
     declared(&node.uri(&rest));
-    let listed = node.control(&["list_queues", "--silent", "name", "arguments"]);
+    let listed = node
+        .control(&["list_queues", "--silent", "name", "arguments"])
+        .unwrap();
     let line = listed
         .lines()
         .find(|line| line.starts_with(&queue))
@@ -225,12 +228,13 @@ fn limits_are_declared_and_another_limit_is_a_final_error() {
 /// As Kieker's writer declares a queue, and many others do: without a type it is a classic one.
 #[test]
 fn setting_that_suits_a_queue_or_exchange_that_is_there_is_named() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("classic");
     let untyped = format!(
         "{{resource, <<\"/\">>, queue, <<\"{queue}\">>}}, true, false, [], none, <<\"test\">>"
     );
-    node.control(&["eval", &format!("rabbit_amqqueue:declare({untyped}).")]);
+    node.control(&["eval", &format!("rabbit_amqqueue:declare({untyped}).")])
+        .unwrap();
     let refused = |rest: &str| {
         let mut writer = writer(&node.uri(rest));
         let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
@@ -256,7 +260,7 @@ fn setting_that_suits_a_queue_or_exchange_that_is_there_is_named() {
 
 #[test]
 fn chunk_above_the_delivery_limit_goes_where_dead_letters_go() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let (queue, dead) = (fresh_name("poison"), fresh_name("dead"));
     let uri = node.uri(&format!(
         "?queue={queue}&delivery_limit=2&dead_letter_queue={dead}"
@@ -286,7 +290,7 @@ fn chunk_above_the_delivery_limit_goes_where_dead_letters_go() {
 
 #[test]
 fn lag_is_what_waits_and_what_is_held() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     for settings in ["", "&queue_type=stream"] {
         let queue = fresh_name("lag");
         let uri = node.uri(&format!(
@@ -319,7 +323,7 @@ fn lag_is_what_waits_and_what_is_held() {
 
 #[test]
 fn virtual_host_that_is_missing_is_a_final_error() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri("/nowhere?queue=q");
     let error = writer(&uri).reopen(Instant::now() + PATIENCE).unwrap_err();
     assert_eq!(error.class, RetryClass::Final, "{error}");
@@ -329,7 +333,7 @@ fn virtual_host_that_is_missing_is_a_final_error() {
 
 #[test]
 fn password_comes_from_a_file_that_may_change() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("password");
     let queue = fresh_name("password");

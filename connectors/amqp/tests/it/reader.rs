@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{ChunkReader, ChunkWriter, Received, RetryClass, Verdict};
 use baler_connector_amqp::AmqpReader;
 use baler_connector_testkit::{
-    ChunkSource, PATIENCE, Pump, RabbitMq, Tap, drive, read_label, within_patience,
+    ChunkSource, PATIENCE, Pump, Tap, drive, read_label, within_patience,
 };
 
-use crate::support::{config, declared, fill, fresh_name, reader, writer};
+use crate::support::{config, declared, fill, fresh_name, reader, shared_node, writer};
 
 /// The next chunk, whatever else happens before.
 fn next(reader: &mut AmqpReader) -> baler_common::transport::Delivery {
@@ -28,7 +28,7 @@ fn next(reader: &mut AmqpReader) -> baler_common::transport::Delivery {
 
 #[test]
 fn killed_consumer_leaves_its_chunks_to_the_other() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}&prefetch=16", fresh_name("competing")));
     fill(&uri, 200);
     // Holds what it gets and never settles it.
@@ -62,7 +62,7 @@ fn killed_consumer_leaves_its_chunks_to_the_other() {
 
 #[test]
 fn redelivery_is_flagged_and_counted() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}", fresh_name("redelivered")));
     fill(&uri, 1);
     let mut reader = reader(&uri);
@@ -86,7 +86,7 @@ fn redelivery_is_flagged_and_counted() {
 
 #[test]
 fn rejected_chunk_goes_to_the_queue_of_dead_letters() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let (queue, dead) = (fresh_name("alive"), fresh_name("dead"));
     let uri = node.uri(&format!("?queue={queue}&dead_letter_queue={dead}"));
     fill(&uri, 2);
@@ -101,7 +101,7 @@ fn rejected_chunk_goes_to_the_queue_of_dead_letters() {
 
 #[test]
 fn acknowledgements_reach_the_broker_by_themselves() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("settled");
     let uri = node.uri(&format!("?queue={queue}&queue_type=classic&ack_every=1000"));
     fill(&uri, 10);
@@ -114,7 +114,9 @@ fn acknowledgements_reach_the_broker_by_themselves() {
     );
     // Fewer than are acknowledged by count: the clock does it.
     within_patience("the queue is empty", || {
-        let listed = node.control(&["list_queues", "--silent", "name", "messages"]);
+        let listed = node
+            .control(&["list_queues", "--silent", "name", "messages"])
+            .unwrap();
         let line = listed
             .lines()
             .find(|line| line.starts_with(&queue))?
@@ -125,7 +127,7 @@ fn acknowledgements_reach_the_broker_by_themselves() {
 
 #[test]
 fn one_unsettled_chunk_does_not_stop_the_others() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}&prefetch=8", fresh_name("stuck")));
     fill(&uri, 100);
     let mut reader = reader(&uri);
@@ -145,7 +147,7 @@ fn one_unsettled_chunk_does_not_stop_the_others() {
 
 #[test]
 fn demand_that_grows_takes_more_ahead_and_loses_nothing() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}", fresh_name("demand")));
     fill(&uri, 120);
     let mut tap = Tap::holding(reader(&uri), 2);
@@ -173,7 +175,7 @@ fn demand_that_grows_takes_more_ahead_and_loses_nothing() {
 
 #[test]
 fn one_active_reader_keeps_its_place_when_its_demand_grows() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     for queue_type in ["classic", "quorum"] {
         let queue = fresh_name("place");
         let uri = node.uri(&format!(
@@ -189,7 +191,9 @@ fn one_active_reader_keeps_its_place_when_its_demand_grows() {
         );
         let waiting = Tap::new(reader(&uri));
         within_patience("the other one is in line", || {
-            let listed = node.control(&["list_consumers", "--silent", "queue_name"]);
+            let listed = node
+                .control(&["list_consumers", "--silent", "queue_name"])
+                .unwrap();
             (listed.lines().filter(|line| *line == queue).count() == 2).then_some(())
         });
         active.set_demand(100);
@@ -204,7 +208,7 @@ fn one_active_reader_keeps_its_place_when_its_demand_grows() {
 
 #[test]
 fn owner_may_hold_more_than_is_taken_ahead() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     for settings in ["", "&queue_type=classic", "&queue_type=stream"] {
         let queue = fresh_name("held");
         let uri = node.uri(&format!("?queue={queue}&prefetch=4{settings}"));
@@ -233,7 +237,7 @@ fn owner_may_hold_more_than_is_taken_ahead() {
 
 #[test]
 fn cancelled_consumer_comes_back_to_a_queue_declared_anew() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("deleted");
     let uri = node.uri(&format!("?queue={queue}&queue_type=classic"));
     declared(&uri);
@@ -243,7 +247,7 @@ fn cancelled_consumer_comes_back_to_a_queue_declared_anew() {
     });
     fill(&uri, 1);
     next(&mut reader);
-    node.control(&["delete_queue", &queue]);
+    node.control(&["delete_queue", &queue]).unwrap();
     within_patience("it reads again", || {
         (reader.counts().connections == 2).then_some(())
     });
@@ -254,7 +258,7 @@ fn cancelled_consumer_comes_back_to_a_queue_declared_anew() {
 
 #[test]
 fn message_above_the_limit_is_told_as_damaged_and_passed() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("oversize");
     let uri = node.uri(&format!("?queue={queue}"));
     declared(&uri);
@@ -285,7 +289,7 @@ fn reader_that_cannot_be_is_told_at_once_or_for_ever() {
     let error = AmqpReader::new(config("amqp://host?exchange=e")).unwrap_err();
     assert_eq!(error.class, RetryClass::Final);
 
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let address = node.address();
     let mut reader = reader(&format!("amqp://guest:s3cr3t-w0rd@{address}?queue=q"));
     for _ in 0..2 {
@@ -299,7 +303,7 @@ fn reader_that_cannot_be_is_told_at_once_or_for_ever() {
 /// Writers are closed by the pumps' drop; nothing here needs their report.
 #[test]
 fn writer_and_reader_without_a_queue_to_declare_say_what_is_missing() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}&declare=no", fresh_name("absent")));
     let error = reader(&uri).receive(Instant::now() + PATIENCE).unwrap_err();
     assert_eq!(error.class, RetryClass::Final);

@@ -4,13 +4,14 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, RetryClass, Verdict};
-use baler_connector_testkit::{PATIENCE, RabbitMq, Tap, drive, within_patience};
+use baler_connector_testkit::{PATIENCE, Tap, drive, within_patience};
+use baler_faults::{RabbitMqNode, TcpProxy};
 use tempfile::TempDir;
 
-use crate::support::{fill, fresh_name, reader};
+use crate::support::{fill, fresh_name, reader, shared_node};
 
 /// Writes so many chunks to a new stream; yields its URI.
-fn filled(node: &RabbitMq, chunks: usize, settings: &str) -> String {
+fn filled(node: &RabbitMqNode, chunks: usize, settings: &str) -> String {
     let queue = fresh_name("stream");
     let uri = node.uri(&format!("?queue={queue}&queue_type=stream{settings}"));
     fill(&uri, chunks);
@@ -32,7 +33,7 @@ fn first(uri: &str, chunks: usize) -> Vec<u64> {
 
 #[test]
 fn stream_is_read_from_where_it_is_asked() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = filled(&node, 100, "");
     assert_eq!(first(&uri, 100), (0..100).collect::<Vec<_>>());
     // Each reader reads all of it.
@@ -50,7 +51,7 @@ fn stream_is_read_from_where_it_is_asked() {
 
 #[test]
 fn position_is_that_of_what_is_settled() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("position");
     let uri = filled(&node, 50, &format!("&position_file={}", file.display()));
@@ -83,7 +84,7 @@ fn position_is_that_of_what_is_settled() {
 
 #[test]
 fn position_of_another_stream_is_a_final_error() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let folder = TempDir::new().unwrap();
     let file = format!("&position_file={}", folder.path().join("p").display());
     let uri = filled(&node, 5, &file);
@@ -95,7 +96,7 @@ fn position_of_another_stream_is_a_final_error() {
 
 #[test]
 fn rejected_chunk_of_a_stream_is_passed_and_a_retried_one_comes_again() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = filled(&node, 3, "");
     let mut tap = Tap::holding(reader(&uri), 3);
     drive("all come", &mut [], slice::from_mut(&mut tap), |_, taps| {
@@ -117,8 +118,8 @@ fn rejected_chunk_of_a_stream_is_passed_and_a_retried_one_comes_again() {
 
 #[test]
 fn lost_connection_goes_on_at_the_watermark() {
-    let node = RabbitMq::shared();
-    let proxy = baler_connector_testkit::TcpProxy::start().unwrap();
+    let node = shared_node();
+    let proxy = TcpProxy::start().unwrap();
     proxy.set_target(Some(node.address()));
     let uri = filled(&node, 60, "");
     let rest = uri.split_once('?').unwrap().1;

@@ -6,9 +6,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
-use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, RabbitMq, TcpProxy, within_patience,
-};
+use baler_connector_testkit::{ChunkSource, Medium, PATIENCE, Pump, within_patience};
+use baler_faults::{RabbitMqNode, TcpProxy};
 use tempfile::TempDir;
 
 pub(crate) fn config(uri: &str) -> AmqpConfig {
@@ -41,6 +40,13 @@ pub(crate) fn fill(uri: &str, chunks: usize) {
     assert_eq!(pump.confirmed(), chunks);
 }
 
+/// A node that all tests of a build share, each with queues of its own. A test that stops a node
+/// starts its own.
+pub(crate) fn shared_node() -> RabbitMqNode {
+    let program = std::env::current_exe().unwrap();
+    RabbitMqNode::shared(&program.with_file_name("baler-rabbitmq")).unwrap()
+}
+
 /// A name that nothing else on the node has.
 pub(crate) fn fresh_name(what: &str) -> String {
     static NAMED: AtomicU32 = AtomicU32::new(0);
@@ -55,14 +61,14 @@ pub(crate) fn fresh_name(what: &str) -> String {
 
 /// A queue on the shared node. Writers come through a proxy, readers do not.
 pub(crate) struct Rabbit {
-    pub(crate) node: RabbitMq,
+    pub(crate) node: RabbitMqNode,
     proxy: TcpProxy,
     queue: String,
 }
 
 impl Rabbit {
     fn undeclared() -> Self {
-        let node = RabbitMq::shared();
+        let node = shared_node();
         let proxy = TcpProxy::start().unwrap();
         proxy.set_target(Some(node.address()));
         Self {

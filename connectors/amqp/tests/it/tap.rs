@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received, RetryClass};
 use baler_connector_amqp::AmqpReader;
-use baler_connector_testkit::{PATIENCE, RabbitMq, Tap, drive, within_patience};
+use baler_connector_testkit::{PATIENCE, Tap, drive, within_patience};
 
-use crate::support::{config, declared, fill, fresh_name, reader};
+use crate::support::{config, declared, fill, fresh_name, reader, shared_node};
 
 fn looking(uri: &str, from_start: bool) -> Box<AmqpReader> {
     let config = config(uri).tap(from_start).unwrap();
@@ -15,7 +15,7 @@ fn looking(uri: &str, from_start: bool) -> Box<AmqpReader> {
 
 #[test]
 fn look_at_an_exchange_takes_nothing_from_its_queue() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let exchange = fresh_name("looked-at");
     let uri = node.uri(&format!("?exchange={exchange}&exchange_type=fanout"));
     let consumed = format!("{uri}&queue={}", fresh_name("consumed"));
@@ -36,7 +36,7 @@ fn look_at_an_exchange_takes_nothing_from_its_queue() {
 
 #[test]
 fn look_at_a_stream_takes_nothing_from_its_readers() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!(
         "?queue={}&queue_type=stream",
         fresh_name("stream")
@@ -62,7 +62,7 @@ fn inspecting(uri: &str) -> Box<AmqpReader> {
 
 #[test]
 fn queue_without_consumers_is_shown_and_keeps_all() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     for queue_type in ["classic", "quorum"] {
         let queue = fresh_name("inspected");
         let declared = node.uri(&format!("?queue={queue}&queue_type={queue_type}"));
@@ -86,7 +86,7 @@ fn queue_without_consumers_is_shown_and_keeps_all() {
 
 #[test]
 fn queue_with_consumers_is_refused_and_they_miss_nothing() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}", fresh_name("consumed")));
     declared(&uri);
     let mut taps = [Tap::holding(reader(&uri), 1000)];
@@ -108,11 +108,16 @@ fn queue_with_consumers_is_refused_and_they_miss_nothing() {
 
 #[test]
 fn queue_that_is_not_there_is_not_made_by_looking() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("missing");
     let mut look = inspecting(&node.uri(&format!("?queue={queue}")));
     let error = look.receive(Instant::now() + PATIENCE).unwrap_err();
     assert_eq!(error.class, RetryClass::Final, "{error}");
     assert!(error.message.contains("no queue"), "{error}");
-    assert!(!node.control(&["list_queues", "name"]).contains(&queue));
+    assert!(
+        !node
+            .control(&["list_queues", "name"])
+            .unwrap()
+            .contains(&queue)
+    );
 }

@@ -7,7 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass, TransportError};
-use baler_connector_testkit::{PATIENCE, RabbitMq, within_patience};
+use baler_connector_testkit::{PATIENCE, within_patience};
+use baler_faults::RabbitMqNode;
 use tempfile::TempDir;
 
 use crate::support::{reader, writer};
@@ -62,7 +63,7 @@ fn path(folder: &Path, name: &str) -> String {
 }
 
 /// A node that takes TLS connections, and where.
-fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMq, String) {
+fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMqNode, String) {
     let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = bound.local_addr().unwrap().port();
     drop(bound);
@@ -71,7 +72,7 @@ fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMq, String)
     } else {
         "verify_none"
     };
-    let node = RabbitMq::prepare_with(&format!(
+    let node = RabbitMqNode::prepare_with(&format!(
         "listeners.ssl.1 = 127.0.0.1:{port}\n\
          ssl_options.cacertfile = {}\n\
          ssl_options.certfile = {}\n\
@@ -81,8 +82,9 @@ fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMq, String)
         certificates.path("ca.pem"),
         certificates.path("server.pem"),
         certificates.path("server.key"),
-    ));
-    node.restart();
+    ))
+    .unwrap();
+    node.restart().unwrap();
     // It takes TLS connections a moment later than others.
     within_patience("it listens", || {
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
@@ -122,7 +124,7 @@ fn broker_is_trusted_by_its_authority_alone() {
     let mut traffic = Traffic::new(&trusting("ca.pem"));
     traffic.confirm(200);
     // Over TLS as well, what was confirmed survives a lost connection.
-    node.close_connections();
+    node.close_connections().unwrap();
     traffic.until("it connects again", |traffic| traffic.broken() >= 1);
     traffic.confirm(200);
     traffic.end();

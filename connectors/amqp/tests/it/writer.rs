@@ -4,12 +4,10 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, Outcome, RejectReason, Rejected, RetryClass};
 use baler_connector_amqp::AmqpWriter;
-use baler_connector_testkit::{
-    ChunkSource, PATIENCE, Pump, RABBITMQ_MAX_MESSAGE_BYTES, RabbitMq, Tap, drive_pair,
-    within_patience,
-};
+use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, Tap, drive_pair, within_patience};
+use baler_faults::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqNode};
 
-use crate::support::{declared, fresh_name, reader, writer};
+use crate::support::{declared, fresh_name, reader, shared_node, writer};
 
 fn opened(uri: &str) -> Box<AmqpWriter> {
     let mut writer = writer(uri);
@@ -29,7 +27,7 @@ fn answer(writer: &mut AmqpWriter) -> Outcome {
 /// A queue that is bound later takes the chunk: until then the owner keeps it.
 #[test]
 fn unroutable_chunk_breaks_the_connection_and_is_neither_confirmed_nor_refused() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let rest = format!("?exchange={}&routing_key=k", fresh_name("nowhere"));
     let mut writer = opened(&node.uri(&rest));
     let chunk = ChunkSource::new(1).next(0, 100);
@@ -50,7 +48,7 @@ fn unroutable_chunk_breaks_the_connection_and_is_neither_confirmed_nor_refused()
 
 #[test]
 fn exchange_leads_to_the_queue_that_is_bound_to_it() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let (exchange, queue) = (fresh_name("exchange"), fresh_name("queue"));
     let read_from =
         format!("?exchange={exchange}&exchange_type=topic&routing_key=a.*&queue={queue}");
@@ -67,12 +65,13 @@ fn exchange_leads_to_the_queue_that_is_bound_to_it() {
 
 #[test]
 fn nacked_chunk_is_refused_and_may_be_tried_again() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("full");
     let uri = node.uri(&format!("?queue={queue}&queue_type=classic"));
     declared(&uri);
     let definition = r#"{"max-length":1,"overflow":"reject-publish"}"#;
-    node.control(&["set_policy", &queue, &format!("^{queue}$"), definition]);
+    node.control(&["set_policy", &queue, &format!("^{queue}$"), definition])
+        .unwrap();
     let mut writer = opened(&uri);
     let mut source = ChunkSource::new(1);
     let error = within_patience("a full queue refuses", || {
@@ -88,7 +87,7 @@ fn nacked_chunk_is_refused_and_may_be_tried_again() {
 
 #[test]
 fn connection_on_which_everything_is_refused_is_given_up() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}&max_length=1", fresh_name("refusing")));
     let mut writer = opened(&uri);
     let mut source = ChunkSource::new(1);
@@ -104,7 +103,7 @@ fn connection_on_which_everything_is_refused_is_given_up() {
 
 #[test]
 fn limit_of_the_broker_is_learnt_and_what_is_above_it_is_handed_back() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}", fresh_name("large")));
     let mut writer = opened(&uri);
     let mut source = ChunkSource::new(1);
@@ -132,7 +131,7 @@ fn limit_of_the_broker_is_learnt_and_what_is_above_it_is_handed_back() {
 
 #[test]
 fn wrong_password_is_final_and_not_shown() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let address = node.address();
     let mut writer = writer(&format!("amqp://guest:s3cr3t-w0rd@{address}?queue=q"));
     let error = writer.reopen(Instant::now() + PATIENCE).unwrap_err();
@@ -144,7 +143,7 @@ fn wrong_password_is_final_and_not_shown() {
 
 #[test]
 fn queue_that_is_another_one_is_a_final_error() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let queue = fresh_name("kinds");
     declared(&node.uri(&format!("?queue={queue}&queue_type=classic")));
     let mut writer = writer(&node.uri(&format!("?queue={queue}&queue_type=quorum")));
@@ -155,13 +154,15 @@ fn queue_that_is_another_one_is_a_final_error() {
 
 #[test]
 fn every_kind_of_queue_is_written_to() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     for kind in ["classic", "quorum", "stream"] {
         let queue = fresh_name(kind);
         let mut writer = opened(&node.uri(&format!("?queue={queue}&queue_type={kind}")));
         writer.offer(ChunkSource::new(1).next(0, 100)).unwrap();
         assert!(matches!(answer(&mut writer), Outcome::Confirmed), "{kind}");
-        let listed = node.control(&["list_queues", "--silent", "name", "type", "durable"]);
+        let listed = node
+            .control(&["list_queues", "--silent", "name", "type", "durable"])
+            .unwrap();
         let line = listed.lines().find(|line| line.starts_with(&queue));
         let line = line.unwrap_or_else(|| panic!("{queue} is not listed: {listed}"));
         assert!(line.contains(kind) && line.ends_with("true"), "{line}");
@@ -170,7 +171,7 @@ fn every_kind_of_queue_is_written_to() {
 
 #[test]
 fn threads_end_with_their_connections() {
-    let node = RabbitMq::shared();
+    let node = shared_node();
     let uri = node.uri(&format!("?queue={}", fresh_name("threads")));
     let mut writer = writer(&uri);
     for _ in 0..10 {
@@ -190,10 +191,10 @@ fn threads_end_with_their_connections() {
 /// The broker blocks publishers while it is short of memory: a node of its own.
 #[test]
 fn blocked_connection_is_a_full_window_and_counted() {
-    let node = RabbitMq::start();
+    let node = RabbitMqNode::start().unwrap();
     let mut writer = opened(&node.uri("?queue=blocked"));
     let mut source = ChunkSource::new(1);
-    node.set_memory_alarm(true);
+    node.set_memory_alarm(true).unwrap();
     // It blocks the connection at its next publish.
     writer.offer(source.next(0, 100)).unwrap();
     within_patience("the connection is blocked", || {
@@ -207,7 +208,7 @@ fn blocked_connection_is_a_full_window_and_counted() {
         panic!("a blocked connection took a chunk");
     };
     assert!(writer.stats().blocked);
-    node.set_memory_alarm(false);
+    node.set_memory_alarm(false).unwrap();
     within_patience("it is unblocked", || {
         (!writer.counts().is_blocked).then_some(())
     });

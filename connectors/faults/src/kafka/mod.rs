@@ -2,10 +2,8 @@
 
 mod protocol;
 mod relay;
-#[cfg(feature = "security")]
 mod sasl;
 mod splice;
-#[cfg(feature = "security")]
 mod tls;
 
 use std::collections::BTreeMap;
@@ -16,9 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::{FaultError, TcpProxy};
-#[cfg(feature = "security")]
 pub use sasl::KafkaSasl;
-#[cfg(feature = "security")]
 pub use tls::KafkaTls;
 
 /// Stands before a Kafka cluster: has a [`TcpProxy`] before each broker, and names those instead of
@@ -35,7 +31,6 @@ pub struct KafkaProxy {
 
 /// What clients must do before a proxy hears them; by default nothing. Brokers are asked for none of
 /// it.
-#[cfg(feature = "security")]
 #[derive(Debug, Clone, Default)]
 pub struct KafkaSecurity {
     /// Speak TLS to it.
@@ -47,9 +42,7 @@ pub struct KafkaSecurity {
 /// What the threads share.
 #[derive(Debug, Default)]
 struct KafkaProxyState {
-    #[cfg(feature = "security")]
     tls: Option<Arc<rustls::ServerConfig>>,
-    #[cfg(feature = "security")]
     sasl: Option<KafkaSasl>,
     state: Mutex<Fronts>,
 }
@@ -96,7 +89,6 @@ impl KafkaProxy {
     /// # Errors
     ///
     /// As [`start`](Self::start), or the certificates cannot be used.
-    #[cfg(feature = "security")]
     pub fn start_secure(
         bootstrap_servers: &str,
         security: &KafkaSecurity,
@@ -249,46 +241,28 @@ impl KafkaProxyState {
         self.lock().switches.throttle
     }
 
-    /// Whether the proxy answers requests of SASL itself.
-    fn offers_sasl(&self) -> bool {
-        #[cfg(feature = "security")]
-        return self.sasl.is_some();
-        #[cfg(not(feature = "security"))]
-        false
-    }
-
     /// Has a client authenticate, if it must.
-    #[cfg_attr(
-        not(feature = "security"),
-        expect(
-            clippy::needless_pass_by_ref_mut,
-            clippy::unnecessary_wraps,
-            clippy::unused_self,
-            reason = "nobody must"
-        )
-    )]
     fn admit(
         &self,
         from: &mut impl Read,
         to: &mut impl Write,
         ask: impl FnMut(&[u8]) -> io::Result<Vec<u8>>,
     ) -> io::Result<()> {
-        #[cfg(feature = "security")]
-        if let Some(sasl) = &self.sasl {
-            return sasl.admit(from, to, ask);
+        match &self.sasl {
+            Some(sasl) => sasl.admit(from, to, ask),
+            None => Ok(()),
         }
-        let _ = (from, to, ask);
-        Ok(())
     }
 
     /// The two ways of a client's connection, in plain text.
     fn split(&self, client: TcpStream) -> io::Result<Ways> {
-        #[cfg(feature = "security")]
-        if let Some(tls) = &self.tls {
-            let (from, to) = tls::split(client, Arc::clone(tls))?;
-            return Ok((Box::new(from), Box::new(to)));
+        match &self.tls {
+            Some(tls) => {
+                let (from, to) = tls::split(client, Arc::clone(tls))?;
+                Ok((Box::new(from), Box::new(to)))
+            }
+            None => Ok((Box::new(client.try_clone()?), Box::new(client))),
         }
-        Ok((Box::new(client.try_clone()?), Box::new(client)))
     }
 }
 

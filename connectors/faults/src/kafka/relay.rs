@@ -74,7 +74,7 @@ fn ask(
 
 fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<KafkaProxyState>) -> io::Result<Vec<u8>> {
     let mut other = |host: &str, port: i32| shared.instead_of(host, port);
-    let rewritten = protocol::rewrite(asked, answer, shared.offers_sasl(), &mut other);
+    let rewritten = protocol::rewrite(asked, answer, shared.sasl.is_some(), &mut other);
     rewritten.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 

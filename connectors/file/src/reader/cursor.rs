@@ -3,21 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::path::PathKind;
 use super::plain::PlainFile;
 use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
 use crate::client::{LOCK_FILE, list_segments, parse_segment_name, segment_name};
 use crate::config::Start;
 use crate::consumers::Position;
 use crate::lock::FileLock;
-
-/// The kinds of paths that a reader reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PathKind {
-    Folder,
-    /// A file of chunks without segments around them.
-    Plain,
-    Segment,
-}
 
 /// A place in a folder or in one file.
 #[derive(Debug)]
@@ -27,7 +19,8 @@ pub(super) struct Cursor {
     /// Whether a writer may still be at work, so that an incomplete frame at the end is no damage.
     follow: bool,
     limit_bytes: usize,
-    skip_below: u64,
+    /// Whether chunks are passed without being read.
+    skips: bool,
     position: Position,
     open: Option<OpenFile>,
     next_chunk: u64,
@@ -51,7 +44,7 @@ impl Cursor {
             kind,
             follow,
             limit_bytes,
-            skip_below: 0,
+            skips: false,
             position: Position {
                 segment: segment.and_then(parse_segment_name).unwrap_or(0),
                 offset: 0,
@@ -91,14 +84,15 @@ impl Cursor {
                 self.go_to(position, 0);
                 Ok(())
             }
-            Start::Chunk(number) => self.start_at_chunk(number),
-            // No chunk has this number.
             Start::End => {
-                self.start_at_chunk(u64::MAX)?;
+                if self.kind == PathKind::Folder {
+                    self.position.segment = self.list()?.last().copied().unwrap_or(0);
+                }
+                self.skips = true;
                 while self.advance_live()?.is_some() {}
-                self.skip_below = 0;
+                self.skips = false;
                 if let Some(OpenFile::Segment(scanner)) = &mut self.open {
-                    scanner.skip_below(0);
+                    scanner.set_skips(false);
                 }
                 Ok(())
             }
@@ -110,16 +104,6 @@ impl Cursor {
         self.position = position;
         self.next_chunk = next_chunk;
         self.open = None;
-    }
-
-    fn start_at_chunk(&mut self, number: u64) -> io::Result<()> {
-        self.skip_below = number;
-        if self.kind == PathKind::Folder {
-            let segments = self.list()?;
-            let before = segments.iter().rev().find(|segment| **segment <= number);
-            self.position.segment = before.copied().unwrap_or(0);
-        }
-        Ok(())
     }
 
     /// Returns the next chunk or damage, which lies in the segment of [`Cursor::position`]; nothing
@@ -195,7 +179,7 @@ impl Cursor {
         };
         match SegmentScanner::open(path, self.limit_bytes) {
             Ok(mut scanner) => {
-                scanner.skip_below(self.skip_below);
+                scanner.set_skips(self.skips);
                 Ok(Some(OpenFile::Segment(scanner)))
             }
             Err(error)

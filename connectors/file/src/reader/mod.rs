@@ -1,13 +1,12 @@
 //! The reading end.
 
 mod cursor;
+mod path;
 mod plain;
 pub(crate) mod scanner;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,13 +16,18 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 
-use self::cursor::{Cursor, PathKind};
+use self::cursor::Cursor;
+use self::path::PathKind;
 use self::scanner::{Piece, PieceContent};
-use crate::client::parse_segment_name;
 use crate::config::{FileReaderConfig, Keep};
 use crate::consumers::{Consumer, Position, Watermark, remove_consumed};
 use crate::error::{endpoint, io_error};
-use crate::headers::SEGMENT_MAGIC;
+
+/// How soon a follower looks at the end of the folder again. The pause doubles while nothing comes.
+const FIRST_POLL: Duration = Duration::from_millis(1);
+
+/// The longest pause of a follower at the end of the folder.
+const LONGEST_POLL: Duration = Duration::from_millis(100);
 
 /// Reads the chunks of a folder, of one segment, or of a plain file.
 ///
@@ -60,24 +64,14 @@ struct Unsettled {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaderStats {
-    /// Chunks handed out for the first time.
-    pub chunks: u64,
-    /// Bytes of these chunks.
-    pub bytes: u64,
-    /// Chunks handed out again.
-    pub redelivered: u64,
     /// Pieces handed out as damaged.
     pub damaged_pieces: u64,
     /// Bytes skipped as damaged.
     pub damaged_bytes: u64,
     /// Numbers of chunks that never came: damaged, or in segments that were removed.
     pub missing_chunks: u64,
-    /// How often the consumer's position was written.
-    pub commits: u64,
     /// Segments removed because every consumer had settled them.
     pub consumed_segments: u64,
-    /// Bytes in them.
-    pub consumed_bytes: u64,
 }
 
 impl FileReader {
@@ -89,7 +83,7 @@ impl FileReader {
     /// the same consumer.
     pub fn open(config: FileReaderConfig) -> Result<Self, TransportError> {
         let fail = |error| io_error("open", &config.path, error);
-        let kind = path_kind(&config.path, config.follow).map_err(fail)?;
+        let kind = PathKind::of(&config.path, config.follow).map_err(fail)?;
         let limit = config.max_chunk_bytes.get();
         let mut cursor = Cursor::new(&config.path, kind, config.follow, limit);
         let consumer = match &config.consumer {
@@ -123,7 +117,7 @@ impl FileReader {
             unsettled: BTreeMap::new(),
             handed_out: HashMap::new(),
             again: BTreeSet::new(),
-            poll: config.poll_min,
+            poll: FIRST_POLL,
             config,
         })
     }
@@ -170,9 +164,7 @@ impl FileReader {
         if now || self.last_commit.elapsed() >= self.config.commit_interval {
             self.last_commit = Instant::now();
             let before = consumer.stored().map(|stored| stored.position.segment);
-            if consumer.store(watermark)? {
-                self.stats.commits += 1;
-            }
+            consumer.store(watermark)?;
             if before.is_some_and(|before| before < watermark.position.segment) {
                 self.remove_consumed()?;
             }
@@ -186,8 +178,7 @@ impl FileReader {
             let folder = &self.config.path;
             let removed =
                 remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
-            self.stats.consumed_segments += removed.segments;
-            self.stats.consumed_bytes += removed.bytes;
+            self.stats.consumed_segments += removed;
         }
         Ok(())
     }
@@ -211,7 +202,6 @@ impl FileReader {
             entry.delivery.redelivered = true;
             self.next_token = self.next_token.wrapping_add(1);
             self.handed_out.insert(entry.delivery.token, position);
-            self.stats.redelivered += 1;
             return Ok(Some(Received::Chunk(entry.delivery.clone())));
         }
         let expected = self.cursor.next_chunk();
@@ -236,8 +226,6 @@ impl FileReader {
                     let missing = number.saturating_sub(expected);
                     self.stats.missing_chunks = self.stats.missing_chunks.saturating_add(missing);
                 }
-                self.stats.chunks += 1;
-                self.stats.bytes += bytes.len() as u64;
                 let delivery = Delivery {
                     token: Token(self.next_token),
                     bytes,
@@ -306,7 +294,7 @@ impl ChunkReader for FileReader {
         loop {
             self.commit(false)?;
             if let Some(received) = self.next()? {
-                self.poll = self.config.poll_min;
+                self.poll = FIRST_POLL;
                 return Ok(received);
             }
             // Without a follower nothing more comes once everything is settled.
@@ -324,7 +312,7 @@ impl ChunkReader for FileReader {
                 false => left,
             };
             thread::park_timeout(pause);
-            self.poll = self.poll.saturating_mul(2).min(self.config.poll_max);
+            self.poll = self.poll.saturating_mul(2).min(LONGEST_POLL);
         }
     }
 
@@ -363,29 +351,6 @@ impl ChunkReader for FileReader {
             error: closed.err(),
         }
     }
-}
-
-/// Finds out the kind of a path. A follower may come before the folder that it follows.
-fn path_kind(path: &Path, follow: bool) -> io::Result<PathKind> {
-    let metadata = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && follow => {
-            return Ok(PathKind::Folder);
-        }
-        metadata => metadata?,
-    };
-    if metadata.is_dir() {
-        return Ok(PathKind::Folder);
-    }
-    let mut magic = Vec::with_capacity(SEGMENT_MAGIC.len());
-    let limit = SEGMENT_MAGIC.len() as u64;
-    File::open(path)?.take(limit).read_to_end(&mut magic)?;
-    // A segment whose magic is damaged is still one by its name.
-    let name = path.file_name().and_then(|name| name.to_str());
-    let is_named = name.and_then(parse_segment_name).is_some();
-    Ok(match is_named || magic == SEGMENT_MAGIC {
-        true => PathKind::Segment,
-        false => PathKind::Plain,
-    })
 }
 
 /// A part of a path that was read.

@@ -139,8 +139,8 @@ pub(crate) struct SegmentScanner {
     /// The number after the last frame. Bytes that look like a frame with a lower number are no
     /// frame of this segment.
     next_number: u64,
-    /// Chunks below this number are not read.
-    skip_below: u64,
+    /// Whether chunks are passed without being read.
+    skips: bool,
     /// The largest chunk that is read into memory.
     limit_bytes: usize,
     /// No frame begins between this offset and this length of the file: it is not searched again.
@@ -153,7 +153,7 @@ impl SegmentScanner {
             file: BlockFile::open(path)?,
             tag: None,
             next_number: 0,
-            skip_below: 0,
+            skips: false,
             limit_bytes,
             searched: None,
         };
@@ -161,9 +161,9 @@ impl SegmentScanner {
         Ok(scanner)
     }
 
-    /// Sets the number below which chunks are not read.
-    pub(crate) fn skip_below(&mut self, number: u64) {
-        self.skip_below = number;
+    /// Sets whether chunks are passed without being read.
+    pub(crate) fn set_skips(&mut self, skips: bool) {
+        self.skips = skips;
     }
 
     /// The file's length now.
@@ -237,7 +237,7 @@ impl SegmentScanner {
             }));
         }
         // The length fits the file: only now is memory taken for the chunk.
-        let content = if header.number < self.skip_below {
+        let content = if self.skips {
             PieceContent::Skipped(header)
         } else if u64::from(header.length) > self.limit_bytes as u64 {
             let error = SegmentError::Limit {

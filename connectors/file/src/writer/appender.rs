@@ -15,8 +15,7 @@ use super::recovery::recover;
 use crate::client::{
     LOCK_FILE, SegmentEntry, list_segments, make_folder, segment_name, sync_folder,
 };
-use crate::config::{FileWriterConfig, FullPolicy, Keep, SyncPolicy};
-use crate::consumers::remove_consumed;
+use crate::config::{FileWriterConfig, FullPolicy, SyncPolicy};
 use crate::error::{endpoint, io_error};
 use crate::headers::{FRAME_HEADER_BYTES, FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::lock::FileLock;
@@ -87,7 +86,6 @@ impl Appender {
             let file = OpenOptions::new().append(true).open(&path).map_err(fail)?;
             appender.current = Some(OpenSegment::new(file, path, header.tag));
         }
-        appender.remove_consumed()?;
         if config.full == FullPolicy::Refuse && appender.is_full(wanted_bytes) {
             return Err(appender.full_error());
         }
@@ -118,9 +116,11 @@ impl Appender {
         self.flush()
     }
 
-    /// Forces the written frames to stable storage.
+    /// Forces the written frames to stable storage, if the settings ask for durability.
     pub(super) fn sync(&mut self) -> Result<(), TransportError> {
-        let Some(segment) = self.current.as_mut().filter(|segment| segment.unsynced) else {
+        let is_durable = self.config.sync == SyncPolicy::Chunk;
+        let unsynced = |segment: &&mut OpenSegment| is_durable && segment.unsynced;
+        let Some(segment) = self.current.as_mut().filter(unsynced) else {
             return Ok(());
         };
         lock_stats(&self.stats).syncs += 1;
@@ -189,10 +189,6 @@ impl Appender {
         }
         self.written += frames;
         self.next_chunk = self.next_chunk.saturating_sub((ends.len() - frames) as u64);
-        let mut stats = lock_stats(&self.stats);
-        stats.chunks += frames as u64;
-        stats.bytes += bytes;
-        drop(stats);
         let Err(error) = outcome else {
             return Ok(());
         };
@@ -226,7 +222,6 @@ impl Appender {
             drop(fs::remove_file(&path));
             return Err(fail(error));
         }
-        lock_stats(&self.stats).segments += 1;
         self.segments.push_back(SegmentEntry {
             first_chunk,
             bytes: SEGMENT_HEADER_BYTES as u64,
@@ -238,10 +233,8 @@ impl Appender {
 
     fn finish_segment(&mut self) -> Result<(), TransportError> {
         self.flush()?;
-        if self.config.sync != SyncPolicy::None {
-            // The next segment must not be on disk when this one is not.
-            self.sync()?;
-        }
+        // The next segment must not be on disk when this one is not.
+        self.sync()?;
         self.current = None;
         Ok(())
     }
@@ -250,7 +243,7 @@ impl Appender {
     fn sync_entries(&self) -> io::Result<()> {
         match self.config.sync {
             SyncPolicy::None => Ok(()),
-            SyncPolicy::Chunk | SyncPolicy::Interval(_) => sync_folder(&self.config.folder),
+            SyncPolicy::Chunk => sync_folder(&self.config.folder),
         }
     }
 
@@ -265,15 +258,13 @@ impl Appender {
         });
         if due {
             self.finish_segment()?;
-            self.remove_consumed()?;
         }
         let bytes = frame_bytes.saturating_add(SEGMENT_HEADER_BYTES as u64);
         if !self.is_full(bytes.saturating_add(self.buffer.len() as u64)) {
             return Ok(());
         }
-        // Another process may have removed segments, or settled them.
+        // A consumer may have removed segments that it had settled.
         self.flush()?;
-        self.remove_consumed()?;
         self.list_again()?;
         if self.config.full == FullPolicy::Refuse && self.is_full(bytes) {
             self.wanted_bytes = bytes;
@@ -292,7 +283,7 @@ impl Appender {
     fn full_error(&self) -> TransportError {
         let message = format!(
             "the folder is full: {} segments with {} bytes; remove segments or raise \
-             max_total_bytes or max_segments",
+             max_total_bytes",
             self.segments.len(),
             self.used_bytes()
         );
@@ -305,33 +296,9 @@ impl Appender {
     }
 
     fn is_full(&self, more_bytes: u64) -> bool {
-        let FileWriterConfig {
-            max_total_bytes,
-            max_segments,
-            ..
-        } = self.config;
         let bytes = self.used_bytes().saturating_add(more_bytes);
-        let segments = self.segments.len() + usize::from(self.current.is_none());
-        max_total_bytes.is_some_and(|most| bytes > most.get())
-            || max_segments.is_some_and(|most| segments > most.get())
-    }
-
-    /// Removes the segments that all consumers have settled, if the settings say so.
-    fn remove_consumed(&mut self) -> Result<(), TransportError> {
-        if self.config.keep == Keep::All {
-            return Ok(());
-        }
-        let folder = &self.config.folder;
-        let removed =
-            remove_consumed(folder).map_err(|error| io_error("remove from", folder, error))?;
-        if removed.segments > 0 {
-            let mut stats = lock_stats(&self.stats);
-            stats.consumed_segments += removed.segments;
-            stats.consumed_bytes += removed.bytes;
-            drop(stats);
-            self.list_again()?;
-        }
-        Ok(())
+        let most = self.config.max_total_bytes;
+        most.is_some_and(|most| bytes > most.get())
     }
 
     /// Forgets segments that are not in the folder any more.
@@ -357,7 +324,7 @@ impl Appender {
         };
         let path = self.config.folder.join(segment_name(oldest.first_chunk));
         match fs::remove_file(&path) {
-            // A reader with `keep=consumed` removed it before.
+            // A consumer removed it before.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed.map_err(|error| io_error("remove", &path, error))?,
         }

@@ -40,12 +40,6 @@ pub struct FileWriter {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterStats {
-    /// Chunks written.
-    pub chunks: u64,
-    /// Bytes written, frames included.
-    pub bytes: u64,
-    /// Segments begun.
-    pub segments: u64,
     /// How often data was forced to stable storage.
     pub syncs: u64,
     /// Pieces of torn or foreign bytes that recovery moved to `damaged/`.
@@ -62,17 +56,13 @@ pub struct WriterStats {
     pub dropped_chunks: u64,
     /// Bytes in them.
     pub dropped_bytes: u64,
-    /// Segments removed because every consumer had settled them.
-    pub consumed_segments: u64,
-    /// Bytes in them.
-    pub consumed_bytes: u64,
 }
 
 impl FileWriter {
     /// A writer with these settings, closed.
     pub fn new(config: FileWriterConfig) -> Self {
         let durability = match config.sync {
-            SyncPolicy::Chunk | SyncPolicy::Interval(_) => Durability::Disk,
+            SyncPolicy::Chunk => Durability::Disk,
             SyncPolicy::None => Durability::Process,
         };
         let mut capability = Capability::new(crate::SCHEME, Order::PerLane, durability);
@@ -141,20 +131,13 @@ impl ChunkWriter for FileWriter {
                 return Err(Rejected::broken(chunk, self.not_open()));
             }
         }
-        let has_room = state.window.take(&chunk, &self.capability);
-        let offered = match has_room {
-            true => {
-                state.queue.push_back(chunk);
-                Ok(())
-            }
-            false => {
-                state.window_is_full = true;
-                Err(Rejected::full(chunk))
-            }
-        };
+        if !state.window.take(&chunk, &self.capability) {
+            return Err(Rejected::full(chunk));
+        }
+        state.queue.push_back(chunk);
         drop(state);
         thread.wake();
-        offered
+        Ok(())
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {

@@ -10,7 +10,7 @@ use baler_common::transport::{Chunk, Notify, NotifyCell, RetryClass, TransportEr
 
 use super::WriterStats;
 use super::appender::Appender;
-use crate::config::{FileWriterConfig, SyncPolicy};
+use crate::config::FileWriterConfig;
 use crate::error::{endpoint, io_error};
 
 /// One life of the thread: from the opening of the folder to the first error or the end.
@@ -32,8 +32,6 @@ pub(super) struct ThreadState {
     pub(super) window: Window,
     /// Tickets that are confirmed and not yet fetched by the owner.
     pub(super) confirmed: Vec<u64>,
-    /// An offer met a full window: force data to disk now.
-    pub(super) window_is_full: bool,
     /// How many free bytes a full folder must have before it is worth opening it again.
     pub(super) wanted_bytes: u64,
     stop: StopRequest,
@@ -129,78 +127,37 @@ impl WriterThread {
         self.lock().phase = Phase::Open;
         self.changed.notify_all();
         self.notify.notify();
-        // Chunks that were written and not yet forced to stable storage, and since when.
-        let (mut unsynced, mut since) = (0, None);
         loop {
-            let sync_at = match config.sync {
-                SyncPolicy::Interval(interval) => since.map(|since: Instant| since + interval),
-                SyncPolicy::Chunk | SyncPolicy::None => None,
-            };
-            let chunks = self.next_chunks(sync_at);
-            let ends = chunks.is_none();
-            let written = appender.append(&chunks.unwrap_or_default());
-            let new = appender.take_written();
-            if new > 0 {
-                unsynced += new;
-                since.get_or_insert_with(Instant::now);
-            }
+            let chunks = self.next_chunks();
+            let written = appender.append(chunks.as_deref().unwrap_or_default());
+            let synced = appender.sync();
             // Chunks that were written before a failure count, if they can be made durable.
-            let synced = match config.sync {
-                SyncPolicy::None => Ok(()),
-                SyncPolicy::Interval(interval)
-                    if written.is_ok()
-                        && !ends
-                        && since.is_none_or(|since| since.elapsed() < interval)
-                        && !self.lock().window_is_full =>
-                {
-                    continue;
-                }
-                SyncPolicy::Chunk | SyncPolicy::Interval(_) => appender.sync(),
-            };
             if synced.is_ok() {
-                self.confirm(std::mem::take(&mut unsynced));
-                since = None;
+                self.confirm(appender.take_written());
             }
             if let Err(error) = written.and(synced) {
                 self.lock().wanted_bytes = appender.wanted_bytes();
                 return Err(error);
             }
-            if ends {
+            if chunks.is_none() {
                 return Ok(());
             }
         }
     }
 
-    /// Waits for chunks to write, until `sync_at` at most; returns nothing when the thread is to end.
-    fn next_chunks(&self, sync_at: Option<Instant>) -> Option<Vec<Chunk>> {
-        let mut state = self.lock();
-        loop {
-            if state.stop == StopRequest::Abandon
-                || state.stop == StopRequest::Flush && state.queue.is_empty()
-            {
-                return None;
-            }
-            if !state.queue.is_empty() {
-                return Some(state.queue.drain(..).collect());
-            }
-            let Some(sync_at) = sync_at else {
-                let woken = self.work.wait(state);
-                state = woken.unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let left = sync_at.saturating_duration_since(Instant::now());
-            if left.is_zero() || state.window_is_full {
-                return Some(Vec::new());
-            }
-            let woken = self.work.wait_timeout(state, left);
-            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
-        }
+    /// Waits for chunks to write; returns nothing when the thread is to end.
+    fn next_chunks(&self) -> Option<Vec<Chunk>> {
+        let waits =
+            |state: &mut ThreadState| state.stop == StopRequest::No && state.queue.is_empty();
+        let waited = self.work.wait_while(self.lock(), waits);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let ends = state.stop == StopRequest::Abandon || state.queue.is_empty();
+        (!ends).then(|| state.queue.drain(..).collect())
     }
 
     /// Confirms the oldest chunks in flight.
     fn confirm(&self, chunks: usize) {
         let mut state = self.lock();
-        state.window_is_full = false;
         for _ in 0..chunks {
             let ticket = state.window.remove_oldest();
             state.confirmed.extend(ticket);

@@ -1,7 +1,6 @@
 //! The contract that every connector passes, with each way to force data to disk.
 
 use std::num::NonZeroUsize;
-use std::time::Duration;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_file::{
@@ -43,7 +42,6 @@ impl Medium for Folder {
         let mut config = FileReaderConfig::new(self.folder.path().join("chunks"));
         config.follow = true;
         config.consumer = Some("contract".parse().unwrap());
-        config.poll_min = Duration::from_millis(1);
         Box::new(FileReader::open(config).unwrap())
     }
 }
@@ -53,36 +51,21 @@ mod sync_by_chunk {
     baler_connector_testkit::contract_tests!(Folder: reads redelivers);
 }
 
-/// Confirmations wait for an interval.
-struct ByInterval(Folder);
-
 /// Nothing is forced to disk.
 struct Unsynced(Folder);
 
-macro_rules! another_policy {
-    ($medium:ident, $sync:expr) => {
-        impl Medium for $medium {
-            fn fresh() -> Self {
-                Self(Folder::with($sync))
-            }
+impl Medium for Unsynced {
+    fn fresh() -> Self {
+        Self(Folder::with(SyncPolicy::None))
+    }
 
-            fn writer(&mut self) -> Box<dyn ChunkWriter> {
-                self.0.writer()
-            }
+    fn writer(&mut self) -> Box<dyn ChunkWriter> {
+        self.0.writer()
+    }
 
-            fn reader(&mut self) -> Box<dyn ChunkReader> {
-                self.0.reader()
-            }
-        }
-    };
-}
-
-another_policy!(ByInterval, SyncPolicy::Interval(Duration::from_millis(5)));
-another_policy!(Unsynced, SyncPolicy::None);
-
-mod sync_by_interval {
-    use super::ByInterval;
-    baler_connector_testkit::contract_tests!(ByInterval: reads redelivers);
+    fn reader(&mut self) -> Box<dyn ChunkReader> {
+        self.0.reader()
+    }
 }
 
 mod without_sync {

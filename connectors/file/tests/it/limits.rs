@@ -1,8 +1,7 @@
 //! Rotation, limits of the folder, and one writer at a time.
 
 use std::fs;
-use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baler_common::transport::{ChunkWriter as _, Durability, RejectReason};
 use baler_connector_file::{FileWriter, FileWriterConfig, FullPolicy, SyncPolicy, segment_name};
@@ -69,37 +68,29 @@ fn second_writer_is_refused_until_the_first_is_gone() {
 
 #[test]
 fn full_folder_drops_its_oldest_segments_and_counts_them() {
-    for by_bytes in [true, false] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut config = FileWriterConfig::new(folder.path());
-        config.segment_bytes = 1_000.try_into().unwrap();
-        config.full = FullPolicy::DropOldest;
-        match by_bytes {
-            true => config.max_total_bytes = Some(5_000.try_into().unwrap()),
-            false => config.max_segments = NonZeroUsize::new(4),
-        }
-        let writer = FileWriter::new(config);
-        let stats = writer.stats_handle();
-        let mut pump = Pump::open(Box::new(writer));
-        pump.push(ChunkSource::new(1).take(200));
-        finish(&mut pump);
-        assert_eq!((pump.breaks(), pump.confirmed()), (0, 200));
-        pump.close(soon());
-        let stats = stats();
-        let left = labels(folder.path());
-        assert!(stats.dropped_segments > 10);
-        assert_eq!(stats.dropped_chunks + left.len() as u64, 200);
-        assert_eq!(left.last().unwrap().sequence, 199);
-        let sizes = segments(folder.path()).into_iter().map(|segment| {
-            fs::metadata(folder.path().join(segment_name(segment)))
-                .unwrap()
-                .len()
-        });
-        match by_bytes {
-            true => assert!(sizes.sum::<u64>() <= 5_000),
-            false => assert!(sizes.len() <= 4),
-        }
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = FileWriterConfig::new(folder.path());
+    config.segment_bytes = 1_000.try_into().unwrap();
+    config.full = FullPolicy::DropOldest;
+    config.max_total_bytes = Some(5_000.try_into().unwrap());
+    let writer = FileWriter::new(config);
+    let stats = writer.stats_handle();
+    let mut pump = Pump::open(Box::new(writer));
+    pump.push(ChunkSource::new(1).take(200));
+    finish(&mut pump);
+    assert_eq!((pump.breaks(), pump.confirmed()), (0, 200));
+    pump.close(soon());
+    let stats = stats();
+    let left = labels(folder.path());
+    assert!(stats.dropped_segments > 10);
+    assert_eq!(stats.dropped_chunks + left.len() as u64, 200);
+    assert_eq!(left.last().unwrap().sequence, 199);
+    let sizes = segments(folder.path()).into_iter().map(|segment| {
+        fs::metadata(folder.path().join(segment_name(segment)))
+            .unwrap()
+            .len()
+    });
+    assert!(sizes.sum::<u64>() <= 5_000);
 }
 
 #[test]
@@ -155,10 +146,6 @@ fn chunk_in_a_segment_that_was_removed_is_not_confirmed() {
 fn confirmation_means_what_the_policy_says() {
     for (sync, durability) in [
         (SyncPolicy::Chunk, Durability::Disk),
-        (
-            SyncPolicy::Interval(Duration::from_millis(20)),
-            Durability::Disk,
-        ),
         (SyncPolicy::None, Durability::Process),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -167,36 +154,15 @@ fn confirmation_means_what_the_policy_says() {
         let writer = FileWriter::new(config);
         assert_eq!(writer.capability().durability, durability);
         let stats = writer.stats_handle();
-        let start = Instant::now();
         let mut pump = Pump::open(Box::new(writer));
         pump.push(ChunkSource::new(1).take(3));
         finish(&mut pump);
         let syncs = stats().syncs;
         match sync {
             SyncPolicy::Chunk => assert!((1..=3).contains(&syncs)),
-            SyncPolicy::Interval(interval) => {
-                assert_eq!(syncs, 1);
-                assert!(start.elapsed() >= interval);
-            }
             SyncPolicy::None => assert_eq!(syncs, 0),
         }
     }
-}
-
-#[test]
-fn full_window_forces_data_to_disk_before_the_interval() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut config = FileWriterConfig::new(folder.path());
-    config.sync = SyncPolicy::Interval(Duration::from_secs(3_600));
-    config.window_chunks = NonZeroUsize::new(4).unwrap();
-    let mut pump = Pump::open(Box::new(FileWriter::new(config)));
-    let mut source = ChunkSource::new(1);
-    within_patience("two windows are confirmed", || {
-        // Somebody always waits for the window.
-        pump.push(source.take(5 - pump.pending().min(5)));
-        pump.step();
-        (pump.confirmed() >= 8).then_some(())
-    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use baler_common::transport::{ChunkReader, Damaged, Received, Verdict};
 use baler_connector_file::headers::{FrameHeader, SegmentHeader};
@@ -114,7 +114,6 @@ pub(crate) fn set_aside(folder: &Path) -> Vec<(String, Vec<u8>)> {
 pub(crate) fn follower(path: &Path) -> FileReader {
     let mut config = FileReaderConfig::new(path);
     config.follow = true;
-    config.poll_min = Duration::from_millis(1);
     FileReader::open(config).unwrap()
 }
 

@@ -1,21 +1,45 @@
 //! The settings, secrets and tokens of librdkafka's clients, and what all of its clients say.
 
 pub(crate) mod admin;
-pub(crate) mod token;
+#[cfg(test)]
+mod tests;
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{Browse, Failure};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rdkafka::ClientConfig;
-use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::client::OAuthToken;
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::{BaseConsumer, ConsumerContext};
+use rdkafka::producer::{BaseProducer, ProducerContext};
 use rdkafka::statistics::Statistics;
+use serde_json::Value;
 
 use crate::config::KafkaConfig;
 use crate::config::settings::ClientSettings;
-use token::TokenSource;
+
+/// A producer with these settings; it connects by itself.
+pub(crate) fn producer<C: ProducerContext>(
+    settings: &ClientConfig,
+    context: C,
+) -> Result<BaseProducer<C>, Failure> {
+    let client = BaseProducer::from_config_and_context(settings, context);
+    client.map_err(|error| Failure::last("open", error.to_string()))
+}
+
+/// A consumer with these settings, of no topic yet; it connects by itself.
+pub(crate) fn consumer<C: ConsumerContext>(
+    settings: &ClientConfig,
+    context: C,
+) -> Result<BaseConsumer<C>, Failure> {
+    let client = BaseConsumer::from_config_and_context(settings, context);
+    client.map_err(|error| Failure::last("open", error.to_string()))
+}
 
 /// What both ends set where the user is silent.
 pub(crate) const BOTH: &[(&str, &str)] = &[
@@ -222,62 +246,47 @@ pub(crate) fn throttled(statistics: &Statistics) -> Duration {
     Duration::from_millis(millis.fold(0, u64::saturating_add))
 }
 
-/// How often a message that librdkafka repeats many times a second is passed on.
-const BETWEEN_REPEATED: Duration = Duration::from_secs(30);
+/// How long a token that does not say it itself counts.
+const LIFETIME: Duration = Duration::from_secs(300);
 
-/// Passes a line of librdkafka's log on. While all brokers are away it looks for them some 20 times a
-/// second (`REBOOTSTRAP`, with the setting `debug`): that is said at first, and rarely from then on.
-pub(crate) fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
-    static SAID: Mutex<Option<Instant>> = Mutex::new(None);
-    if facility == "REBOOTSTRAP"
-        && !is_due(&mut SAID.lock().unwrap_or_else(PoisonError::into_inner))
-    {
-        return;
-    }
-    let level = match level {
-        RDKafkaLogLevel::Emerg
-        | RDKafkaLogLevel::Alert
-        | RDKafkaLogLevel::Critical
-        | RDKafkaLogLevel::Error => log::Level::Error,
-        RDKafkaLogLevel::Warning => log::Level::Warn,
-        RDKafkaLogLevel::Notice | RDKafkaLogLevel::Info => log::Level::Info,
-        RDKafkaLogLevel::Debug => log::Level::Debug,
-    };
-    log::log!(target: "librdkafka", level, "{facility} {message}");
+/// Where tokens come from.
+#[derive(Clone, Default)]
+pub(crate) struct TokenSource {
+    /// The file, read whenever the client wants a new token: at four fifths of the life of the one
+    /// before.
+    pub(crate) file: Option<Box<str>>,
 }
 
-/// Whether a repeated message is to be said again; notes that it is.
-fn is_due(said: &mut Option<Instant>) -> bool {
-    let due = said.is_none_or(|said| said.elapsed() >= BETWEEN_REPEATED);
-    if due {
-        *said = Some(Instant::now());
+impl TokenSource {
+    /// A token.
+    pub(crate) fn next(&self) -> Result<OAuthToken, Box<dyn Error>> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        let path = self.file.as_deref().ok_or("there is no file of a token")?;
+        let token =
+            read_secret(TOKEN_FILE, path).map_err(|failure| failure.message.into_string())?;
+        from_text(token.trim(), now)
     }
-    due
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn line_end_is_no_part_of_a_secret_and_a_missing_file_is_named() {
-        let name = format!("baler-kafka-secret-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let text = path.to_str().unwrap();
-        fs::write(&path, " hush \r\n").unwrap();
-        assert_eq!(read_secret("sasl.password.file", text).unwrap(), " hush ");
-        fs::remove_file(&path).unwrap();
-        let failure = read_secret("sasl.password.file", text).unwrap_err();
-        assert!(failure.message.contains("sasl.password.file"));
-        assert!(failure.message.contains(text));
+/// A token as it was issued; if it is a JSON Web Token (RFC 7519) its own claims count.
+fn from_text(token: &str, now: Duration) -> Result<OAuthToken, Box<dyn Error>> {
+    if token.is_empty() || token.contains(char::is_whitespace) {
+        return Err(format!("{TOKEN_FILE} holds no token").into());
     }
-
-    #[test]
-    fn repeated_message_is_said_at_first_and_rarely_from_then_on() {
-        let mut said = None;
-        assert!(is_due(&mut said));
-        assert!((0..100).all(|_| !is_due(&mut said)));
-        said = Instant::now().checked_sub(BETWEEN_REPEATED);
-        assert!(is_due(&mut said));
+    let claims = token.split('.').nth(1).and_then(|part| {
+        let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
+        serde_json::from_slice::<Value>(&bytes).ok()
+    });
+    let claim = |name: &str| claims.as_ref()?.get(name);
+    let ends = claim("exp").and_then(Value::as_u64);
+    let ends = ends.map_or(now + LIFETIME, Duration::from_secs);
+    if ends <= now {
+        return Err(format!("the token in {TOKEN_FILE} has expired").into());
     }
+    let principal = claim("sub").and_then(Value::as_str).unwrap_or("baler");
+    Ok(OAuthToken {
+        token: token.to_owned(),
+        principal_name: principal.to_owned(),
+        lifetime_ms: i64::try_from(ends.as_millis())?,
+    })
 }

@@ -9,7 +9,6 @@ use rdkafka::consumer::{CommitMode, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
 use super::worker::Client;
-use crate::error::code_of;
 
 /// How long a commit that was refused rests before it is tried again.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -37,7 +36,7 @@ pub(super) fn commit_stored(
         let Err(error) = commit_once(client, &by, &meanwhile) else {
             return Ok(());
         };
-        match code_of(&error) {
+        match error.rdkafka_error_code() {
             // Everything stored is committed.
             Some(RDKafkaErrorCode::NoOffset) => return Ok(()),
             Some(code)

@@ -18,8 +18,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// An offset was fetched; whether it is new.
-    pub(super) fn fetched(&mut self, offset: i64) -> bool {
+    /// An offset came; whether it is new.
+    pub(super) fn arrive(&mut self, offset: i64) -> bool {
         self.is_at_end = false;
         let new = !self.pending.contains_key(&offset);
         if new {
@@ -66,64 +66,5 @@ impl Lane {
     /// How many offsets wait behind the watermark.
     pub(super) fn len(&self) -> usize {
         self.pending.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn lag_counts_from_the_first_offset_that_is_not_settled() {
-        let mut lane = Lane::default();
-        assert_eq!(lane.lag(), None);
-        lane.said(None, 15);
-        assert_eq!(lane.lag(), None, "nobody said where the group stands");
-        lane.said(Some(3), 15);
-        lane.said(Some(10), 15);
-        lane.said(None, 15);
-        assert_eq!(lane.lag(), Some(5));
-        for offset in 10..20 {
-            lane.fetched(offset);
-        }
-        assert_eq!(lane.lag(), Some(10), "brokers have not spoken since");
-        lane.settled(11);
-        assert_eq!(lane.lag(), Some(10), "the watermark has not moved");
-        lane.settled(10);
-        lane.said(Some(3), 30);
-        assert_eq!(lane.lag(), Some(18));
-        for offset in 12..20 {
-            lane.settled(offset);
-        }
-        assert_eq!(lane.lag(), Some(10));
-    }
-
-    proptest! {
-        #[test]
-        fn watermark_is_the_last_offset_before_the_first_unsettled(
-            gaps in prop::collection::vec(1_i64..4, 1..40),
-            order in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
-        ) {
-            let offsets: Vec<i64> = gaps.iter().scan(10, |at, gap| { *at += gap; Some(*at) }).collect();
-            let mut lane = Lane::default();
-            for offset in &offsets {
-                prop_assert!(lane.fetched(*offset));
-                prop_assert!(!lane.fetched(*offset));
-            }
-            let mut open: BTreeSet<i64> = offsets.iter().copied().collect();
-            let mut watermark = None;
-            for index in order {
-                let offset = offsets[index.index(offsets.len())];
-                open.remove(&offset);
-                watermark = lane.settled(offset).or(watermark);
-                let first = open.first().copied().unwrap_or(i64::MAX);
-                let expected = offsets.iter().copied().take_while(|it| *it < first).last();
-                prop_assert_eq!(watermark, expected);
-            }
-        }
     }
 }

@@ -1,10 +1,11 @@
 //! The receiving end.
 
+mod browser;
 mod commit;
 mod lane;
-mod membership;
+mod state;
 #[cfg(test)]
-mod schedules;
+mod tests;
 mod worker;
 
 use std::fmt;
@@ -18,14 +19,13 @@ use baler_common::transport::{
     ChunkReader, Failure, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled,
     Token, TransportError, Verdict,
 };
-use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::Consumer;
 
 use crate::SCHEME;
+use crate::client;
 use crate::config::{KafkaConfig, chunk_of};
-use membership::Membership;
-pub(crate) use membership::origin;
-pub(crate) use worker::NO_VALUE;
+pub use browser::KafkaBrowser;
+use state::ReaderState;
 use worker::{Callbacks, Client};
 
 /// Receives chunks from a topic, as a member of a consumer group.
@@ -36,7 +36,7 @@ use worker::{Callbacks, Client};
 pub struct KafkaReader {
     capability: ReaderCapability,
     topic: Box<str>,
-    membership: Arc<Membership>,
+    shared: Arc<ReaderState>,
     /// Empty once it was given to its thread to end it.
     client: Option<Arc<Client>>,
     /// Its end is the end of the thread.
@@ -69,9 +69,9 @@ impl KafkaReader {
         let failed = |error: &dyn fmt::Display| {
             Failure::last("open", error.to_string()).at(&config.endpoint)
         };
-        let membership = Arc::new(Membership::new(&config.endpoint));
+        let shared = Arc::new(ReaderState::new(&config.endpoint));
         let mut callbacks = Callbacks {
-            membership: Arc::clone(&membership),
+            shared: Arc::clone(&shared),
             revoke_timeout: config.revoke_timeout,
             from_the_end: false,
             topic: config.topic.clone(),
@@ -84,10 +84,10 @@ impl KafkaReader {
         let reset = settings.get("auto.offset.reset");
         callbacks.from_the_end = reset.is_some_and(|reset| !STARTS.contains(&reset));
         if settings.get("statistics.interval.ms") != Some("0") {
-            membership.lock().says_connected = true;
+            shared.lock().says_connected = true;
         }
-        let client = Client::from_config_and_context(&settings, callbacks)
-            .map_err(|error| failed(&error))?;
+        let client = client::consumer(&settings, callbacks)
+            .map_err(|failure| failure.at(&config.endpoint))?;
         client
             .subscribe(&[&config.topic])
             .map_err(|error| failed(&error))?;
@@ -97,7 +97,7 @@ impl KafkaReader {
             .client
             .get_or_init(|| Arc::downgrade(&client));
         let polled = Arc::clone(&client);
-        let polling = Arc::clone(&membership);
+        let polling = Arc::clone(&shared);
         let (running, ended) = channel::<()>();
         thread::Builder::new()
             .name("baler-kafka-read".into())
@@ -117,7 +117,7 @@ impl KafkaReader {
         Ok(Self {
             capability,
             topic: config.topic.clone(),
-            membership,
+            shared,
             client: Some(client),
             ended,
             config,
@@ -127,7 +127,7 @@ impl KafkaReader {
     /// Leaves the group, in the thread that polls. Commits until `commit_by` before that.
     fn end(&mut self, commit_by: Instant) {
         self.client = None;
-        self.membership.stop(commit_by);
+        self.shared.stop(commit_by);
     }
 }
 
@@ -137,11 +137,11 @@ impl ChunkReader for KafkaReader {
     }
 
     fn set_demand(&mut self, chunks: usize) {
-        self.membership.update(|state| state.demand = chunks);
+        self.shared.update(|state| state.demand = chunks);
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
-        let received = self.membership.receive(by);
+        let received = self.shared.receive(by);
         received.map_err(|failure| failure.at(&self.config.endpoint))
     }
 
@@ -153,19 +153,19 @@ impl ChunkReader for KafkaReader {
                 stored.is_ok()
             })
         };
-        Ok(self.membership.settle(token, verdict, store))
+        Ok(self.shared.settle(token, verdict, store))
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        self.membership.lock().waits_for()
+        self.shared.lock().waits_for()
     }
 
     fn stats(&self) -> ReaderStats {
-        self.membership.lock().stats()
+        self.shared.lock().stats()
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
-        let unsettled = self.membership.lock().held.len();
+        let unsettled = self.shared.lock().held.len();
         let now = Instant::now();
         let left = by.saturating_duration_since(now);
         // The rest is for leaving the group, so that a commit that stays refused is told in time.
@@ -174,7 +174,7 @@ impl ChunkReader for KafkaReader {
         let error = match self.ended.recv_timeout(left) {
             // Nothing is ever sent; the end of the thread is told as that of the channel.
             Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                self.membership.lock().uncommitted.take()
+                self.shared.lock().uncommitted.take()
             }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 let message = "the group was not left in time; the last commit may be missing";

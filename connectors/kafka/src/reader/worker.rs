@@ -6,9 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Failure;
-use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
@@ -17,11 +15,10 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::commit::{commit_stored, wait_for_commits};
 use super::lane::Lane;
-use super::membership::{Fetched, Membership, Next};
+use super::state::{Arrived, Next, ReaderState};
 use crate::client;
-use crate::client::token::TokenSource;
-use crate::error::{code_of, is_refusal, refusal};
-use crate::headers;
+use crate::client::TokenSource;
+use crate::error::{is_refusal, refusal};
 
 /// How long one call of poll lasts when nothing comes; it spins for its last fraction of a
 /// millisecond.
@@ -40,7 +37,7 @@ const QUESTION: Duration = Duration::from_millis(200);
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
-    pub(super) membership: Arc<Membership>,
+    pub(super) shared: Arc<ReaderState>,
     pub(super) revoke_timeout: Duration,
     /// Whether a group that committed nothing begins at the end of a partition.
     pub(super) from_the_end: bool,
@@ -53,7 +50,7 @@ pub(super) struct Callbacks {
 impl fmt::Debug for Callbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Callbacks")
-            .field("membership", &self.membership)
+            .field("shared", &self.shared)
             .finish_non_exhaustive()
     }
 }
@@ -68,14 +65,10 @@ impl ClientContext for Callbacks {
         self.tokens.next()
     }
 
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        client::log(level, facility, message);
-    }
-
     fn stats(&self, statistics: Statistics) {
         let brokers = || statistics.brokers.values();
         let again = |broker: &Broker| u64::try_from(broker.connects? - 1).ok();
-        let mut state = self.membership.lock();
+        let mut state = self.shared.lock();
         state.stats.reconnects = brokers().filter_map(again).sum();
         state.stats.throttled += client::throttled(&statistics);
         let is_connected = brokers().any(|broker| broker.state == "UP");
@@ -100,18 +93,18 @@ impl ClientContext for Callbacks {
     fn error(&self, error: KafkaError, reason: &str) {
         // Poll hands out everything but alerts as well, without saying why.
         if let Some(failure) = refusal(&error, reason) {
-            self.membership.fail(failure);
+            self.shared.fail(failure);
             return;
         }
-        match code_of(&error) {
+        match error.rdkafka_error_code() {
             // One broker is away. The client says next that all are, and not why.
             Some(RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve) => {
-                self.membership.lock().unreached = Some(reason.into());
+                self.shared.lock().unreached = Some(reason.into());
             }
             Some(RDKafkaErrorCode::AllBrokersDown) => {
-                let reason = self.membership.lock().unreached.clone();
+                let reason = self.shared.lock().unreached.clone();
                 let reason = reason.unwrap_or_else(|| "no broker answers".into());
-                self.membership.fail(Failure::retry("connect to", reason));
+                self.shared.fail(Failure::retry("connect to", reason));
             }
             _ => {}
         }
@@ -123,7 +116,7 @@ impl ConsumerContext for Callbacks {
         if let Rebalance::Assign(list) = rebalance {
             // The client keeps a partition paused that left while it was, also when it comes back;
             // nobody would let it go on then. One that was not paused stays as it is.
-            report(&self.membership, client.resume(list));
+            report(&self.shared, client.resume(list));
         }
         if let Rebalance::Revoke(list) = rebalance {
             let partitions = partitions(list);
@@ -138,9 +131,9 @@ impl ConsumerContext for Callbacks {
                 self.revoke_timeout
             };
             let by = Instant::now() + time;
-            self.membership.revoked(&partitions, by);
+            self.shared.revoked(&partitions, by);
             // A reader that leaves has committed before.
-            if !lost && !self.membership.lock().left {
+            if !lost && !self.shared.lock().left {
                 self.commit(&partitions, by, || {});
             }
         }
@@ -149,15 +142,15 @@ impl ConsumerContext for Callbacks {
     fn post_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Assign(list) => {
-                self.membership.assigned(&partitions(list));
-                if self.membership.lock().paused && list.count() > 0 {
-                    report(&self.membership, client.pause(list));
+                self.shared.assigned(&partitions(list));
+                if self.shared.lock().paused && list.count() > 0 {
+                    report(&self.shared, client.pause(list));
                 }
             }
             Rebalance::Revoke(_) => {}
             Rebalance::Error(error) => {
                 let failure = Failure::retry("read from", error.to_string());
-                self.membership.fail(failure);
+                self.shared.fail(failure);
             }
         }
     }
@@ -167,7 +160,7 @@ impl ConsumerContext for Callbacks {
             // Nothing was stored since the last commit.
             Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) | Ok(()) => {}
             // The next commit holds what this one did.
-            Err(error) => self.membership.fail_for_now(failure(&error)),
+            Err(error) => self.shared.fail_for_now(failure(&error)),
         }
     }
 }
@@ -176,19 +169,19 @@ impl Callbacks {
     /// Commits what is settled of partitions that leave; see `commit_stored` for `meanwhile`.
     fn commit(&self, partitions: &[i32], by: Instant, meanwhile: impl Fn()) {
         // Without a broker it would only wait: then the client's own commit does, behind it.
-        if partitions.is_empty() || self.membership.lock().is_cut_off() {
+        if partitions.is_empty() || self.shared.lock().is_cut_off() {
             return;
         }
         let Some(client) = self.client.get().and_then(Weak::upgrade) else {
             return;
         };
         // A reader that ends has a deadline of its own.
-        let by = || self.membership.lock().commit_by.unwrap_or(by);
+        let by = || self.shared.lock().commit_by.unwrap_or(by);
         if let Err(error) = commit_stored(&client, by, meanwhile) {
             let message = format!(
                 "{error}; what was settled of {partitions:?} since the last commit comes again"
             );
-            self.membership
+            self.shared
                 .uncommitted(Failure::retry("commit to", message));
         }
     }
@@ -199,44 +192,44 @@ fn partitions(list: &TopicPartitionList) -> Vec<i32> {
     elements.iter().map(|element| element.partition()).collect()
 }
 
-fn report(membership: &Membership, result: KafkaResult<()>) {
+fn report(shared: &ReaderState, result: KafkaResult<()>) {
     if let Err(error) = result {
-        membership.fail(failure(&error));
+        shared.fail(failure(&error));
     }
 }
 
 fn failure(error: &KafkaError) -> Failure {
     let fatal = matches!(error, KafkaError::MessageConsumptionFatal(_));
-    if fatal || code_of(error).is_some_and(is_refusal) {
+    if fatal || error.rdkafka_error_code().is_some_and(is_refusal) {
         return Failure::last("read from", error.to_string());
     }
     Failure::retry("read from", error.to_string())
 }
 
 /// Polls until it is told to stop, then leaves the group.
-pub(super) fn run(client: Arc<Client>, membership: &Membership) {
+pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
     let mut asked = Instant::now();
     loop {
-        match membership.next() {
+        match shared.next() {
             Next::Stop => break,
             Next::Fetch => {
-                if membership.lock().paused {
-                    set_paused(&client, membership, false);
+                if shared.lock().paused {
+                    set_paused(&client, shared, false);
                 }
-                take(&client, membership, POLL);
+                take(&client, shared, POLL);
             }
-            Next::Keep if membership.lock().paused => {
-                if membership.wait_for_room(WHILE_PAUSED) == Next::Keep {
-                    take(&client, membership, Duration::ZERO);
+            Next::Keep if shared.lock().paused => {
+                if shared.wait_for_room(WHILE_PAUSED) == Next::Keep {
+                    take(&client, shared, Duration::ZERO);
                     if asked.elapsed() >= BETWEEN_QUESTIONS {
-                        ask_for_ends(&client, membership);
+                        ask_for_ends(&client, shared);
                         asked = Instant::now();
                     }
                 }
             }
             Next::Keep => {
-                if membership.wait_for_room(BEFORE_PAUSE) == Next::Keep {
-                    set_paused(&client, membership, true);
+                if shared.wait_for_room(BEFORE_PAUSE) == Next::Keep {
+                    set_paused(&client, shared, true);
                 }
             }
         }
@@ -244,39 +237,39 @@ pub(super) fn run(client: Arc<Client>, membership: &Membership) {
     // Before the client leaves: while it is a member, a group that changes settles, and takes the
     // commit then. It settles only if the members go on polling, since partitions are given and
     // taken there; nothing more is fetched meanwhile.
-    set_paused(&client, membership, true);
+    set_paused(&client, shared, true);
     if !client.assignment_lost() {
         let by = Instant::now() + client.context().revoke_timeout;
-        let poll = || take(&client, membership, Duration::ZERO);
-        client.context().commit(&owned(membership), by, poll);
+        let poll = || take(&client, shared, Duration::ZERO);
+        client.context().commit(&owned(shared), by, poll);
     }
-    membership.lock().left = true;
+    shared.lock().left = true;
     wait_for_commits(&client);
     // The last one to hold it: this leaves the group.
     drop(client);
 }
 
 /// The partitions of this reader.
-fn owned(membership: &Membership) -> Vec<i32> {
-    membership.lock().lanes.keys().copied().collect()
+fn owned(shared: &ReaderState) -> Vec<i32> {
+    shared.lock().lanes.keys().copied().collect()
 }
 
 /// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
 /// that the reader falls behind.
-fn ask_for_ends(client: &Client, membership: &Membership) {
+fn ask_for_ends(client: &Client, shared: &ReaderState) {
     let topic = &client.context().topic;
-    for partition in owned(membership) {
+    for partition in owned(shared) {
         // The broker is away: the others are asked the next time.
         let Ok(range) = client.fetch_watermarks(topic, partition, QUESTION) else {
             return;
         };
         let lacks_start = {
-            let state = membership.lock();
+            let state = shared.lock();
             let lane = state.lanes.get(&partition);
             lane.is_some_and(Lane::lacks_start)
         };
         let start = lacks_start.then(|| committed(client, topic, partition, range));
-        if let Some(lane) = membership.lock().lanes.get_mut(&partition) {
+        if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
             lane.said(start.flatten(), range.1);
         }
     }
@@ -301,8 +294,8 @@ fn committed(
     }
 }
 
-fn set_paused(client: &Client, membership: &Membership, paused: bool) {
-    membership.lock().paused = paused;
+fn set_paused(client: &Client, shared: &ReaderState, paused: bool) {
+    shared.lock().paused = paused;
     let result = client.assignment().and_then(|list| {
         if list.count() == 0 {
             Ok(())
@@ -312,21 +305,18 @@ fn set_paused(client: &Client, membership: &Membership, paused: bool) {
             client.resume(&list)
         }
     });
-    report(membership, result);
+    report(shared, result);
 }
 
-/// Why a message without a value is damaged.
-pub(crate) const NO_VALUE: &str = "a message without a value, as compacted topics have";
-
 /// Waits for something, and passes on what is there by then, as far as there is room for it.
-fn take(client: &Client, membership: &Membership, time: Duration) {
+fn take(client: &Client, shared: &ReaderState, time: Duration) {
     let mut next = client.poll(time);
     while let Some(polled) = next {
         match polled {
-            Ok(message) => pass_on(client, membership, &message),
+            Ok(message) => pass_on(client, shared, &message),
             Err(error) => match error {
                 KafkaError::PartitionEOF(partition) => {
-                    if let Some(lane) = membership.lock().lanes.get_mut(&partition) {
+                    if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
                         lane.is_at_end = true;
                     }
                 }
@@ -336,31 +326,28 @@ fn take(client: &Client, membership: &Membership, time: Duration) {
                     | RDKafkaErrorCode::BrokerTransportFailure
                     | RDKafkaErrorCode::Resolve,
                 ) => {}
-                error => membership.fail(failure(&error)),
+                error => shared.fail(failure(&error)),
             },
         }
-        if membership.next() != Next::Fetch {
+        if shared.next() != Next::Fetch {
             break;
         }
         next = client.poll(Duration::ZERO);
     }
     // Wakes the owner for all of it at once.
-    membership.update(|_| ());
+    shared.update(|_| ());
 }
 
-fn pass_on(client: &Client, membership: &Membership, message: &BorrowedMessage<'_>) {
-    let (partition, offset) = (message.partition(), message.offset());
-    let Some(payload) = message.payload() else {
-        return membership.damaged(partition, offset, NO_VALUE, |partition, offset| {
-            let stored = client.store_offset(message.topic(), partition, offset);
-            stored.is_ok()
-        });
-    };
-    membership.fetched(Fetched {
-        partition,
-        offset,
-        bytes: Bytes::copy_from_slice(payload),
-        meta: headers::read(message),
-        redelivered: false,
-    });
+fn pass_on(client: &Client, shared: &ReaderState, message: &BorrowedMessage<'_>) {
+    match Arrived::from_message(message) {
+        Some(arrived) => shared.arrive(arrived),
+        None => shared.damaged(
+            message.partition(),
+            message.offset(),
+            |partition, offset| {
+                let stored = client.store_offset(message.topic(), partition, offset);
+                stored.is_ok()
+            },
+        ),
+    }
 }

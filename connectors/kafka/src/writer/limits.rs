@@ -11,23 +11,18 @@ use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     /// Whether the cluster was asked since the last chunk that was too large.
-    is_known: bool,
+    pub(super) is_known: bool,
     /// Whether the settings were compared with what the cluster says.
-    is_checked: bool,
+    pub(super) is_checked: bool,
     /// What the cluster says.
-    topic: Option<u32>,
+    pub(super) topic: Option<u32>,
     /// What follows from a chunk that was refused.
-    found: Option<u32>,
+    pub(super) found: Option<u32>,
     /// The bytes of a chunk that was refused, alone in its batch.
-    refused: Option<usize>,
+    pub(super) refused: Option<usize>,
 }
 
 impl Limits {
-    /// What the cluster says.
-    pub(super) fn topic(&self) -> Option<u32> {
-        self.topic
-    }
-
     /// The size in bytes of a chunk that was refused because it, or its batch, was too large.
     pub(super) fn too_large(&mut self, bytes: usize, alone: bool) {
         self.is_known = false;
@@ -80,7 +75,7 @@ impl Limits {
     }
 
     /// Halves what the writer takes if the cluster did not explain why a chunk was too large.
-    fn halve(&mut self, bytes: usize) {
+    pub(super) fn halve(&mut self, bytes: usize) {
         let is_explained = |limit| bytes > chunk_of(limit).get();
         if !self.topic.is_some_and(is_explained) {
             let half = u32::try_from(bytes / 2).unwrap_or(u32::MAX);
@@ -88,33 +83,5 @@ impl Limits {
             let half = half.saturating_add(LEAST_MESSAGE_MAX_BYTES / 2);
             self.found = Some(half.max(LEAST_MESSAGE_MAX_BYTES));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunk_that_is_too_large_without_a_known_reason_halves_the_limit() {
-        let mut limits = Limits::default();
-        let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
-        let mut bytes = 1_000_000;
-        for _ in 0..20 {
-            limits.halve(bytes);
-            let next = chunk_of(limits.found.unwrap()).get();
-            assert!(next < bytes || next == least);
-            bytes = next;
-        }
-        assert_eq!(bytes, least);
-        let topic = Some(10_512);
-        let mut limits = Limits {
-            topic,
-            ..Limits::default()
-        };
-        limits.halve(10_001);
-        assert_eq!(limits.found, None, "the topic's limit explains it");
-        limits.halve(9_000);
-        assert_eq!(limits.found, Some(5_000));
     }
 }

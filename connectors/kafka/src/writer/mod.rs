@@ -3,6 +3,8 @@
 mod limits;
 mod producer;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,11 +21,11 @@ use rdkafka::producer::BaseRecord;
 use crate::SCHEME;
 use crate::client::admin::Admin;
 use crate::config::{KafkaConfig, PartitionBy, chunk_of};
-use crate::error::{Concern, code_of, concern};
+use crate::error::{Concern, concern};
 use crate::headers::Label;
 use limits::Limits;
 use producer::Producer;
-use state::ProducerState;
+use state::WriterState;
 
 /// Sends chunks to a topic, one chunk a message.
 ///
@@ -33,7 +35,7 @@ use state::ProducerState;
 pub struct KafkaWriter {
     config: KafkaConfig,
     capability: Capability,
-    state: Arc<ProducerState>,
+    shared: Arc<WriterState>,
     producer: Option<Producer>,
     limits: Limits,
     /// Whether the topic was created, or was there.
@@ -59,7 +61,7 @@ impl KafkaWriter {
         capability.max_chunk_bytes = chunk_of(config.message_bytes());
         config.window.apply(&mut capability);
         Self {
-            state: ProducerState::unopened(&config.endpoint),
+            shared: WriterState::unopened(&config.endpoint),
             config,
             capability,
             producer: None,
@@ -73,12 +75,12 @@ impl KafkaWriter {
     /// The topic's `max.message.bytes`, once the writer is open; `None` if the cluster does not say
     /// it. Then only the settings count, until a chunk turns out to be too large.
     pub fn topic_limit(&self) -> Option<u32> {
-        self.limits.topic()
+        self.limits.topic
     }
 
     fn open(&mut self, by: Instant) -> Result<(), Failure> {
         let topic = &self.config.topic;
-        let producer = Producer::start(&self.config, &self.state)?;
+        let producer = Producer::start(&self.config, &self.shared)?;
         if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
             producer.reach(by)?;
             Admin::start(&self.config)?.create(topic, shape, by)?;
@@ -108,7 +110,7 @@ impl KafkaWriter {
             value: Some(&label.header.1),
         };
         let mut record =
-            BaseRecord::with_opaque_to(&self.config.topic, self.state.number(chunk.ticket))
+            BaseRecord::with_opaque_to(&self.config.topic, self.shared.number(chunk.ticket))
                 .key(&label.key)
                 .payload(&*chunk.bytes)
                 .headers(OwnedHeaders::new_with_capacity(1).insert(header));
@@ -119,8 +121,10 @@ impl KafkaWriter {
             self.turn = self.turn.checked_add(1).unwrap_or(0);
             return Ok(());
         };
-        self.state.give_back(chunk.ticket);
-        let code = code_of(&error).unwrap_or(RDKafkaErrorCode::Unknown);
+        self.shared.give_back(chunk.ticket);
+        let code = error
+            .rdkafka_error_code()
+            .unwrap_or(RDKafkaErrorCode::Unknown);
         let failure = match concern(code) {
             _ if code == RDKafkaErrorCode::QueueFull => return Err(RejectReason::Full),
             Concern::Size => {
@@ -131,7 +135,7 @@ impl KafkaWriter {
             Concern::Everything => Failure::last("write to", code.to_string()),
             Concern::Chunk | Concern::Now => Failure::retry("write to", code.to_string()),
         };
-        self.state.fail(failure.clone());
+        self.shared.fail(failure.clone());
         Err(self.broken(&failure))
     }
 }
@@ -154,14 +158,14 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        if let Some(failure) = self.state.failure() {
+        if let Some(failure) = self.shared.failure() {
             let reason = self.broken(&failure);
             return Err(Rejected { chunk, reason });
         }
         if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
             return Err(Rejected::too_large(chunk, &self.capability));
         }
-        if !self.state.take(&chunk, &self.capability) {
+        if !self.shared.take(&chunk, &self.capability) {
             return Err(Rejected::full(chunk));
         }
         self.send(&chunk)
@@ -169,36 +173,36 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        match self.state.confirmations(out) {
+        match self.shared.confirmations(out) {
             None => Ok(()),
             Some(failure) => Err(failure.at(&self.config.endpoint)),
         }
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.state.lasting.notify.set(notify);
+        self.shared.lasting.notify.set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.state.lasting.notify.set_awaited(awaited);
+        self.shared.lasting.notify.set_awaited(awaited);
     }
 
     fn stats(&self) -> WriterStats {
         let mut stats = WriterStats::default();
-        stats.throttled = self.state.throttled();
+        stats.throttled = self.shared.throttled();
         stats
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.producer = None;
-        let too_large = self.state.too_large();
+        let too_large = self.shared.too_large();
         if let Some(bytes) = too_large {
-            self.limits.too_large(bytes, self.state.alone);
+            self.limits.too_large(bytes, self.shared.alone);
         }
-        let alone = self.state.alone || too_large.is_some();
-        self.state = self.state.next(alone);
+        let alone = self.shared.alone || too_large.is_some();
+        self.shared = self.shared.next(alone);
         self.open(by).map_err(|failure| {
-            self.state.fail(failure.clone());
+            self.shared.fail(failure.clone());
             failure.at(&self.config.endpoint)
         })
     }
@@ -208,11 +212,12 @@ impl ChunkWriter for KafkaWriter {
         let Some(producer) = self.producer.take() else {
             return report;
         };
-        let failure = self.state.drain(by);
+        let failure = self.shared.drain(by);
         // From here on nothing is confirmed any more: what follows is the whole account.
-        self.state.fail(Failure::retry("write to", "it was closed"));
-        self.state.confirmations(&mut report.confirmations);
-        report.unconfirmed = self.state.unconfirmed();
+        self.shared
+            .fail(Failure::retry("write to", "it was closed"));
+        self.shared.confirmations(&mut report.confirmations);
+        report.unconfirmed = self.shared.unconfirmed();
         report.error = failure.map(|failure| failure.at(&self.config.endpoint));
         producer.close(by);
         report

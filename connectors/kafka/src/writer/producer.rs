@@ -7,14 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Failure;
-use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::error::{IsError, KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
-use super::state::{Callbacks, ProducerState};
+use super::state::{Callbacks, WriterState};
+use crate::client;
 use crate::config::KafkaConfig;
-use crate::error::{Concern, code_of, concern};
+use crate::error::{Concern, concern};
 
 /// How long one call of poll lasts. It returns no earlier, serves every report at once, and
 /// spins for its last fraction of a millisecond: the longer, the cheaper.
@@ -29,7 +29,7 @@ const QUESTION: Duration = Duration::from_secs(1);
 
 /// A producer, polled by a thread of its own.
 pub(super) struct Producer {
-    state: Arc<ProducerState>,
+    shared: Arc<WriterState>,
     /// `None` once it was given to its thread to end it.
     client: Option<Arc<BaseProducer<Callbacks>>>,
     stop: Arc<AtomicBool>,
@@ -47,37 +47,34 @@ pub(super) struct Topic {
 
 impl Producer {
     /// Starts a producer; it connects by itself.
-    pub(super) fn start(config: &KafkaConfig, state: &Arc<ProducerState>) -> Result<Self, Failure> {
-        let failed = |error: &dyn std::fmt::Display| Failure::last("open", error.to_string());
+    pub(super) fn start(config: &KafkaConfig, shared: &Arc<WriterState>) -> Result<Self, Failure> {
         let callbacks = Callbacks {
-            state: Arc::clone(state),
+            shared: Arc::clone(shared),
             tokens: config.client.tokens(),
         };
-        let settings = config.producer(state.alone)?;
-        let client = BaseProducer::from_config_and_context(&settings, callbacks)
-            .map_err(|error| failed(&error))?;
-        let client = Arc::new(client);
+        let settings = config.producer(shared.alone)?;
+        let client = Arc::new(client::producer(&settings, callbacks)?);
         let stop = Arc::new(AtomicBool::new(false));
         let (running, ended) = channel::<()>();
         let producer = Self {
-            state: Arc::clone(state),
+            shared: Arc::clone(shared),
             client: Some(Arc::clone(&client)),
             stop: Arc::clone(&stop),
             ended,
         };
-        let state = Arc::clone(state);
+        let shared = Arc::clone(shared);
         thread::Builder::new()
             .name("baler-kafka-send".into())
             .spawn(move || {
                 while !stop.load(Ordering::Acquire) {
                     client.poll(POLL);
-                    state.tell_of_room();
+                    shared.tell_of_room();
                 }
                 // The last reference: ending it takes a moment, for which no owner shall wait.
                 drop(client);
                 drop(running);
             })
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| Failure::last("open", error.to_string()))?;
         Ok(producer)
     }
 
@@ -128,22 +125,24 @@ impl Producer {
         let start = Instant::now();
         let mut last: Box<str> = "no broker answered in time".into();
         loop {
-            if let Some(reason) = self.state.refused() {
+            if let Some(reason) = self.shared.refused() {
                 return Err(Failure::last("connect to", reason));
             }
-            if let Some(failure) = self.state.failure() {
+            if let Some(failure) = self.shared.failure() {
                 return Err(failure);
             }
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let message = self.state.trouble().unwrap_or(last);
+                let message = self.shared.trouble().unwrap_or(last);
                 return Err(Failure::retry("connect to", message));
             }
             let error = match question(left.min(QUESTION)) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let code = code_of(&error).unwrap_or(RDKafkaErrorCode::Unknown);
+            let code = error
+                .rdkafka_error_code()
+                .unwrap_or(RDKafkaErrorCode::Unknown);
             let is_unknown = matches!(
                 code,
                 RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic
@@ -153,7 +152,7 @@ impl Producer {
                 return Err(Failure::last("open", code.to_string()));
             }
             last = error.to_string().into();
-            self.state.wait(left.min(Duration::from_millis(50)));
+            self.shared.wait(left.min(Duration::from_millis(50)));
         }
     }
 

@@ -11,24 +11,22 @@ use baler_common::transport::{
     Capability, Chunk, Confirmation, Failure, Notify as _, NotifyCell, Outcome, Window,
 };
 use rdkafka::client::{ClientContext, OAuthToken};
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 use rdkafka::statistics::Statistics;
 
-use crate::client;
-use crate::client::token::TokenSource;
+use crate::client::{self, TokenSource};
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
-use crate::error::{Concern, code_of, concern, is_alert, is_refusal};
+use crate::error::{Concern, concern, is_alert, is_refusal};
 
 /// The state of one producer.
 #[derive(Debug)]
-pub(super) struct ProducerState {
+pub(super) struct WriterState {
     /// Whether each message is a batch of its own, so that its size alone is judged.
     pub(super) alone: bool,
     pub(super) lasting: Arc<Lasting>,
-    progress: Mutex<Progress>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
@@ -43,7 +41,7 @@ pub(super) struct Lasting {
 }
 
 #[derive(Debug, Default)]
-struct Progress {
+struct State {
     /// What was taken and not confirmed.
     window: Window,
     known: Vec<Confirmation>,
@@ -68,7 +66,7 @@ pub(super) struct SentChunk {
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
-    pub(super) state: Arc<ProducerState>,
+    pub(super) shared: Arc<WriterState>,
     pub(super) tokens: TokenSource,
 }
 
@@ -79,34 +77,30 @@ impl ClientContext for Callbacks {
         self.tokens.next()
     }
 
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        client::log(level, facility, message);
-    }
-
     fn stats(&self, statistics: Statistics) {
         let more = client::throttled(&statistics).as_millis();
         let more = u64::try_from(more).unwrap_or(u64::MAX);
-        let throttled = &self.state.lasting.throttled_ms;
+        let throttled = &self.shared.lasting.throttled_ms;
         throttled.fetch_add(more, Ordering::Relaxed);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        let state = &self.state;
-        match code_of(&error) {
+        let shared = &self.shared;
+        match error.rdkafka_error_code() {
             // The next delivery report or offer meets it as well; this one says why.
-            Some(RDKafkaErrorCode::Fatal) => state.fail(Failure::retry("write to", reason)),
+            Some(RDKafkaErrorCode::Fatal) => shared.fail(Failure::retry("write to", reason)),
             Some(code) if is_refusal(code) || is_alert(reason) => {
-                state.update(|progress| progress.refused = Some(reason.into()));
+                shared.update(|state| state.refused = Some(reason.into()));
             }
             // It says how many, but not why.
-            Some(RDKafkaErrorCode::AllBrokersDown) => match state.refused() {
+            Some(RDKafkaErrorCode::AllBrokersDown) => match shared.refused() {
                 // The next producer reads secrets anew, and is refused for good if they are wrong.
-                Some(refused) => state.fail(Failure::retry("write to", refused)),
-                None => state.update(|progress| {
-                    progress.trouble.get_or_insert_with(|| reason.into());
+                Some(refused) => shared.fail(Failure::retry("write to", refused)),
+                None => shared.update(|state| {
+                    state.trouble.get_or_insert_with(|| reason.into());
                 }),
             },
-            _ => state.update(|progress| progress.trouble = Some(reason.into())),
+            _ => shared.update(|state| state.trouble = Some(reason.into())),
         }
     }
 }
@@ -117,27 +111,27 @@ impl ProducerContext for Callbacks {
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Self::DeliveryOpaque) {
         match result {
             Ok(message) => {
-                self.state.settle(sent.ticket, Outcome::Confirmed);
-                self.state
+                self.shared.settle(sent.ticket, Outcome::Confirmed);
+                self.shared
                     .check_offset(sent.number, message.partition(), message.offset());
             }
-            Err((error, _)) => self.state.failed(sent.ticket, error),
+            Err((error, _)) => self.shared.failed(sent.ticket, error),
         }
     }
 }
 
-impl ProducerState {
+impl WriterState {
     /// A state of a producer that was never opened.
     pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
         let lasting = Lasting {
             endpoint: endpoint.into(),
             ..Lasting::default()
         };
-        let state = Self::with(false, Arc::new(lasting));
-        state.update(|progress| {
-            progress.failure = Some(Failure::retry("write to", "it was not opened yet"));
+        let shared = Self::with(false, Arc::new(lasting));
+        shared.update(|state| {
+            state.failure = Some(Failure::retry("write to", "it was not opened yet"));
         });
-        state
+        shared
     }
 
     /// The state of the next producer, which notifies the same owner and goes on counting.
@@ -149,16 +143,16 @@ impl ProducerState {
         Arc::new(Self {
             alone,
             lasting,
-            progress: Mutex::default(),
+            state: Mutex::default(),
             changed: Condvar::new(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn update(&self, change: impl FnOnce(&mut Progress)) {
+    fn update(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
@@ -194,9 +188,9 @@ impl ProducerState {
 
     /// Counts a chunk as taken if the window has room; a single chunk always has.
     pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
-        let mut progress = self.lock();
-        progress.lacks_room = !progress.window.take(chunk, capability);
-        !progress.lacks_room
+        let mut state = self.lock();
+        state.lacks_room = !state.window.take(chunk, capability);
+        !state.lacks_room
     }
 
     /// What travels with the next message.
@@ -207,9 +201,9 @@ impl ProducerState {
 
     /// The client did not take a chunk after all.
     pub(super) fn give_back(&self, ticket: u64) {
-        let mut progress = self.lock();
-        progress.window.remove(ticket);
-        progress.lacks_room = true;
+        let mut state = self.lock();
+        state.window.remove(ticket);
+        state.lacks_room = true;
     }
 
     /// Tells an owner whose offer the client handed back that it may try again.
@@ -221,22 +215,22 @@ impl ProducerState {
 
     /// Appends what is known, and says whether the producer is broken.
     pub(super) fn confirmations(&self, out: &mut Vec<Confirmation>) -> Option<Failure> {
-        let mut progress = self.lock();
-        out.append(&mut progress.known);
-        progress.failure.clone()
+        let mut state = self.lock();
+        out.append(&mut state.known);
+        state.failure.clone()
     }
 
     fn settle(&self, ticket: u64, outcome: Outcome) {
-        let mut progress = self.lock();
+        let mut state = self.lock();
         // After a failure everything is in doubt: a later chunk must not be confirmed before an
         // earlier one of its lane.
-        if progress.failure.is_some() || !progress.window.remove(ticket) {
+        if state.failure.is_some() || !state.window.remove(ticket) {
             return;
         }
         let is_refused = !matches!(outcome, Outcome::Confirmed);
-        progress.known.push(Confirmation { ticket, outcome });
-        let tells = is_refused || progress.lacks_room || self.lasting.notify.is_awaited();
-        drop(progress);
+        state.known.push(Confirmation { ticket, outcome });
+        let tells = is_refused || state.lacks_room || self.lasting.notify.is_awaited();
+        drop(state);
         self.changed.notify_all();
         if tells {
             self.lasting.notify.notify();
@@ -259,7 +253,9 @@ impl ProducerState {
 
     /// A message was not delivered.
     fn failed(&self, ticket: u64, error: &KafkaError) {
-        let code = code_of(error).unwrap_or(RDKafkaErrorCode::Unknown);
+        let code = error
+            .rdkafka_error_code()
+            .unwrap_or(RDKafkaErrorCode::Unknown);
         match concern(code) {
             Concern::Size if self.can_be_smaller(ticket) => {
                 let what = if self.alone {
@@ -286,22 +282,22 @@ impl ProducerState {
 
     /// Notes a chunk that was too large, if it can be sent without others or be split.
     fn can_be_smaller(&self, ticket: u64) -> bool {
-        let mut progress = self.lock();
+        let mut state = self.lock();
         let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
-        let bytes = progress.window.bytes_of(ticket);
+        let bytes = state.window.bytes_of(ticket);
         let too_large = bytes.filter(|bytes| !self.alone || *bytes > least);
-        progress.too_large = too_large.or(progress.too_large);
+        state.too_large = too_large.or(state.too_large);
         too_large.is_some()
     }
 
     /// The producer is of no use any more. The first reason stays.
     pub(super) fn fail(&self, failure: Failure) {
-        let mut progress = self.lock();
-        if progress.failure.is_some() {
+        let mut state = self.lock();
+        if state.failure.is_some() {
             return;
         }
-        progress.failure = Some(failure);
-        drop(progress);
+        state.failure = Some(failure);
+        drop(state);
         self.changed.notify_all();
         self.lasting.notify.notify();
     }
@@ -316,16 +312,15 @@ impl ProducerState {
     /// everything is.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
         let left = by.saturating_duration_since(Instant::now());
-        let waits =
-            |progress: &mut Progress| !progress.window.is_empty() && progress.failure.is_none();
+        let waits = |state: &mut State| !state.window.is_empty() && state.failure.is_none();
         let waited = self.changed.wait_timeout_while(self.lock(), left, waits);
-        let mut progress = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if progress.window.is_empty() {
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if state.window.is_empty() {
             return None;
         }
         // What is reported from now on comes too late for the owner's account.
         let late = || Failure::retry("close", "not everything was confirmed in time");
-        Some(progress.failure.get_or_insert_with(late).clone())
+        Some(state.failure.get_or_insert_with(late).clone())
     }
 
     /// Tickets that are not confirmed, in order.
@@ -340,7 +335,7 @@ impl ProducerState {
 /// partition. A lower one means that the partition lost what it had: somebody deleted the topic and
 /// created it again, or a replica without the confirmed chunks became the leader.
 #[derive(Debug, Default)]
-struct Offsets {
+pub(super) struct Offsets {
     /// How many chunks were offered.
     offered: u64,
     /// The last confirmed offset of each partition, and how many chunks had been offered then.
@@ -349,13 +344,13 @@ struct Offsets {
 
 impl Offsets {
     /// The number of the next chunk, before it is offered.
-    fn offer(&mut self) -> u64 {
+    pub(super) fn offer(&mut self) -> u64 {
         self.offered += 1;
         self.offered
     }
 
     /// A chunk was confirmed; yields how many messages its partition lost, if it did.
-    fn confirm(&mut self, number: u64, partition: i32, offset: i64) -> Option<u64> {
+    pub(super) fn confirm(&mut self, number: u64, partition: i32, offset: i64) -> Option<u64> {
         // With acks=0 brokers do not tell offsets.
         if offset < 0 {
             return None;
@@ -369,28 +364,5 @@ impl Offsets {
         let before = std::mem::replace(mark, now).0;
         let lost = before.checked_sub(offset)?.checked_add(1)?;
         u64::try_from(lost).ok().filter(|lost| *lost > 0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_chunk_that_was_offered_later_tells_that_a_partition_lost_chunks() {
-        let mut offsets = Offsets::default();
-        let [first, second] = [(); 2].map(|()| offsets.offer());
-        assert_eq!(offsets.confirm(second, 0, 110), None);
-        // It was under way at the same time and was written twice.
-        assert_eq!(offsets.confirm(first, 0, 100), None);
-        let [third, fourth, fifth] = [(); 3].map(|()| offsets.offer());
-        assert_eq!(offsets.confirm(third, 1, 3), None, "another partition");
-        assert_eq!(offsets.confirm(third, 0, -1), None, "nobody said where");
-        assert_eq!(offsets.confirm(fourth, 0, 111), None);
-        assert_eq!(offsets.confirm(fifth, 0, 2), None, "under way with it");
-        let sixth = offsets.offer();
-        assert_eq!(offsets.confirm(sixth, 0, 3), Some(109), "it is late");
-        let seventh = offsets.offer();
-        assert_eq!(offsets.confirm(seventh, 0, 4), None, "it is said once");
     }
 }

@@ -74,7 +74,11 @@ fn member_without_partitions_is_at_its_end() {
     let kafka = Kafka::fresh();
     kafka.cluster.create_topic("narrow", 1, 1).unwrap();
     let config = KafkaConfig::in_cluster(Arc::clone(&kafka.cluster), "narrow")
-        .client_settings(&[("session.timeout.ms", "6000")])
+        // As those of the other tests: see `of_tests`.
+        .client_settings(&[
+            ("session.timeout.ms", "6000"),
+            ("heartbeat.interval.ms", "3000"),
+        ])
         .unwrap();
     let mut pump = Pump::open(kafka.writer_with(config.clone()));
     pump.push(chunks(&mut ChunkSource::new(1), 20));

@@ -1,4 +1,4 @@
-//! What is in flight; what became of a chunk decides over its delivery at the source.
+//! Deliveries in flight: the fate of a chunk at the sink decides how its delivery is settled.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,7 +13,7 @@ use crate::stats::{RelayError, RelayStats};
 /// Why a sound chunk is not discarded.
 const NO_QUARANTINE: &str = "there is no quarantine, and it would be lost without one";
 
-/// The source, what of it is in flight, and what became of the rest.
+/// The source, its deliveries in flight, and the counts of the others.
 pub(super) struct Ledger {
     pub(super) reader: Box<dyn ChunkReader>,
     pub(super) quarantine: Option<Box<dyn Quarantine>>,
@@ -41,7 +41,7 @@ impl Ledger {
         }
     }
 
-    /// What the ledger knows of the figures.
+    /// The figures that the ledger keeps.
     pub(super) fn stats(&self) -> RelayStats {
         RelayStats {
             in_flight: u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX),
@@ -119,7 +119,7 @@ impl Ledger {
         })
     }
 
-    /// Says at the source what became of a delivery.
+    /// Settles a delivery at the source.
     pub(super) fn settle(&mut self, token: Token, verdict: Verdict) -> Result<(), RelayError> {
         match self.reader.settle(token, verdict) {
             Ok(Settled::Done) => Ok(()),

@@ -28,24 +28,15 @@ pub(crate) struct Flight {
 impl Store {
     /// Opens the writer if it is not; says whether chunks can be offered.
     pub(crate) fn ensure_writable(&mut self, now: Instant) -> bool {
-        if self.failed_until.is_some_and(|until| until > now) {
+        if self.lock.is_none() || self.failed_until.is_some_and(|until| until > now) {
             return false;
         }
         if self.writer.is_some() && self.failed_until.is_none() {
             return true;
         }
-        if self.lock.is_none() {
-            // Another process that has it meanwhile is an error of the disk at this point.
-            if let Err(error) = self.prepare(now) {
-                self.fail(now, error);
-            }
-            if self.lock.is_none() || self.failed_until.is_some_and(|until| until > now) {
-                return false;
-            }
-        }
         let writer = self.writer.get_or_insert_with(|| {
             let mut writer = FileWriter::new(writer_config(&self.config));
-            writer.set_notify(Arc::clone(&self.bell));
+            writer.set_notify(Arc::clone(&self.notify));
             writer
         });
         match writer.reopen(now + OPEN_TIMEOUT) {
@@ -100,7 +91,7 @@ impl Store {
         false
     }
 
-    /// What became durable since the last call, in order.
+    /// Returns the chunks that became durable since the last call, in order.
     pub(crate) fn written(&mut self, now: Instant) -> Vec<Flight> {
         let Some(writer) = &mut self.writer else {
             return Vec::new();
@@ -113,7 +104,7 @@ impl Store {
         let count = confirmations.len().min(self.flight.len());
         let written: Vec<_> = self.flight.drain(..count).collect();
         if !written.is_empty() {
-            self.failures = 0;
+            self.backoff.reset();
             self.watch.update(|status| {
                 status.disk_error = None;
                 for flight in &written {
@@ -145,19 +136,18 @@ fn writer_config(config: &SpoolConfig) -> FileWriterConfig {
     writer.segment_bytes = config.segment_bytes.min(share);
     writer.max_total_bytes = Some(config.max_bytes);
     writer.sync = config.sync;
-    writer.keep = Keep::Consumed;
     // The medium's limit holds; the file connector's own is that of a frame's length.
     writer.max_chunk_bytes = NonZeroUsize::MAX;
     writer
 }
 
-/// What the front of the spool has.
+/// The front of the spool.
 pub(crate) enum Front {
     Chunk(Delivery),
     Damaged(Damaged),
     /// Nothing, for sure.
     Empty,
-    /// What is there cannot be told now.
+    /// It cannot be read now.
     Unknown,
 }
 

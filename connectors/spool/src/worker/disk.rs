@@ -1,4 +1,4 @@
-//! To disk: what is pending while the medium is away; and chunks that leave the disk.
+//! To disk: the pending chunks while the medium is away; and chunks that leave the disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,35 +8,34 @@ use baler_common::transport::{
     Verdict,
 };
 
-use super::{Link, Worker};
-use crate::REFUSED_FOLDER;
+use super::{Medium, Worker};
 use crate::watch::{SpoolStatus, add, take};
 
 impl Worker {
     /// Whether chunks belong on disk: the medium is away for long enough, or others are before
     /// them.
     fn is_spooling(&self, now: Instant) -> bool {
-        match self.link {
-            Link::Direct => false,
+        match self.medium {
             // While the medium takes what is on disk, new chunks go behind it. Once it has all of
-            // it they wait for its word, which is one round trip: else a sender that is never
-            // idle would go by way of the disk for ever.
-            Link::Open(_) => self.store.has_front() || self.next.is_some(),
-            Link::Opening | Link::Closed(..) => {
+            // it they wait for its confirmation, which is one round trip: else a sender that is
+            // never idle would go by way of the disk for ever.
+            Medium::Open(_) => self.store.has_front() || self.next.is_some(),
+            Medium::Away | Medium::Closed(..) => {
+                let lasts = |since| now.saturating_duration_since(since) >= self.config.spool_after;
                 self.store.has_front()
                     || self.store.is_writing()
-                    || now.saturating_duration_since(self.away_since) >= self.config.spool_after
+                    || self.away_since.is_some_and(lasts)
             }
         }
     }
 
-    /// Offers pending chunks to the disk.
+    /// Offers pending chunks to the disk, unless they go to the medium.
     pub(super) fn spool(&mut self, now: Instant, force: bool) {
-        if !force && !self.is_spooling(now) {
+        if self.drained || !(force || self.is_spooling(now)) {
             return;
         }
         let new: Vec<Chunk> = {
-            let state = self.shared.lock();
+            let state = self.state.lock();
             state.pending.iter().skip(self.offered).cloned().collect()
         };
         if new.is_empty() || !self.store.ensure_writable(now) {
@@ -47,44 +46,34 @@ impl Worker {
                 break;
             }
             self.offered = self.offered.saturating_add(1);
-            self.drained = false;
         }
         if self.store.is_failing() {
             self.offered = 0;
         }
     }
 
-    /// Tells the owner what is on disk now.
+    /// Reports the chunks that are on disk now to the owner.
     pub(super) fn take_written(&mut self, now: Instant) {
         let written = self.store.written(now);
-        if !written.is_empty() {
-            let generation = self.generation;
-            let told = self.shared.tell(|state| {
-                if state.generation != generation {
-                    return 0;
-                }
-                let mut told = 0_usize;
-                for flight in written.iter().filter(|it| it.generation == generation) {
-                    state.pop();
-                    state.outcomes.push(Confirmation {
-                        ticket: flight.ticket,
-                        outcome: Outcome::Spooled,
-                    });
-                    told = told.saturating_add(1);
-                }
-                told
-            });
-            self.offered = self.offered.saturating_sub(told);
+        let written = written.iter().filter(|it| it.generation == self.generation);
+        let outcomes: Vec<_> = written
+            .map(|flight| Confirmation {
+                ticket: flight.ticket,
+                outcome: Outcome::Spooled,
+            })
+            .collect();
+        if !outcomes.is_empty() {
+            self.conclude(outcomes);
         }
-        if self.store.is_failing() {
+        if self.store.is_failing() && !self.drained {
             self.offered = 0;
         }
     }
 
-    /// Says whether chunks are taken: the medium or the disk has to be there.
+    /// Decides whether chunks are taken: the medium or the disk has to work.
     pub(super) fn judge(&mut self, now: Instant) {
         let (undecided, failed, waits) = {
-            let state = self.shared.lock();
+            let state = self.state.lock();
             (
                 state.verdict.is_none(),
                 matches!(state.verdict, Some(Err(_))),
@@ -95,8 +84,8 @@ impl Worker {
             // The owner asks again when it wants to know.
             return;
         }
-        let is_usable = matches!(self.link, Link::Open(_)) && !self.store.is_unreadable();
-        if is_usable || matches!(self.link, Link::Direct) {
+        let is_usable = matches!(self.medium, Medium::Open(_)) && !self.store.is_unreadable();
+        if is_usable {
             if undecided {
                 self.decide(Ok(()));
             }
@@ -111,11 +100,11 @@ impl Worker {
 
     /// Neither the medium nor the disk takes chunks.
     fn stuck(&self) -> TransportError {
-        let status = self.shared.watch.status();
+        let status = self.state.watch.status();
         let told = |error: &Option<Arc<TransportError>>| {
             error
                 .as_ref()
-                .map_or_else(|| "no reason was told".to_owned(), ToString::to_string)
+                .map_or_else(|| "the reason is not known".to_owned(), ToString::to_string)
         };
         let message = format!(
             "{}; and the spool does not take chunks: {}",
@@ -128,11 +117,9 @@ impl Worker {
 
     pub(super) fn decide(&self, verdict: Result<(), TransportError>) {
         let verdict = verdict.map_err(Arc::new);
-        self.shared.tell(|state| state.verdict = Some(verdict));
+        self.state.tell(|state| state.verdict = Some(verdict));
     }
-}
 
-impl Worker {
     /// A chunk that is not on disk any more.
     pub(super) fn count_gone(
         &self,
@@ -140,7 +127,7 @@ impl Worker {
         change: impl FnOnce(&mut SpoolStatus, u64),
     ) {
         let records = delivery.meta.map_or(0, |meta| u64::from(meta.records));
-        self.shared.watch.update(|status| {
+        self.state.watch.update(|status| {
             take(&mut status.stats.waiting_chunks, 1);
             take(&mut status.stats.waiting_bytes, delivery.bytes.len() as u64);
             take(&mut status.waiting_records, records);
@@ -172,27 +159,10 @@ impl Worker {
             }
             Err(error) => {
                 // It stays where it is; sooner or later there is room for it.
-                self.note_disk(Some(error));
+                self.store.note(self.store.disk_error("write to", error));
                 let pause = self.pause();
                 self.give_back(&delivery, pause, now);
             }
-        }
-    }
-
-    pub(super) fn note_disk(&self, error: Option<std::io::Error>) {
-        if let Some(error) = error {
-            let folder = self.config.folder.join(REFUSED_FOLDER);
-            let error = TransportError::caused_by(
-                "write to",
-                folder.display().to_string(),
-                RetryClass::Retry,
-                error,
-            );
-            let error = Arc::new(error);
-            self.shared.watch.update(|status| {
-                add(&mut status.disk_failures, 1);
-                status.disk_error = Some(error);
-            });
         }
     }
 }

@@ -222,26 +222,3 @@ fn second_process_is_refused_until_the_first_is_gone() {
     first.close();
     within_patience("the folder is free", || second.reopen(soon()).ok());
 }
-
-/// What the owner says reaches the medium's writer while chunks go straight through; on the detour
-/// the spool's thread waits for every confirmation.
-#[test]
-fn writer_is_unawaited_only_while_its_owner_has_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let medium = MemoryMedium::default();
-    let mut sender = Sender::open(&medium, config(folder.path()));
-    sender.pump.writer().set_awaited(false);
-    sender.send(50);
-    assert_eq!(medium.awaited_writers(), 0, "the way is direct");
-    medium.set_unreachable(true);
-    sender.send(50);
-    assert_eq!(medium.awaited_writers(), 1, "the thread has it");
-    medium.set_unreachable(false);
-    sender.wait_for_route(SpoolRoute::Direct);
-    sender.send(50);
-    assert_eq!(medium.awaited_writers(), 0, "the owner has it back");
-    sender.pump.writer().set_awaited(true);
-    assert_eq!(medium.awaited_writers(), 1);
-    assert_eq!(medium.len(), 150);
-    sender.close();
-}

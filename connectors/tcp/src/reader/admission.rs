@@ -32,7 +32,7 @@ pub(super) enum End {
     Stopped,
     /// It was cut, or silent.
     Lost,
-    /// What the sender sent cannot be; and what of it was not read yet.
+    /// The sender broke the protocol. With the bytes that were not read yet.
     Broken(ProtocolError, Bytes),
 }
 
@@ -48,7 +48,7 @@ impl From<time::error::Elapsed> for End {
     }
 }
 
-/// What a reader takes connections by.
+/// The settings by which a reader takes connections.
 pub(super) struct Settings {
     pub(super) config: TcpConfig,
     #[cfg(feature = "tls")]
@@ -126,7 +126,7 @@ pub(super) async fn greet(
     });
     let heard = heard.await;
     if bytes.is_empty() {
-        // Somebody looked whether the port is open.
+        // Somebody checked whether the port is open.
         return Err(End::Bye);
     }
     if !Hello::may_start(&bytes) {
@@ -143,7 +143,7 @@ pub(super) async fn greet(
     };
     let hello = Hello::read(hello, Role::Sender);
     if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
-        // A sender of another version learns from the answer which ones are spoken here.
+        // The answer names the versions of this side to a sender of another version.
         let answer = config.hello(Role::Receiver).to_bytes();
         time::timeout(config.connect_timeout, send(stream, &answer)).await??;
     }
@@ -161,8 +161,8 @@ pub(super) async fn greet(
     }
 }
 
-/// Lets the sender prove that it has the token, if one is demanded. `rest` is what it has sent after
-/// its hello; the proof is taken off.
+/// Lets the sender prove that it has the token, if one is demanded. `rest` are the bytes after its
+/// hello; the proof is taken off.
 async fn admit(
     stream: &mut dyn Stream,
     config: &TcpConfig,
@@ -170,14 +170,14 @@ async fn admit(
     hello: Hello,
     rest: &mut BytesMut,
 ) -> Result<(), Option<ProtocolErrorKind>> {
-    let Some(source) = &config.token else {
+    if !config.has_token() {
         return Ok(());
-    };
+    }
     if !hello.has_token() {
         return Err(Some(ProtocolErrorKind::TokenMissing));
     }
-    let read = source
-        .read()
+    let read = config
+        .read_token()
         .and_then(|token| Ok((token, security::challenge()?)));
     let (token, challenge) = read.map_err(|failure| {
         state.push_failure(failure);
@@ -190,7 +190,8 @@ async fn admit(
         }
     }
     let proof = rest.split_to(PROOF_BYTES);
-    let proved = token.is_proved(hello, config.hello(Role::Receiver), &challenge, &proof);
+    let ours = config.hello(Role::Receiver);
+    let proved = token.is_some_and(|it| it.is_proved(hello, ours, &challenge, &proof));
     let answer = if proved { ACCEPTED } else { REFUSED };
     send(stream, &[answer]).await.map_err(|_| None)?;
     if proved {

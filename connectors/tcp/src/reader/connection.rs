@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time;
 
-use super::add;
 use super::admission::{End, LEAST_ROOM, Settings, farewell, greet, secure};
 use super::progress::Connection;
 use super::state::{Arriving, Pending, ReaderState};
@@ -55,9 +54,9 @@ pub(super) async fn serve(
     let end = tokio::select! {
         greeted = greeted => match greeted {
             Ok((stream, proof, hello, rest)) => {
-                add(&state.counts.connections, 1);
+                state.count(|stats| stats.connections += 1);
                 let proof = match proof {
-                    Proof::None if config.token.is_some() => Proof::Token,
+                    Proof::None if config.has_token() => Proof::Token,
                     proof => proof,
                 };
                 let alive = silence(&hello).min(config.patience()) * 2 / 3;
@@ -73,12 +72,12 @@ pub(super) async fn serve(
     };
     match end {
         End::Bye | End::Stopped => {}
-        End::Lost => add(&state.counts.connections_lost, 1),
+        End::Lost => state.count(|stats| stats.connections_lost += 1),
         End::Broken(error, bytes) => {
-            add(&state.counts.connections_lost, 1);
-            if error.kind.is_refusal() {
-                add(&state.counts.connections_refused, 1);
-            }
+            state.count(|stats| {
+                stats.connections_lost += 1;
+                stats.connections_refused += u64::from(error.kind.is_refusal());
+            });
             state.push_damaged(Damaged {
                 bytes,
                 origin: Origin {
@@ -104,7 +103,7 @@ async fn converse(
 ) -> End {
     let silence = silence(hello);
     let limits = config.hello(Role::Receiver).limits.min(hello.limits);
-    let proof = config.token.as_ref().map_or(0, |_| PROOF_BYTES);
+    let proof = if config.has_token() { PROOF_BYTES } else { 0 };
     let offset = u64::try_from(Hello::BYTES + proof).unwrap_or_default();
     let (mut read, mut write) = tokio::io::split(stream);
     let receiving = Receiving {
@@ -122,7 +121,7 @@ async fn converse(
     };
     let result = tokio::select! {
         result = receiving.run() => result,
-        result = acknowledge(&mut write, connection, config.heartbeat, silence, stop) => result,
+        result = acknowledge(&mut write, connection, config.heartbeat(), silence, stop) => result,
     };
     let (Ok(end) | Err(end)) = result;
     if let End::Broken(error, _) = &end
@@ -180,17 +179,16 @@ impl Receiving<'_> {
                         let kind = ProtocolErrorKind::IdentityInUse { producer, holder };
                         return Err(self.broken(kind));
                     }
-                    let memory = match self.state.try_reserve(self.connection, bytes.len()) {
-                        None => {
-                            // The owner needs what is there to make room.
-                            self.state.push(&mut self.batch);
-                            self.connection.set_heard(false);
-                            let memory = self.state.reserve(self.connection, bytes.len()).await;
-                            self.connection.set_heard(true);
-                            memory
-                        }
-                        memory => memory,
-                    };
+                    let waits = !self.state.has_room(self.connection, bytes.len());
+                    if waits {
+                        // The owner needs what is there to make room.
+                        self.state.push(&mut self.batch);
+                        self.connection.set_heard(false);
+                    }
+                    let memory = self.state.reserve(self.connection, bytes.len()).await;
+                    if waits {
+                        self.connection.set_heard(true);
+                    }
                     self.arriving = Arriving::default();
                     self.spent = Duration::ZERO;
                     if let Some(memory) = memory {
@@ -265,7 +263,7 @@ impl Receiving<'_> {
     }
 }
 
-/// Tells the sender how far its chunks are settled, and that this side is there.
+/// Sends acknowledgements of settled chunks, and heartbeats.
 async fn acknowledge(
     write: &mut WriteHalf<Box<dyn Stream>>,
     connection: &Connection,

@@ -8,7 +8,6 @@ mod state;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,7 @@ use crate::tls;
 use admission::Settings;
 use state::ReaderState;
 
-/// How long to leave an operating system alone that cannot accept, for lack of files say.
+/// The pause after the operating system could not accept a connection, for lack of files say.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens, and takes chunks of many [`TcpWriter`](crate::TcpWriter)s.
@@ -47,6 +46,29 @@ pub struct TcpReader {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Counts since the reader was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderStats {
+    /// Senders that said hello.
+    pub connections: u64,
+    /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
+    pub connections_lost: u64,
+    /// Connections that did not prove to have the token or a certificate, or that sent chunks of the
+    /// producer of another connection. The owner gets each as damage that names the peer.
+    pub connections_refused: u64,
+    /// Connections that were closed at once because there were too many.
+    pub connections_turned_away: u64,
+    /// Chunks that came, repetitions included.
+    pub chunks: u64,
+    /// Bytes of those chunks.
+    pub bytes: u64,
+    /// Connections that sent what cannot be a hello or a frame.
+    pub damaged: u64,
+    /// Damaged connections that were only counted, since too many came at a time.
+    pub damaged_untold: u64,
+}
+
 impl TcpReader {
     /// Listens at the configured address.
     ///
@@ -56,10 +78,10 @@ impl TcpReader {
     /// token, or one that TLS needs, cannot be used.
     pub fn bind(config: TcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
-        if let Some(source) = &config.token {
-            // A wrong token is found at the start, not at the first sender.
-            source.read().map_err(|failure| failure.at(&endpoint))?;
-        }
+        // A wrong token is found at the start, not at the first sender.
+        config
+            .read_token()
+            .map_err(|failure| failure.at(&endpoint))?;
         #[cfg(feature = "tls")]
         let acceptor = match &config.tls {
             Some(files) => Some(tls::acceptor(files).map_err(|failure| failure.at(&endpoint))?),
@@ -105,9 +127,15 @@ impl TcpReader {
         self.address
     }
 
-    /// What happened so far, and will; readable from any thread.
-    pub fn counts(&self) -> Arc<TcpReaderCounts> {
-        Arc::clone(&self.state.counts)
+    /// The counts so far.
+    pub fn stats(&self) -> ReaderStats {
+        self.state.stats()
+    }
+
+    /// A function that returns the counts while somebody else owns the reader.
+    pub fn stats_handle(&self) -> impl Fn() -> ReaderStats + Send + Sync + use<> {
+        let state = Arc::clone(&self.state);
+        move || state.stats()
     }
 
     /// Ends the thread that serves the connections, by this time.
@@ -140,8 +168,8 @@ impl ChunkReader for TcpReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // What is on its way a listener cannot know.
-        (self.state.counts.connections() == 0).then_some("sender")
+        // A listener cannot know whether chunks are on their way.
+        (self.state.stats().connections == 0).then_some("sender")
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
@@ -189,7 +217,7 @@ async fn listen(
                     );
                     connections.spawn(serving);
                 }
-                Ok(_) => add(&state.counts.connections_turned_away, 1),
+                Ok(_) => state.count(|stats| stats.connections_turned_away += 1),
                 Err(error) => {
                     state.push_failure(failed("accept at", &error));
                     time::sleep(PAUSE).await;
@@ -200,49 +228,6 @@ async fn listen(
     drop(listener);
     let by = stop.borrow().unwrap_or_else(Instant::now);
     let farewells = async { while connections.join_next().await.is_some() {} };
-    // Who is not done by then is cut.
+    // Connections that have not ended by then are cut.
     time::timeout_at(by.into(), farewells).await.ok();
-}
-
-/// Counters, each with the method of its name that reads it.
-macro_rules! counts {
-    ($($(#[$documentation:meta])* $name:ident,)*) => {
-        /// What happened at a reader so far.
-        #[derive(Debug, Default)]
-        pub struct TcpReaderCounts {
-            $($name: AtomicU64,)*
-        }
-
-        impl TcpReaderCounts {
-            $($(#[$documentation])*
-            pub fn $name(&self) -> u64 {
-                self.$name.load(Ordering::Relaxed)
-            })*
-        }
-    };
-}
-
-counts! {
-    /// Senders that said hello.
-    connections,
-    /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
-    connections_lost,
-    /// Connections that did not prove to have the token or a certificate, or that sent chunks of the
-    /// producer of another connection. The owner gets each as damage that names the peer.
-    connections_refused,
-    /// Connections that were closed at once because there were too many.
-    connections_turned_away,
-    /// Chunks that came, repetitions included.
-    chunks,
-    /// Bytes of those chunks.
-    bytes,
-    /// Connections that sent what cannot be a hello or a frame.
-    damaged,
-    /// Damaged connections that were only counted, since too many came at a time.
-    damaged_untold,
-}
-
-/// Adds to a counter.
-fn add(counter: &AtomicU64, value: u64) {
-    counter.fetch_add(value, Ordering::Relaxed);
 }

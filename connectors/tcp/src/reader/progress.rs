@@ -15,7 +15,7 @@ use crate::security::Proof;
 pub(super) struct Connection {
     /// The sender, as an endpoint.
     pub(super) endpoint: Box<str>,
-    /// What the sender has proved.
+    /// The proof that the sender has given.
     proof: Proof,
     /// How long it may be silent and still be alive.
     silence: Duration,

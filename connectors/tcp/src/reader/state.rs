@@ -1,4 +1,5 @@
-//! What the owner of a reader and the thread that serves its connections share.
+//! The state of a reader: chunks that are not settled, and the memory that they may take. The owner
+//! of a reader and the thread that serves its connections share it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,9 +11,9 @@ use baler_common::transport::{
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::ReaderStats;
 use super::claims::Claims;
 use super::progress::Connection;
-use super::{TcpReaderCounts, add};
 use crate::config::TcpConfig;
 
 /// How many reports of damage wait for the owner; more are only counted.
@@ -25,15 +26,14 @@ const ARRIVING_SHARE: usize = 4;
 /// administration.
 const STEP_BYTES: usize = 256;
 
-/// What the owner of a reader and the thread that serves its connections share.
+/// The state that the owner of a reader and the thread that serves its connections share.
 #[derive(Debug)]
 pub(super) struct ReaderState {
-    pub(super) counts: Arc<TcpReaderCounts>,
     pub(super) claims: Claims,
-    /// What is left of the memory, in steps.
+    /// The memory that is left, in steps.
     budget: Arc<Semaphore>,
     budget_steps: u32,
-    /// What is left of the memory for chunks that have arrived in part, in steps.
+    /// The memory that is left for chunks that have arrived in part, in steps.
     arriving: Arc<Semaphore>,
     /// Held by the one chunk that may arrive when that memory is used up.
     beyond: Arc<Semaphore>,
@@ -43,6 +43,7 @@ pub(super) struct ReaderState {
 
 #[derive(Debug)]
 struct State {
+    stats: ReaderStats,
     /// Received and not handed out.
     ready: VecDeque<Pending>,
     /// Given back, by arrival; they come before what is ready.
@@ -118,7 +119,6 @@ impl ReaderState {
         let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
         let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
         Self {
-            counts: Arc::default(),
             claims: Claims::default(),
             budget: Arc::new(Semaphore::new(
                 usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
@@ -129,6 +129,7 @@ impl ReaderState {
             )),
             beyond: Arc::new(Semaphore::new(1)),
             state: Mutex::new(State {
+                stats: ReaderStats::default(),
                 ready: VecDeque::new(),
                 again: BTreeMap::new(),
                 handed_out: HashMap::new(),
@@ -155,21 +156,14 @@ impl ReaderState {
             .min(self.budget_steps)
     }
 
-    /// Memory for a chunk, if there is.
+    /// Whether there is memory for a chunk at once.
     ///
     /// A sender may hold as much as it leaves free: one alone has half of the memory, and two have a
     /// third each. So there is room for the next sender, however many chunks the others have sent
     /// (dynamic thresholds; Choudhury and Hahne, 1998). One chunk of a sender is always taken.
-    pub(super) fn try_reserve(
-        &self,
-        connection: &Arc<Connection>,
-        bytes: usize,
-    ) -> Option<ChunkMemory> {
+    pub(super) fn has_room(&self, connection: &Connection, bytes: usize) -> bool {
         let steps = self.steps(bytes);
-        self.has_share(connection, steps)
-            .then(|| Arc::clone(&self.budget).try_acquire_many_owned(steps).ok())
-            .flatten()
-            .map(|permit| charge(connection, steps, permit))
+        self.has_share(connection, steps) && self.free_steps() >= steps
     }
 
     /// Memory for a chunk, as soon as there is; first come, first served.
@@ -183,15 +177,23 @@ impl ReaderState {
             connection.released.notified().await;
         }
         let permit = Arc::clone(&self.budget).acquire_many_owned(steps).await;
-        Some(charge(connection, steps, permit.ok()?))
+        connection.charge(steps);
+        Some(ChunkMemory {
+            connection: Arc::clone(connection),
+            steps,
+            permit: Some(permit.ok()?),
+        })
+    }
+
+    fn free_steps(&self) -> u32 {
+        u32::try_from(self.budget.available_permits()).unwrap_or(u32::MAX)
     }
 
     /// Whether a sender holds no more than it leaves free when it takes these steps too.
     fn has_share(&self, connection: &Connection, steps: u32) -> bool {
         let held = connection.held();
         let after = held.saturating_add(steps);
-        let free = u32::try_from(self.budget.available_permits()).unwrap_or(u32::MAX);
-        held == 0 || after <= free.saturating_sub(steps)
+        held == 0 || after <= self.free_steps().saturating_sub(steps)
     }
 
     /// Memory for the next bytes of a chunk that has arrived in part.
@@ -223,14 +225,10 @@ impl ReaderState {
         if chunks.is_empty() {
             return;
         }
-        let bytes = chunks.iter().map(|chunk| chunk.bytes.len()).sum::<usize>();
-        add(&self.counts.bytes, u64::try_from(bytes).unwrap_or(u64::MAX));
-        add(
-            &self.counts.chunks,
-            u64::try_from(chunks.len()).unwrap_or(u64::MAX),
-        );
         self.update(|state| {
             for mut chunk in chunks.drain(..) {
+                state.stats.chunks += 1;
+                state.stats.bytes += chunk.bytes.len() as u64;
                 chunk.arrival = state.next_arrival;
                 state.next_arrival = state.next_arrival.wrapping_add(1);
                 state.ready.push_back(chunk);
@@ -238,21 +236,30 @@ impl ReaderState {
         });
     }
 
-    /// Tells the owner of bytes that are no chunk.
+    /// Reports bytes that are no chunk to the owner.
     pub(super) fn push_damaged(&self, damaged: Damaged) {
-        add(&self.counts.damaged, 1);
         self.update(|state| {
+            state.stats.damaged += 1;
             if state.damaged.len() < MAX_DAMAGED {
                 state.damaged.push_back(damaged);
             } else {
-                add(&self.counts.damaged_untold, 1);
+                state.stats.damaged_untold += 1;
             }
         });
     }
 
-    /// Tells the owner once of a failure that concerns no connection.
+    /// Reports a failure that concerns no connection to the owner, once.
     pub(super) fn push_failure(&self, failure: Failure) {
         self.update(|state| state.failure = Some(failure));
+    }
+
+    /// Counts something that the owner need not be woken for.
+    pub(super) fn count(&self, change: impl FnOnce(&mut ReaderStats)) {
+        change(&mut self.lock().stats);
+    }
+
+    pub(super) fn stats(&self) -> ReaderStats {
+        self.lock().stats
     }
 
     fn update(&self, change: impl FnOnce(&mut State)) {
@@ -307,16 +314,6 @@ impl ReaderState {
     /// How many chunks are handed out and not settled.
     pub(super) fn unsettled(&self) -> usize {
         self.lock().handed_out.len()
-    }
-}
-
-/// Charges memory to a connection.
-fn charge(connection: &Arc<Connection>, steps: u32, permit: OwnedSemaphorePermit) -> ChunkMemory {
-    connection.charge(steps);
-    ChunkMemory {
-        connection: Arc::clone(connection),
-        steps,
-        permit: Some(permit),
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn run(
             }
             Ok(opened) => {
                 answer(Ok(opened.limits));
-                if let Err(failure) = serve(opened, state, config.heartbeat).await {
+                if let Err(failure) = serve(opened, state, config.heartbeat()).await {
                     state.fail(failure);
                 }
             }

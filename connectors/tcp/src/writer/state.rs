@@ -40,7 +40,7 @@ struct State {
     lacks_room: bool,
 }
 
-/// What the thread writes next.
+/// The next frames that the thread writes.
 #[derive(Debug)]
 pub(super) enum Work {
     Bye,
@@ -90,7 +90,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// Appends what was confirmed; yields why the connection is gone, if it is.
+    /// Appends the confirmations since the last call; returns why the connection is gone, if it is.
     pub(super) fn confirmations(&self, out: &mut Vec<Confirmation>) -> Option<Failure> {
         let mut state = self.lock();
         out.extend(state.confirmed.drain(..).map(|ticket| Confirmation {
@@ -124,8 +124,8 @@ impl WriterState {
         }
     }
 
-    /// The receiver has settled this many chunks of the connection; whether that is more than
-    /// before. [`tell_confirmed`](Self::tell_confirmed) follows.
+    /// Notes how many chunks of the connection the receiver has settled; returns whether they are more
+    /// than before. [`tell_confirmed`](Self::tell_confirmed) follows.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl WriterState {
         self.notify.notify();
     }
 
-    /// Waits until everything is acknowledged, the connection is gone, or `by`; yields why not
+    /// Waits until everything is acknowledged, the connection is gone, or `by`; returns why not
     /// everything is.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
         self.lock().closing = true;

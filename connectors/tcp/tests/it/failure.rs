@@ -12,7 +12,7 @@ use baler_connector_testkit::{
     ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, within_patience,
 };
 
-use crate::support::{Secrets, Tcp, config, receiver};
+use crate::support::{Secrets, Tcp, config, receiver, with};
 use baler_connector_testkit::hostile::{Guard, SENDER};
 
 fn soon() -> Instant {
@@ -23,7 +23,7 @@ fn soon() -> Instant {
 fn chunks_cut_anywhere_arrive_after_reconnecting() {
     let tcp = Tcp::fresh();
     let reader = tcp.reader_with(config(0));
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let mut tap = Tap::new(Box::new(reader));
     let mut pump = Pump::open(Box::new(tcp.writer_with(|config| config)));
     let mut source = ChunkSource::new(1);
@@ -50,7 +50,7 @@ fn chunks_cut_anywhere_arrive_after_reconnecting() {
         "a cut is no damage: {:?}",
         tap.damaged()
     );
-    assert!(counts.connections_lost() > 0);
+    assert!(counts().connections_lost > 0);
 }
 
 #[test]
@@ -86,9 +86,13 @@ fn receiver_that_is_not_there_yet_is_worth_another_try() {
 #[test]
 fn frozen_connection_is_noticed_by_both_ends() {
     let tcp = Tcp::fresh();
-    let quick = |config: TcpConfig| config.heartbeat(Duration::from_millis(200));
+    let quick = |config: TcpConfig| {
+        with(config, |config| {
+            config.heartbeat = Duration::from_millis(200)
+        })
+    };
     let reader = tcp.reader_with(quick(config(0)));
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let mut writer = tcp.writer_with(quick);
     writer.reopen(soon()).unwrap();
     // Longer than the silence that is allowed: heartbeats keep the connection.
@@ -97,7 +101,7 @@ fn frozen_connection_is_noticed_by_both_ends() {
         writer.confirmations(&mut Vec::new()).unwrap();
         (start.elapsed() > Duration::from_millis(1000)).then_some(())
     });
-    assert_eq!(counts.connections_lost(), 0);
+    assert_eq!(counts().connections_lost, 0);
 
     tcp.proxy.set_frozen(true);
     let error = within_patience("the writer notices", || {
@@ -109,7 +113,7 @@ fn frozen_connection_is_noticed_by_both_ends() {
         "{error}"
     );
     within_patience("the reader notices", || {
-        (counts.connections_lost() == 1).then_some(())
+        (counts().connections_lost == 1).then_some(())
     });
 }
 
@@ -118,14 +122,15 @@ fn slow_consumer_slows_the_sender_down() {
     let tcp = Tcp::fresh();
     let memory = 50_000;
     let set = |config: TcpConfig| {
-        config
-            .heartbeat(Duration::from_millis(200))
-            .window_chunks(NonZeroU32::new(1000).unwrap())
-            .window_bytes(NonZeroU32::new(10_000_000).unwrap())
-            .memory_bytes(NonZeroUsize::new(memory).unwrap())
+        with(config, |config| {
+            config.heartbeat = Duration::from_millis(200);
+            config.window.chunks = NonZeroU32::new(1000).unwrap();
+            config.window.bytes = NonZeroU32::new(10_000_000).unwrap();
+            config.memory_bytes = NonZeroUsize::new(memory).unwrap();
+        })
     };
     let reader = tcp.reader_with(set(config(0)));
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let mut tap = Tap::holding(Box::new(reader), 2);
     let mut pump = Pump::open(Box::new(tcp.writer_with(set)));
     let mut source = ChunkSource::new(1);
@@ -139,7 +144,7 @@ fn slow_consumer_slows_the_sender_down() {
     });
     assert_eq!((pump.confirmed(), pump.breaks()), (0, 0));
     assert_eq!(
-        counts.chunks(),
+        counts().chunks,
         2,
         "no more than the sender's share is read"
     );
@@ -155,7 +160,8 @@ fn slow_consumer_slows_the_sender_down() {
 fn chunk_larger_than_the_memory_is_read_alone() {
     let tcp = Tcp::fresh();
     let memory = NonZeroUsize::new(1000).unwrap();
-    let mut tap = Tap::new(Box::new(tcp.reader_with(config(0).memory_bytes(memory))));
+    let config = with(config(0), |config| config.memory_bytes = memory);
+    let mut tap = Tap::new(Box::new(tcp.reader_with(config)));
     let mut pump = Pump::open(Box::new(tcp.writer_with(|config| config)));
     let mut source = ChunkSource::new(1);
     pump.push((0..10).map(|_| source.next(0, 20_000)));
@@ -198,7 +204,7 @@ fn close_is_in_time_though_nobody_reads() {
 fn delivery_of_a_lost_connection_is_stale_and_comes_again() {
     let tcp = Tcp::fresh();
     let reader = tcp.reader_with(config(0));
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let mut tap = Tap::holding(Box::new(reader), 8);
     let mut pump = Pump::open(Box::new(tcp.writer_with(|config| config)));
     pump.push(ChunkSource::new(1).take(1));
@@ -207,7 +213,7 @@ fn delivery_of_a_lost_connection_is_stale_and_comes_again() {
     });
     tcp.proxy.cut();
     within_patience("the cut is noticed", || {
-        (counts.connections_lost() == 1).then_some(())
+        (counts().connections_lost == 1).then_some(())
     });
     let label = tap.unsettled()[0];
     assert_eq!(tap.settle(label, Verdict::Ack).1, Settled::Stale);
@@ -222,18 +228,18 @@ fn delivery_of_a_lost_connection_is_stale_and_comes_again() {
 fn chunks_of_a_sender_that_died_are_still_delivered() {
     let tcp = Tcp::fresh();
     let reader = tcp.reader_with(config(0));
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let mut writer = tcp.writer_with(|config| config);
     writer.reopen(soon()).unwrap();
     for chunk in ChunkSource::new(1).take(5) {
         writer.offer(chunk).unwrap();
     }
     within_patience("they are on the other side", || {
-        (counts.chunks() == 5).then_some(())
+        (counts().chunks == 5).then_some(())
     });
     drop(writer);
     within_patience("the end is noticed", || {
-        (counts.connections_lost() == 1).then_some(())
+        (counts().connections_lost == 1).then_some(())
     });
     let mut tap = Tap::new(Box::new(reader));
     while tap.poll(Duration::from_millis(20)) {}
@@ -279,7 +285,10 @@ fn half_open_connection_keeps_its_sender_out_for_a_moment_at_most() {
     ];
     for (guard, heartbeat) in cases {
         let tcp = Tcp::fresh();
-        let reader = tcp.reader_with(secrets.config(guard, 0).heartbeat(heartbeat));
+        let config = with(secrets.config(guard, 0), |config| {
+            config.heartbeat = heartbeat
+        });
+        let reader = tcp.reader_with(config);
         let mut tap = Tap::new(Box::new(reader));
         let port = tcp.proxy.address().port();
         let open = || Pump::open(Box::new(TcpWriter::new(secrets.config(guard, port))));
@@ -299,7 +308,7 @@ fn half_open_connection_keeps_its_sender_out_for_a_moment_at_most() {
 #[test]
 fn sender_with_the_producer_of_a_live_one_is_told_why_it_is_refused() {
     let mut reader = receiver(config(0));
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let port = reader.local_addr().port();
     let open = |source: &mut ChunkSource| {
         let mut writer = TcpWriter::new(config(port));
@@ -309,7 +318,7 @@ fn sender_with_the_producer_of_a_live_one_is_told_why_it_is_refused() {
     };
     let live = open(&mut ChunkSource::new(1));
     within_patience("it holds the producer", || {
-        (counts.chunks() == 1).then_some(())
+        (counts().chunks == 1).then_some(())
     });
     let mut other = open(&mut ChunkSource::new(1));
     let error = within_patience("the other one is refused", || {
@@ -326,7 +335,7 @@ fn sender_with_the_producer_of_a_live_one_is_told_why_it_is_refused() {
             .reason
             .contains("is sending over the connection tcp://127.0.0.1:")
     );
-    assert_eq!((counts.connections_refused(), counts.chunks()), (1, 1));
+    assert_eq!((counts().connections_refused, counts().chunks), (1, 1));
     // The producer is free as soon as its connection ends.
     drop(live);
     within_patience("the other one is let in", || {
@@ -334,8 +343,8 @@ fn sender_with_the_producer_of_a_live_one_is_told_why_it_is_refused() {
         other.offer(ChunkSource::new(1).next(0, 100)).ok()?;
         within_patience("it is taken or refused", || {
             let refused = other.confirmations(&mut Vec::new()).is_err();
-            (refused || counts.chunks() == 2).then_some(())
+            (refused || counts().chunks == 2).then_some(())
         });
-        (counts.chunks() == 2).then_some(())
+        (counts().chunks == 2).then_some(())
     });
 }

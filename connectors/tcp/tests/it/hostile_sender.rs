@@ -15,7 +15,7 @@ use baler_connector_testkit::{
     ChunkSource, Label, PATIENCE, Pump, Tap, drive_pair, payload, within_patience,
 };
 
-use crate::support::{Secrets, config, receiver};
+use crate::support::{Secrets, config, receiver, with};
 
 /// What the reader says next of damage.
 fn damaged(reader: &mut TcpReader) -> Damaged {
@@ -69,8 +69,8 @@ fn wrong_hellos_are_told_with_their_bytes() {
         let peer = stream.local_addr().unwrap().to_string();
         assert_eq!(&*damaged.origin.lane, peer);
     }
-    assert_eq!(reader.counts().damaged(), 7);
-    assert_eq!(reader.counts().connections(), 0);
+    assert_eq!(reader.stats().damaged, 7);
+    assert_eq!(reader.stats().connections, 0);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn writer_of_kieker_is_told_what_it_is_and_what_to_do() {
             assert!(bytes.starts_with(&damaged.bytes));
         }
     }
-    assert_eq!(reader.counts().damaged(), 12);
+    assert_eq!(reader.stats().damaged, 12);
 }
 
 #[test]
@@ -142,7 +142,9 @@ fn sender_of_another_version_learns_which_are_spoken() {
 
 #[test]
 fn hello_that_never_ends_is_given_up() {
-    let mut reader = receiver(config(0).connect_timeout(Duration::from_millis(50)));
+    let mut reader = receiver(with(config(0), |config| {
+        config.connect_timeout = Duration::from_millis(50);
+    }));
     let mut stream = connect(reader.local_addr());
     stream.write_all(b"BALER").unwrap();
     let damaged = damaged(&mut reader);
@@ -237,7 +239,7 @@ fn wrong_frames_end_their_connection_and_no_other() {
     ];
     let reader = receiver(config(0));
     let address = reader.local_addr();
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let mut tap = Tap::new(Box::new(reader));
     let mut pump = Pump::open(Box::new(TcpWriter::new(config(address.port()))));
     let mut source = ChunkSource::new(1);
@@ -262,7 +264,7 @@ fn wrong_frames_end_their_connection_and_no_other() {
         // The end may come as a reset.
         stream.read_to_end(&mut rest).ok();
     }
-    assert_eq!((pump.breaks(), counts.damaged()), (0, 13));
+    assert_eq!((pump.breaks(), counts().damaged), (0, 13));
 }
 
 #[test]
@@ -295,7 +297,9 @@ fn more_than_the_window_is_refused() {
 
 #[test]
 fn more_senders_than_allowed_are_turned_away() {
-    let reader = receiver(config(0).max_connections(NonZeroUsize::new(2).unwrap()));
+    let reader = receiver(with(config(0), |config| {
+        config.max_connections = NonZeroUsize::new(2).unwrap();
+    }));
     let mut streams: Vec<_> = (0..2).map(|_| connect(reader.local_addr())).collect();
     for stream in &mut streams {
         greet(stream, SENDER);
@@ -303,7 +307,7 @@ fn more_senders_than_allowed_are_turned_away() {
     let mut third = connect(reader.local_addr());
     third.write_all(&SENDER.bytes()).ok();
     assert_eq!(third.read(&mut [0; 40]).unwrap_or(0), 0, "no answer");
-    assert_eq!(reader.counts().connections_turned_away(), 1);
+    assert_eq!(reader.stats().connections_turned_away, 1);
     drop(streams);
     within_patience("there is room again", || {
         let mut next = connect(reader.local_addr());
@@ -321,14 +325,14 @@ fn flood_of_foreign_bytes_is_bounded_and_counted() {
         // Until it is closed, by an end or a reset.
         stream.read_to_end(&mut Vec::new()).ok();
     }
-    let counts = reader.counts();
-    within_patience("all is counted", || (counts.damaged() == 40).then_some(()));
+    let counts = reader.stats_handle();
+    within_patience("all is counted", || (counts().damaged == 40).then_some(()));
     let mut told = 0;
     while let Received::Damaged(_) = reader.receive(Instant::now()).unwrap() {
         told += 1;
     }
-    assert_eq!(told + counts.damaged_untold(), 40);
-    assert!(counts.damaged_untold() > 0);
+    assert_eq!(told + counts().damaged_untold, 40);
+    assert!(counts().damaged_untold > 0);
 }
 
 #[test]
@@ -337,7 +341,7 @@ fn port_that_is_only_looked_at_is_no_damage() {
     drop(connect(reader.local_addr()));
     let idle = reader.receive(Instant::now() + Duration::from_millis(50));
     assert!(matches!(idle, Ok(Received::Idle)), "{idle:?}");
-    assert_eq!(reader.counts().damaged(), 0);
+    assert_eq!(reader.stats().damaged, 0);
 }
 
 /// What the live sender gets through in a while, beside whatever attack there is.
@@ -370,10 +374,10 @@ fn a_live_sender_goes_on_beside_every_attack() {
         // Silence ends no connection before the test is over.
         let config = |port| {
             let config = secrets.config(attack.guard, port);
-            config.heartbeat(Duration::from_secs(600))
+            with(config, |config| config.heartbeat = Duration::from_secs(600))
         };
         let reader = receiver(config(0));
-        let (address, counts) = (reader.local_addr(), reader.counts());
+        let (address, counts) = (reader.local_addr(), reader.stats_handle());
         let mut tap = Tap::new(Box::new(reader));
         let mut pump = Pump::open(Box::new(TcpWriter::new(config(address.port()))));
         let mut source = ChunkSource::new(LIVE_PRODUCER);
@@ -402,7 +406,7 @@ fn a_live_sender_goes_on_beside_every_attack() {
                     );
                 }
                 let is_foreign = reason.contains("speak");
-                assert_eq!(counts.connections_refused() == 0, is_foreign, "{name}");
+                assert_eq!(counts().connections_refused == 0, is_foreign, "{name}");
             }
         }
     }
@@ -412,10 +416,10 @@ fn a_live_sender_goes_on_beside_every_attack() {
 fn unsettled_chunks_of_one_sender_leave_room_for_others() {
     let window = NonZeroU32::new(1 << 20).unwrap();
     // Memory for nine of these chunks.
-    let mut reader = receiver(config(0).window_bytes(window));
+    let mut reader = receiver(with(config(0), |config| config.window.bytes = window));
     let port = reader.local_addr().port();
     let flood = |producer| {
-        let writer = TcpWriter::new(config(port).window_bytes(window));
+        let writer = TcpWriter::new(with(config(port), |config| config.window.bytes = window));
         let mut pump = Pump::open(Box::new(writer));
         let mut source = ChunkSource::new(producer);
         pump.push((0..20).map(|_| source.next(0, 10_000)));
@@ -448,9 +452,11 @@ fn unsettled_chunks_of_one_sender_leave_room_for_others() {
 
 #[test]
 fn silence_in_the_middle_of_a_chunk_is_limited_by_the_receiver() {
-    let reader = receiver(TcpConfig::new("127.0.0.1", 0).heartbeat(Duration::from_millis(200)));
+    let reader = receiver(with(TcpConfig::new("127.0.0.1", 0), |config| {
+        config.heartbeat = Duration::from_millis(200);
+    }));
     let address = reader.local_addr();
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     // More than all chunks that arrive may have.
     let stalled = stall_in_large_chunks(address, 40, 1 << 20);
     let mut tap = Tap::new(Box::new(reader));
@@ -465,7 +471,7 @@ fn silence_in_the_middle_of_a_chunk_is_limited_by_the_receiver() {
         |pump, tap| pump.is_done() && tap.distinct() == 3,
     );
     within_patience("the others are cut", || {
-        (counts.connections_lost() >= 40).then_some(())
+        (counts().connections_lost >= 40).then_some(())
     });
     drop(stalled);
 }
@@ -473,7 +479,9 @@ fn silence_in_the_middle_of_a_chunk_is_limited_by_the_receiver() {
 #[test]
 fn large_chunks_of_several_senders_arrive_together_in_little_memory() {
     let memory = NonZeroUsize::new(1 << 20).unwrap();
-    let reader = receiver(TcpConfig::new("127.0.0.1", 0).memory_bytes(memory));
+    let reader = receiver(with(TcpConfig::new("127.0.0.1", 0), |config| {
+        config.memory_bytes = memory;
+    }));
     let port = reader.local_addr().port();
     let mut tap = Tap::new(Box::new(reader));
     let mut pumps: Vec<_> = (0..4)

@@ -18,7 +18,7 @@ use baler_connector_testkit::hostile::{Header, Hello, SENDER, connect, greet, he
 fn fifty_writers_each_keep_their_order() {
     let reader = receiver(config(0));
     let port = reader.local_addr().port();
-    let counts = reader.counts();
+    let counts = reader.stats_handle();
     let mut tap = Tap::new(Box::new(reader));
     let mut pumps: Vec<Pump> = (1..=50)
         .map(|producer| {
@@ -36,8 +36,8 @@ fn fifty_writers_each_keep_their_order() {
         },
     );
     tap.assert_ordered();
-    assert_eq!((tap.distinct(), counts.connections()), (5000, 50));
-    assert_eq!(counts.connections_lost(), 0);
+    assert_eq!((tap.distinct(), counts().connections), (5000, 50));
+    assert_eq!(counts().connections_lost, 0);
 }
 
 #[test]

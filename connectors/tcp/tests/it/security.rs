@@ -9,7 +9,7 @@ use baler_common::transport::{ChunkReader, ChunkWriter, Received, RetryClass};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, Tap, drive_pair};
 
-use crate::support::{config, receiver};
+use crate::support::{config, receiver, with};
 use baler_connector_testkit::hostile::{self as wire, SENDER};
 
 const TOKEN: &str = "a token of some length";
@@ -23,7 +23,7 @@ const CLAIMS_TOKEN: wire::Hello = wire::Hello {
 fn with_token(folder: &Path, port: u16, token: &str) -> TcpConfig {
     let path = folder.join(token.replace(['\n', ' '], "-"));
     fs::write(&path, token).unwrap();
-    config(port).token_file(path)
+    with(config(port), |config| config.token_file = Some(path))
 }
 
 fn guarded(folder: &Path) -> TcpReader {
@@ -52,7 +52,7 @@ fn senders_are_admitted_by_their_token() {
             Some(token) => with_token(folder.path(), port, token),
         };
         let mut reader = receiver(config_of(0, ours));
-        let (port, counts) = (reader.local_addr().port(), reader.counts());
+        let (port, counts) = (reader.local_addr().port(), reader.stats_handle());
         let mut writer = TcpWriter::new(config_of(port, theirs));
         match (writer.reopen(Instant::now() + PATIENCE), refusal) {
             (Ok(()), None) => {
@@ -62,7 +62,7 @@ fn senders_are_admitted_by_their_token() {
                 drive_pair("chunks arrive", &mut pump, &mut tap, |pump, tap| {
                     pump.is_done() && tap.distinct() == 5
                 });
-                assert_eq!(counts.connections_refused(), 0);
+                assert_eq!(counts().connections_refused, 0);
             }
             (Err(error), Some(reason)) => {
                 let text = error.to_string();
@@ -74,8 +74,8 @@ fn senders_are_admitted_by_their_token() {
                 };
                 assert!(damaged.reason.contains("token"), "{}", damaged.reason);
                 assert!(damaged.origin.lane.starts_with("127.0.0.1:"));
-                assert_eq!(counts.connections_refused(), 1);
-                assert_eq!(counts.connections(), 0);
+                assert_eq!(counts().connections_refused, 1);
+                assert_eq!(counts().connections, 0);
             }
             (result, refusal) => panic!("{ours:?} {theirs:?}: {result:?}, {refusal:?}"),
         }
@@ -109,14 +109,16 @@ fn peers_that_guess_or_repeat_a_proof_are_refused() {
     }
     challenges.dedup();
     assert_eq!(challenges.len(), 3, "a challenge is never used again");
-    let counts = reader.counts();
-    assert_eq!((counts.connections_refused(), counts.chunks()), (3, 0));
+    let counts = reader.stats_handle();
+    assert_eq!((counts().connections_refused, counts().chunks), (3, 0));
 }
 
 #[test]
 fn receiver_with_a_wrong_token_file_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
-    let missing = config(0).token_file(folder.path().join("missing"));
+    let missing = with(config(0), |config| {
+        config.token_file = Some(folder.path().join("missing"));
+    });
     let short = with_token(folder.path(), 0, "hush-hush\n");
     for (config, reason) in [(missing, "missing"), (short, "has 9 bytes")] {
         let shown = format!("{config:?}");

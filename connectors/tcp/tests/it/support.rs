@@ -6,18 +6,26 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
+use baler_connector_testkit::Medium;
 use baler_connector_testkit::hostile::Guard;
-use baler_connector_testkit::{Medium, TcpProxy};
+use baler_faults::TcpProxy;
 use tempfile::TempDir;
 
 /// Small limits, so that the cases that reach them are quick.
 pub(crate) fn config(port: u16) -> TcpConfig {
     let small = |value| NonZeroU32::new(value).unwrap();
-    TcpConfig::new("127.0.0.1", port)
-        .max_chunk_bytes(small(20_000))
-        .window_chunks(small(32))
-        .window_bytes(small(60_000))
-        .memory_bytes(NonZeroUsize::new(100_000).unwrap())
+    with(TcpConfig::new("127.0.0.1", port), |config| {
+        config.max_chunk_bytes = small(20_000);
+        config.window.chunks = small(32);
+        config.window.bytes = small(60_000);
+        config.memory_bytes = NonZeroUsize::new(100_000).unwrap();
+    })
+}
+
+/// The settings with a change.
+pub(crate) fn with(mut config: TcpConfig, change: impl FnOnce(&mut TcpConfig)) -> TcpConfig {
+    change(&mut config);
+    config
 }
 
 /// A receiver at a port of its own.

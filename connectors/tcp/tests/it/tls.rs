@@ -133,7 +133,7 @@ fn peers_are_admitted_by_their_certificates() {
     ];
     for (ours, theirs, refusal) in table {
         let mut reader = receiver(uri(ours));
-        let (port, counts) = (reader.local_addr().port(), reader.counts());
+        let (port, counts) = (reader.local_addr().port(), reader.stats_handle());
         let config = || uri(&theirs.replacen(":0?", &format!(":{port}?"), 1));
         let Some((told, said)) = refusal else {
             let mut pump = Pump::open(Box::new(TcpWriter::new(config())));
@@ -142,7 +142,7 @@ fn peers_are_admitted_by_their_certificates() {
             drive_pair("chunks arrive", &mut pump, &mut tap, |pump, tap| {
                 pump.is_done() && tap.distinct() == 5
             });
-            assert_eq!(counts.connections_refused(), 0);
+            assert_eq!(counts().connections_refused, 0);
             continue;
         };
         let mut writer = TcpWriter::new(config());
@@ -155,8 +155,8 @@ fn peers_are_admitted_by_their_certificates() {
             }
             other => panic!("a refused peer is named, not {other:?}"),
         }
-        assert_eq!(counts.connections_refused(), 1);
-        assert_eq!(counts.connections(), 0);
+        assert_eq!(counts().connections_refused, 1);
+        assert_eq!(counts().connections, 0);
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{GRACE, drains};
 use crate::chunks::ChunkSource;
-use crate::medium::Medium;
+use crate::contract::Medium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 

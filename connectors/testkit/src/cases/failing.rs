@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Order, Settled, Token, Verdict};
 
 use crate::chunks::{ChunkSource, Label};
-use crate::medium::Medium;
+use crate::contract::Medium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 

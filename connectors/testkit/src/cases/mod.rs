@@ -7,7 +7,7 @@ pub mod writing;
 
 use std::time::Duration;
 
-use crate::medium::Medium;
+use crate::contract::Medium;
 use crate::pump::Pump;
 use crate::tap::Tap;
 

@@ -7,8 +7,8 @@ use baler_common::transport::{RejectReason, Rejected};
 
 use super::drains;
 use crate::chunks::ChunkSource;
+use crate::contract::Medium;
 use crate::deadline::PATIENCE;
-use crate::medium::Medium;
 use crate::pump::Pump;
 use crate::tap::drive;
 

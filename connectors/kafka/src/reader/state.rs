@@ -1,5 +1,5 @@
 //! A reader's membership in its group: partitions, chunks that came of them, and news for the owner.
-//! The owner's thread and the polling thread share it.
+//! The owner and the polling thread share it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -11,8 +11,10 @@ use baler_common::transport::{
     RetryClass, Settled, Token, Verdict,
 };
 use bytes::Bytes;
+use rdkafka::Message;
 
 use super::lane::Lane;
+use crate::headers;
 
 /// How many chunks are taken from the client before the owner asks for them.
 const AHEAD: usize = 32;
@@ -21,7 +23,7 @@ const AHEAD: usize = 32;
 const MAX_PENDING: usize = 1 << 16;
 
 /// A reader's membership in its group, which the owner's thread and the polling thread share.
-pub(super) struct Membership {
+pub(super) struct ReaderState {
     endpoint: Box<str>,
     state: Mutex<State>,
     /// Wakes the owner, who waits for chunks and news.
@@ -37,10 +39,12 @@ pub(super) struct State {
     pub(super) lanes: BTreeMap<i32, Lane>,
     /// News for the owner, which come before the next chunk.
     news: VecDeque<Received>,
-    again: VecDeque<Fetched>,
-    fresh: VecDeque<Fetched>,
+    /// Taken from the client and not handed out.
+    waiting: VecDeque<Arrived>,
+    /// To be handed out once more, before those.
+    again: VecDeque<Arrived>,
     /// Handed out and not settled.
-    pub(super) held: HashMap<Token, Fetched>,
+    pub(super) held: HashMap<Token, Arrived>,
     next_token: u64,
     pub(super) demand: usize,
     failure: Option<Failure>,
@@ -69,14 +73,48 @@ pub(super) struct State {
     revoking: bool,
 }
 
-/// A chunk from the topic.
+/// A message with a value, taken from the client library.
 #[derive(Debug, Clone)]
-pub(super) struct Fetched {
+pub(super) struct Arrived {
     pub(super) partition: i32,
     pub(super) offset: i64,
     pub(super) bytes: Bytes,
     pub(super) meta: Option<ChunkMeta>,
     pub(super) redelivered: bool,
+}
+
+impl Arrived {
+    /// The message, unless it has no value.
+    pub(super) fn from_message(message: &impl Message) -> Option<Self> {
+        Some(Self {
+            partition: message.partition(),
+            offset: message.offset(),
+            bytes: Bytes::copy_from_slice(message.payload()?),
+            meta: headers::read(message),
+            redelivered: false,
+        })
+    }
+
+    /// As it is handed out.
+    pub(super) fn delivery(&self, endpoint: &str, token: Token) -> Delivery {
+        Delivery {
+            token,
+            bytes: self.bytes.clone(),
+            meta: self.meta,
+            origin: origin(endpoint, self.partition, self.offset),
+            redelivered: self.redelivered,
+            attempts: 0,
+        }
+    }
+}
+
+/// A message without a value, which is no chunk.
+pub(super) fn no_value(endpoint: &str, partition: i32, offset: i64) -> Received {
+    Received::Damaged(Damaged {
+        bytes: Bytes::new(),
+        origin: origin(endpoint, partition, offset),
+        reason: "a message without a value, as compacted topics have".into(),
+    })
 }
 
 /// What the polling thread does next.
@@ -89,15 +127,15 @@ pub(super) enum Next {
     Stop,
 }
 
-impl fmt::Debug for Membership {
+impl fmt::Debug for ReaderState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Membership")
+        f.debug_struct("ReaderState")
             .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }
 }
 
-impl Membership {
+impl ReaderState {
     pub(super) fn new(endpoint: &str) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -175,16 +213,16 @@ impl Membership {
         // Stored under the lock: whoever waits for this settlement to give the partition back
         // must not do so before the offset is noted.
         self.update(|state| {
-            let Some(mut fetched) = state.held.remove(&token) else {
+            let Some(mut arrived) = state.held.remove(&token) else {
                 return Settled::Stale;
             };
             if verdict == Verdict::Retry {
-                fetched.redelivered = true;
-                state.again.push_back(fetched);
+                arrived.redelivered = true;
+                state.again.push_back(arrived);
                 return Settled::Done;
             }
-            match state.settled(fetched.partition, fetched.offset) {
-                Some(offset) if !store(fetched.partition, offset) => Settled::Stale,
+            match state.settled(arrived.partition, arrived.offset) {
+                Some(offset) if !store(arrived.partition, offset) => Settled::Stale,
                 _ => Settled::Done,
             }
         })
@@ -224,33 +262,29 @@ impl Membership {
     }
 
     /// A chunk came. The owner is woken by the next [`update`](Self::update).
-    pub(super) fn fetched(&self, fetched: Fetched) {
+    pub(super) fn arrive(&self, arrived: Arrived) {
         let mut state = self.lock();
-        let lane = state.lanes.entry(fetched.partition).or_default();
-        if lane.fetched(fetched.offset) {
-            state.fresh.push_back(fetched);
+        let lane = state.lanes.entry(arrived.partition).or_default();
+        if lane.arrive(arrived.offset) {
+            state.waiting.push_back(arrived);
         }
     }
 
-    /// A message came that is no chunk. `store` as in `settle`.
+    /// A message came that has no value. `store` as in `settle`.
     pub(super) fn damaged(
         &self,
         partition: i32,
         offset: i64,
-        reason: &str,
         store: impl FnOnce(i32, i64) -> bool,
     ) {
         self.update(|state| {
-            state.lanes.entry(partition).or_default().fetched(offset);
+            state.lanes.entry(partition).or_default().arrive(offset);
             if let Some(offset) = state.settled(partition, offset) {
                 // If it is not stored, the partition is another reader's, which meets it again.
                 store(partition, offset);
             }
-            state.news.push_back(Received::Damaged(Damaged {
-                bytes: Bytes::new(),
-                origin: origin(&self.endpoint, partition, offset),
-                reason: reason.into(),
-            }));
+            let damaged = no_value(&self.endpoint, partition, offset);
+            state.news.push_back(damaged);
         });
     }
 
@@ -305,11 +339,11 @@ impl Membership {
     /// is settled, `by` at most. Chunks that were not handed out are forgotten; they come again there.
     pub(super) fn revoked(&self, partitions: &[i32], by: Instant) {
         let mut state = self.lock();
-        let leaves = |fetched: &Fetched| partitions.contains(&fetched.partition);
+        let leaves = |arrived: &Arrived| partitions.contains(&arrived.partition);
         // The group deals again, and says what is left.
         state.has_joined = false;
         state.stats.rebalances += 1;
-        state.fresh.retain(|fetched| !leaves(fetched));
+        state.waiting.retain(|arrived| !leaves(arrived));
         let lanes = names(partitions);
         state.news.push_back(Received::Revoked { lanes, by });
         self.news.notify_one();
@@ -321,13 +355,13 @@ impl Membership {
             }
             state = self.wait(state, left);
             // Given back while this waited: it comes again there.
-            state.again.retain(|fetched| !leaves(fetched));
+            state.again.retain(|arrived| !leaves(arrived));
         }
         state.revoking = false;
-        state.again.retain(|fetched| !leaves(fetched));
+        state.again.retain(|arrived| !leaves(arrived));
         if !state.stop {
             // At the end the owner still learns how many it did not settle.
-            state.held.retain(|_, fetched| !leaves(fetched));
+            state.held.retain(|_, arrived| !leaves(arrived));
         }
         state
             .lanes
@@ -349,7 +383,7 @@ impl State {
 
     /// How many chunks are taken from the client and not handed out.
     fn ahead(&self) -> usize {
-        self.fresh.len() + self.again.len()
+        self.waiting.len() + self.again.len()
     }
 
     /// How many more chunks may be taken from the client.
@@ -412,18 +446,12 @@ impl State {
         if self.held.len() >= self.demand {
             return None;
         }
-        let fetched = self.again.pop_front().or_else(|| self.fresh.pop_front())?;
+        let next = self.again.pop_front();
+        let arrived = next.or_else(|| self.waiting.pop_front())?;
         let token = Token(self.next_token);
         self.next_token = self.next_token.wrapping_add(1);
-        let delivery = Delivery {
-            token,
-            bytes: fetched.bytes.clone(),
-            meta: fetched.meta,
-            origin: origin(endpoint, fetched.partition, fetched.offset),
-            redelivered: fetched.redelivered,
-            attempts: 0,
-        };
-        self.held.insert(token, fetched);
+        let delivery = arrived.delivery(endpoint, token);
+        self.held.insert(token, arrived);
         Some(delivery)
     }
 
@@ -440,7 +468,7 @@ fn names(partitions: &[i32]) -> Vec<LaneName> {
     partitions.iter().copied().map(name).collect()
 }
 
-pub(crate) fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
+fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
     Origin {
         endpoint: endpoint.into(),
         lane: name(partition),

@@ -1,4 +1,5 @@
-//! Random histories of the group's state: settled in any order, retried, revoked, killed.
+//! The watermark of a partition, and random histories of the group's state: settled in any order,
+//! retried, revoked, killed.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -6,8 +7,60 @@ use std::time::Instant;
 use baler_common::transport::{Received, Settled, Token, Verdict};
 use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
+use proptest::prelude::*;
 
-use super::membership::{Fetched, Membership};
+use super::lane::Lane;
+use super::state::{Arrived, ReaderState};
+
+#[test]
+fn lag_counts_from_the_first_offset_that_is_not_settled() {
+    let mut lane = Lane::default();
+    assert_eq!(lane.lag(), None);
+    lane.said(None, 15);
+    assert_eq!(lane.lag(), None, "nobody said where the group stands");
+    lane.said(Some(3), 15);
+    lane.said(Some(10), 15);
+    lane.said(None, 15);
+    assert_eq!(lane.lag(), Some(5));
+    for offset in 10..20 {
+        lane.arrive(offset);
+    }
+    assert_eq!(lane.lag(), Some(10), "brokers have not spoken since");
+    lane.settled(11);
+    assert_eq!(lane.lag(), Some(10), "the watermark has not moved");
+    lane.settled(10);
+    lane.said(Some(3), 30);
+    assert_eq!(lane.lag(), Some(18));
+    for offset in 12..20 {
+        lane.settled(offset);
+    }
+    assert_eq!(lane.lag(), Some(10));
+}
+
+proptest! {
+    #[test]
+    fn watermark_is_the_last_offset_before_the_first_unsettled(
+        gaps in prop::collection::vec(1_i64..4, 1..40),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
+    ) {
+        let offsets: Vec<i64> = gaps.iter().scan(10, |at, gap| { *at += gap; Some(*at) }).collect();
+        let mut lane = Lane::default();
+        for offset in &offsets {
+            prop_assert!(lane.arrive(*offset));
+            prop_assert!(!lane.arrive(*offset));
+        }
+        let mut open: BTreeSet<i64> = offsets.iter().copied().collect();
+        let mut watermark = None;
+        for index in order {
+            let offset = offsets[index.index(offsets.len())];
+            open.remove(&offset);
+            watermark = lane.settled(offset).or(watermark);
+            let first = open.first().copied().unwrap_or(i64::MAX);
+            let expected = offsets.iter().copied().take_while(|it| *it < first).last();
+            prop_assert_eq!(watermark, expected);
+        }
+    }
+}
 
 /// Offsets of each partition; every fifth is no chunk but a mark of a transaction.
 const OFFSETS: i64 = 30;
@@ -33,7 +86,7 @@ struct Partition {
 }
 
 struct Group {
-    reader: Membership,
+    reader: ReaderState,
     partitions: [Partition; PARTITIONS],
     held: Vec<(Token, usize, i64)>,
 }
@@ -45,7 +98,7 @@ fn number(partition: usize) -> i32 {
 impl Group {
     fn new() -> Self {
         let mut group = Self {
-            reader: Membership::new("kafka://h:1/t"),
+            reader: ReaderState::new("kafka://h:1/t"),
             partitions: Default::default(),
             held: Vec::new(),
         };
@@ -76,7 +129,7 @@ impl Group {
         if state.position >= OFFSETS {
             return;
         }
-        self.reader.fetched(Fetched {
+        self.reader.arrive(Arrived {
             partition: number(partition),
             offset: state.position,
             bytes: Bytes::new(),
@@ -136,7 +189,7 @@ impl Group {
 
     /// The process is gone; the next one starts where the broker says.
     fn kill(&mut self) {
-        self.reader = Membership::new("kafka://h:1/t");
+        self.reader = ReaderState::new("kafka://h:1/t");
         self.reader.lock().demand = 8;
         self.held.clear();
         for partition in 0..PARTITIONS {

@@ -10,9 +10,8 @@ use baler_common::transport::{
 };
 
 use super::AmqpReaderCounts;
-use super::book::{Arrived, Book, Consequence};
-use super::queue::Acknowledgement;
-use super::stream::Arrival;
+use super::ledger::{Acknowledgement, Arrival, Arrived, Consequence, Ledger, Nack};
+use super::position::StreamPosition;
 use crate::config::Start;
 
 /// What the owner of a reader and its thread share.
@@ -30,14 +29,14 @@ pub(super) struct ReaderState {
 
 #[derive(Debug)]
 struct State {
-    book: Book,
+    ledger: Ledger,
     /// Delivered and not handed out.
     waiting: VecDeque<Arrived>,
     /// To be handed out once more, before those.
     again: VecDeque<Arrived>,
     damaged: VecDeque<Damaged>,
-    /// What the broker is to be told alone.
-    alone: Vec<Alone>,
+    /// To be sent to the broker.
+    nacks: Vec<Nack>,
     demand: usize,
     /// The chunk that was handed out last may have crashed a consumer. What is settled is acknowledged
     /// at once: it must not come again when this consumer crashes, too.
@@ -56,17 +55,10 @@ struct State {
     stop: Option<Instant>,
 }
 
-/// A delivery that is not acknowledged.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Alone {
-    pub(super) tag: u64,
-    pub(super) requeue: bool,
-}
-
 /// What the thread is to do.
 #[derive(Debug)]
 pub(super) struct Orders {
-    pub(super) alone: Vec<Alone>,
+    pub(super) nacks: Vec<Nack>,
     pub(super) demand: usize,
     pub(super) owed: usize,
     /// What is owed is to be acknowledged at once.
@@ -79,14 +71,14 @@ pub(super) struct Orders {
 }
 
 impl ReaderState {
-    pub(super) fn new(endpoint: &str, queue: &str, max_chunk_bytes: usize, book: Book) -> Self {
+    pub(super) fn new(endpoint: &str, queue: &str, max_chunk_bytes: usize, ledger: Ledger) -> Self {
         Self {
             state: Mutex::new(State {
-                book,
+                ledger,
                 waiting: VecDeque::new(),
                 again: VecDeque::new(),
                 damaged: VecDeque::new(),
-                alone: Vec::new(),
+                nacks: Vec::new(),
                 demand: usize::MAX,
                 is_suspect: false,
                 ack_every: 1,
@@ -147,18 +139,16 @@ impl ReaderState {
     pub(super) fn receive(&self, by: Instant) -> Result<Received, TransportError> {
         let mut state = self.lock();
         loop {
-            if state.book.handed() < state.demand
+            if state.ledger.handed() < state.demand
                 && let Some(arrived) = state.next()
             {
                 state.is_suspect = arrived.attempts > 0;
-                let token = state.book.hand_out(&arrived);
-                let wake = state.is_starved()
-                    || (matches!(state.book, Book::Stream(_)) && state.owed() >= state.ack_every);
-                let origin = self.origin(match state.book {
-                    Book::Queue(_) => token.0,
-                    Book::Stream(_) => arrived.position,
-                });
+                let token = state.ledger.hand_out(&arrived);
+                let is_stream = state.ledger.stream.is_some();
+                let wake =
+                    state.is_starved() || (is_stream && state.ledger.owed() >= state.ack_every);
                 drop(state);
+                let origin = self.origin(if is_stream { arrived.position } else { token.0 });
                 if wake {
                     self.work.notify_one();
                 }
@@ -200,20 +190,20 @@ impl ReaderState {
 
     pub(super) fn settle(&self, token: Token, verdict: Verdict) -> Settled {
         let mut state = self.lock();
-        let was_saved = !state.is_unsaved();
-        let (settled, consequence) = state.book.settle(token, verdict);
+        let was_unsaved = state.is_unsaved();
+        let (settled, consequence) = state.ledger.settle(token, verdict);
         // The first one starts the thread's clock; a wake-up for each would cost a system call.
-        let mut wake = match &state.book {
-            Book::Queue(ledger) => {
-                state.is_suspect || ledger.owed() == 1 || ledger.owed() >= state.ack_every
+        let mut wake = match state.ledger.stream {
+            None => {
+                let owed = state.ledger.owed();
+                state.is_suspect || owed == 1 || owed >= state.ack_every
             }
-            Book::Stream(_) => was_saved && state.is_unsaved(),
+            Some(_) => !was_unsaved && state.is_unsaved(),
         };
         match consequence {
             Consequence::None => {}
-            Consequence::Tell(tag) => {
-                let requeue = verdict == Verdict::Retry;
-                state.alone.push(Alone { tag, requeue });
+            Consequence::Nack(nack) => {
+                state.nacks.push(nack);
                 wake = true;
             }
             Consequence::Again(arrived) => {
@@ -251,14 +241,14 @@ impl ReaderState {
     /// A message is there.
     pub(super) fn arrive(&self, delivery: lapin::message::Delivery) -> Result<(), Failure> {
         let mut arrived = Arrived::from(delivery);
-        let tag = arrived.tag;
         let mut state = self.lock();
-        if !state.book.follows(tag) {
-            let message = format!("delivery {tag} came out of turn");
-            return Err(Failure::retry("read from", message));
-        }
-        let Arrival::New { gone, again } = state.book.arrive(&arrived) else {
-            return Ok(());
+        let (gone, again) = match state.ledger.arrive(&arrived) {
+            Arrival::Gap => {
+                let message = format!("delivery {} came out of turn", arrived.tag);
+                return Err(Failure::retry("read from", message));
+            }
+            Arrival::Known => return Ok(()),
+            Arrival::New { gone, again } => (gone, again),
         };
         arrived.redelivered = again;
         let counts = &mut state.counts;
@@ -275,9 +265,8 @@ impl ReaderState {
             state.counts.damaged += 1;
             let reason = format!("above the limit of {} bytes", self.max_chunk_bytes);
             // Rejected, it goes where dead letters go, and no other reader gets it.
-            if let Consequence::Tell(tag) = state.book.put_aside(&arrived) {
-                let requeue = false;
-                state.alone.push(Alone { tag, requeue });
+            if let Consequence::Nack(nack) = state.ledger.put_aside(&arrived) {
+                state.nacks.push(nack);
             }
             state.damaged.push_back(Damaged {
                 bytes: arrived.bytes,
@@ -297,9 +286,9 @@ impl ReaderState {
     pub(super) fn take(&self) -> Orders {
         let mut state = self.lock();
         Orders {
-            alone: std::mem::take(&mut state.alone),
+            nacks: std::mem::take(&mut state.nacks),
             demand: state.demand,
-            owed: state.owed(),
+            owed: state.ledger.owed(),
             is_suspect: state.is_suspect,
             starved: state.is_starved(),
             unsaved: state.is_unsaved(),
@@ -307,30 +296,27 @@ impl ReaderState {
         }
     }
 
-    /// The acknowledgements to be sent now; [`Book::acknowledge`].
+    /// The acknowledgements to be sent now; [`Ledger::acknowledge`].
     pub(super) fn acknowledge(&self, behind: usize) -> Vec<Acknowledgement> {
-        let State { book, waiting, .. } = &mut *self.lock();
-        book.acknowledge(behind, waiting.front())
+        self.lock().ledger.acknowledge(behind)
     }
 
     /// Where a stream is to be read from: everything before is settled.
     pub(super) fn position(&self) -> Option<u64> {
-        match &self.lock().book {
-            Book::Queue(_) => None,
-            Book::Stream(book) => book.ledger.position(),
-        }
+        self.lock().ledger.stream.as_ref()?.next()
     }
 
     /// The position before this one need not be saved again.
     pub(super) fn saved(&self, position: u64) {
-        if let Book::Stream(book) = &mut self.lock().book {
-            book.unsaved = book.ledger.position() != Some(position);
+        if let Some(stream) = &mut self.lock().ledger.stream {
+            stream.is_unsaved = stream.next() != Some(position);
         }
     }
 
     /// Goes on where an earlier reader was.
     pub(super) fn go_on_from(&self, position: u64) {
-        self.lock().book = Book::stream(Start::Offset(position));
+        let position = StreamPosition::from(Start::Offset(position));
+        self.lock().ledger = Ledger::of_stream(position);
     }
 
     /// Something is wrong, and the connection works on.
@@ -342,10 +328,10 @@ impl ReaderState {
     /// The connection is gone, or could not be made. What was not settled comes again.
     pub(super) fn fail(&self, failure: Failure) {
         let mut state = self.lock();
-        state.book.reset();
+        state.ledger.reset();
         state.waiting.clear();
         state.again.clear();
-        state.alone.clear();
+        state.nacks.clear();
         state.prefetch = 0;
         state.connected = false;
         state.counts.failures += 1;
@@ -373,7 +359,7 @@ impl ReaderState {
         let state = self.lock();
         let failure = state.close_failure.as_ref();
         (
-            state.book.handed(),
+            state.ledger.handed(),
             failure.map(|failure| failure.at(&self.endpoint)),
         )
     }
@@ -385,32 +371,27 @@ impl State {
         self.again.pop_front().or_else(|| self.waiting.pop_front())
     }
 
-    fn owed(&self) -> usize {
-        self.book.owed(self.waiting.front())
-    }
-
     /// Whether the owner holds all that the broker sends before more is settled, and wants more.
     fn is_starved(&self) -> bool {
         self.prefetch > 0
             && self.waiting.is_empty()
-            && self.book.taken() >= self.prefetch
-            && self.book.handed() < self.demand
+            && self.ledger.taken() >= self.prefetch
+            && self.ledger.handed() < self.demand
     }
 
     fn is_unsaved(&self) -> bool {
-        matches!(&self.book, Book::Stream(book) if book.unsaved)
+        let stream = self.ledger.stream.as_ref();
+        stream.is_some_and(|stream| stream.is_unsaved)
     }
 
     /// How many chunks were written and not settled, as far as is known.
     fn lag(&self) -> Option<u64> {
         let ready = self.ready?;
-        match &self.book {
-            // The broker does not count what it has sent to somebody.
-            Book::Queue(_) => {
-                let here = self.waiting.len() + self.book.handed();
-                Some(ready.saturating_add(u64::try_from(here).unwrap_or(u64::MAX)))
-            }
-            Book::Stream(book) => book.ledger.lag(ready),
+        if let Some(stream) = &self.ledger.stream {
+            return stream.lag(ready);
         }
+        // The broker does not count what it has sent to somebody.
+        let here = self.waiting.len() + self.ledger.handed();
+        Some(ready.saturating_add(u64::try_from(here).unwrap_or(u64::MAX)))
     }
 }

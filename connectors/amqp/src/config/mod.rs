@@ -2,6 +2,8 @@
 
 mod queue;
 mod tap;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::fs;
@@ -19,7 +21,7 @@ pub(crate) use queue::{ExchangeKind, Names, QueueArguments};
 pub(crate) use tap::LookAt;
 
 /// The settings of both ends.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct AmqpConfig {
     pub(crate) tls: bool,
     /// At least one, all of the same cluster.
@@ -310,142 +312,6 @@ impl Start {
                 AMQPValue::LongLongInt(i64::try_from(offset).unwrap_or(i64::MAX))
             }
             Self::Timestamp(seconds) => AMQPValue::Timestamp(seconds),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn config(text: &str) -> Result<AmqpConfig, UriError> {
-        AmqpConfig::from_uri(Uri::parse(text).unwrap())
-    }
-
-    #[test]
-    fn path_is_the_virtual_host_alone_and_shown_as_typed() {
-        for (uri, vhost) in [
-            ("amqp://host?queue=q", "/"),
-            ("amqp://host/?queue=q", "/"),
-            ("amqp://host/%2f?queue=q", "/"),
-            ("amqp://host/%2F?queue=q", "/"),
-            ("amqp://host/a/b?queue=q", "a/b"),
-            ("amqp://host/a%2fb?queue=q", "a/b"),
-        ] {
-            let config = config(uri).unwrap();
-            assert_eq!(&*config.vhost, vhost, "{uri}");
-            assert_eq!(config.to_string(), uri);
-        }
-    }
-
-    #[test]
-    fn password_is_never_shown() {
-        let config = config("amqps://me:s3cret@host/v?exchange=e&routing_key=k").unwrap();
-        assert_eq!(config.password.read().unwrap(), "s3cret");
-        let shown = format!("{config} {config:?}");
-        assert!(!shown.contains("s3cret"), "{shown}");
-        assert_eq!(
-            config.to_string(),
-            "amqps://host/v?exchange=e&routing_key=k"
-        );
-        assert_eq!(config.port(&config.hosts[0]), 5671);
-    }
-
-    #[test]
-    fn several_hosts_are_named_in_one_uri() {
-        let config = config("amqp://me:s3cret@a:1,b,[::1]:3/v?queue=q").unwrap();
-        assert_eq!(config.to_string(), "amqp://a:1,b,[::1]:3/v?queue=q");
-        let ports: Vec<_> = config.hosts.iter().map(|host| config.port(host)).collect();
-        assert_eq!(ports, [1, 5672, 3]);
-    }
-
-    #[test]
-    fn password_is_in_the_uri_or_in_a_file() {
-        let config = config("amqp://me@host?queue=q&password_file=/run/secret").unwrap();
-        assert!(config.password == Password::File("/run/secret".into()));
-        let both = tests::config("amqp://me:s3cret@host?queue=q&password_file=/run/secret");
-        let both = both.unwrap_err().to_string();
-        assert!(both.contains("password_file") && both.contains("before the host"));
-        assert!(!both.contains("s3cret"), "{both}");
-    }
-
-    #[test]
-    fn settings_come_from_the_uri() {
-        let config = config(
-            "amqp://host:1?queue=q&queue_type=classic&max_chunk=1MiB&window_chunks=8\
-             &window=2MiB&prefetch=9&ack_every=3&ack_interval=20ms&heartbeat=4s&connect_timeout=3s\
-             &confirm_timeout=7s&reconnect_max=1s&dead_letter_queue=dead&lag_interval=0",
-        )
-        .unwrap();
-        assert_eq!(config.queue_type, QueueType::Classic);
-        assert!(config.declare);
-        assert_eq!(config.max_chunk_bytes.get(), 1 << 20);
-        assert_eq!(
-            (config.window.chunks.get(), config.window.bytes.get()),
-            (8, 2 << 20)
-        );
-        assert_eq!((config.prefetch.get(), config.ack_every.get()), (9, 3));
-        assert_eq!(config.ack_interval, Duration::from_millis(20));
-        assert_eq!(config.heartbeat, Duration::from_secs(4));
-        assert_eq!(config.connect_timeout, Duration::from_secs(3));
-        assert_eq!(config.confirm_timeout, Duration::from_secs(7));
-        assert_eq!(config.reconnect_max, Duration::from_secs(1));
-        assert_eq!(config.lag_interval, Duration::ZERO);
-        assert_eq!(config.names.dead_letter_queue.as_deref(), Some("dead"));
-        let config = tests::config("amqp://host?queue=q&declare=no").unwrap();
-        assert!(!config.declare);
-        let config = tests::config("amqp://host?queue=q&queue_type=stream&offset=7");
-        assert_eq!(config.unwrap().start, Start::Offset(7));
-    }
-
-    #[test]
-    fn what_cannot_be_is_named() {
-        let error = |text: &str| config(text).unwrap_err().to_string();
-        assert!(error("amqp://host").contains("queue"));
-        assert!(error("amqp://host?queue=q&routing_key=k").contains("exchange"));
-        assert!(error("amqp://host?queue=q&prefech=1").contains("did you mean prefetch"));
-        assert!(error("amqp://host?queue=q&queue_type=quorom").contains("quorum"));
-        assert!(error("amqps://host?queue=q&certfile=a").contains("keyfile"));
-        assert!(error("amqp://host?queue=q&cacertfile=a").contains("amqps"));
-        let both = error("amqp://host?queue=q&queue_type=stream&dead_letter_queue=d");
-        assert!(both.contains("queue_type") && both.contains("dead_letter_queue"));
-        let both = error("amqp://host?queue=q&declare=no&dead_letter_exchange=d");
-        assert!(both.contains("declare=no") && both.contains("dead_letter_exchange"));
-        let both = error("amqp://host?queue=q&dead_letter_exchange=d&dead_letter_queue=e");
-        assert!(both.contains("dead_letter_queue") && both.contains("dead_letter_exchange"));
-        assert!(error("amqp://host?queue=q&dead_letter_routing_key=k").contains("_exchange"));
-        let both = error("amqp://host?queue=q&position_file=p");
-        assert!(both.contains("queue_type=quorum") && both.contains("position_file"));
-        let both = error("amqp://host?queue=q&queue_type=classic&offset=first");
-        assert!(both.contains("queue_type=classic") && both.contains("offset"));
-        assert!(error("amqp://host?exchange=e&max_length=3").contains("queue"));
-        let long = "q".repeat(256);
-        assert!(error(&format!("amqp://host?queue={long}")).contains("255"));
-    }
-
-    #[test]
-    fn file_is_read_each_time_and_its_line_end_is_no_part_of_it() {
-        let name = format!("baler-amqp-password-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let password = Password::File(path.clone());
-        for (written, meant) in [("first\n", "first"), (" second \r\n", " second ")] {
-            fs::write(&path, written).unwrap();
-            assert_eq!(password.read().unwrap(), meant);
-        }
-        fs::remove_file(&path).unwrap();
-        let failure = password.read().unwrap_err();
-        assert!(failure.message.contains("password_file"), "{failure:?}");
-    }
-
-    #[test]
-    fn start_is_a_word_an_offset_or_a_time() {
-        assert_eq!(Start::parse("next"), Some(Start::Next));
-        assert_eq!(Start::parse("17"), Some(Start::Offset(17)));
-        let time = Start::Timestamp(1_700_000_000);
-        assert_eq!(Start::parse("timestamp:1700000000"), Some(time));
-        assert_eq!(time.argument(), AMQPValue::Timestamp(1_700_000_000));
-        for wrong in ["", "-1", "lst", "timestamp:", "1h"] {
-            assert_eq!(Start::parse(wrong), None, "{wrong}");
         }
     }
 }

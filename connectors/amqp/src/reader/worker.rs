@@ -13,9 +13,9 @@ use lapin::options::{
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, Consumer, Event};
 
-use super::queue::Acknowledgement;
-use super::shared::{Alone, ReaderState};
-use super::stream::PositionFile;
+use super::ledger::{Acknowledgement, Nack};
+use super::position::PositionFile;
+use super::state::ReaderState;
 use crate::client::{Connected, at, connect, next};
 use crate::config::{AmqpConfig, QueueType, Start};
 use crate::error;
@@ -144,7 +144,7 @@ async fn consume(
     let mut save_by: Option<Instant> = None;
     loop {
         let orders = shared.take();
-        for Alone { tag, requeue } in orders.alone {
+        for Nack { tag, requeue } in orders.nacks {
             let options = BasicNackOptions {
                 multiple: false,
                 requeue,

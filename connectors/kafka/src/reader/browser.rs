@@ -7,24 +7,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Browse, ChunkMeta, ChunkReader, Damaged, Delivery, Failure, Order, ReaderCapability,
-    ReaderCloseReport, Received, Settled, Token, TransportError, Verdict,
+    Browse, ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
+    Token, TransportError, Verdict,
 };
-use bytes::Bytes;
 use rdkafka::client::{ClientContext, OAuthToken};
-use rdkafka::config::{FromClientConfigAndContext as _, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{BorrowedMessage, Message as _};
+use rdkafka::message::Message as _;
 use rdkafka::{Offset, TopicPartitionList};
 
+use super::state::{Arrived, no_value};
 use crate::SCHEME;
-use crate::client;
-use crate::client::token::TokenSource;
+use crate::client::{self, TokenSource};
 use crate::config::KafkaConfig;
 use crate::error::{Concern, concern, refusal};
-use crate::headers;
-use crate::reader::{NO_VALUE, origin};
 
 /// How long the cluster may take to say which partitions there are and how far they go.
 const QUESTION: Duration = Duration::from_secs(2);
@@ -75,10 +71,6 @@ impl ClientContext for Context {
         self.tokens.next()
     }
 
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        client::log(level, facility, message);
-    }
-
     fn error(&self, error: KafkaError, reason: &str) {
         if let Some(failure) = refusal(&error, reason) {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,10 +92,9 @@ impl KafkaBrowser {
             tokens: config.client.tokens(),
             refused: Mutex::default(),
         };
-        let client = config.browser(browse).and_then(|settings| {
-            BaseConsumer::from_config_and_context(&settings, context)
-                .map_err(|error| Failure::last("open", error.to_string()))
-        });
+        let client = config
+            .browser(browse)
+            .and_then(|settings| client::consumer(&settings, context));
         let client = client.map_err(|failure| failure.at(&config.endpoint))?;
         let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
         capability.ends = browse == Browse::UntilNow;
@@ -199,46 +190,15 @@ impl KafkaBrowser {
         offset < end
     }
 
-    fn hand_out(&mut self, polled: Polled) -> Received {
-        let (partition, offset) = (polled.partition, polled.offset);
-        let origin = origin(&self.config.endpoint, partition, offset);
-        let Some(bytes) = polled.bytes else {
-            return Received::Damaged(Damaged {
-                bytes: Bytes::new(),
-                origin,
-                reason: NO_VALUE.into(),
-            });
+    fn hand_out(&mut self, partition: i32, offset: i64, arrived: Option<Arrived>) -> Received {
+        let endpoint = &self.config.endpoint;
+        let Some(arrived) = arrived else {
+            return no_value(endpoint, partition, offset);
         };
         self.tokens = self.tokens.wrapping_add(1);
         let token = Token(self.tokens);
         self.held.insert(token);
-        Received::Chunk(Delivery {
-            token,
-            bytes,
-            meta: polled.meta,
-            origin,
-            redelivered: false,
-            attempts: 0,
-        })
-    }
-}
-
-/// A message as it came.
-struct Polled {
-    partition: i32,
-    offset: i64,
-    bytes: Option<Bytes>,
-    meta: Option<ChunkMeta>,
-}
-
-impl From<BorrowedMessage<'_>> for Polled {
-    fn from(message: BorrowedMessage<'_>) -> Self {
-        Self {
-            partition: message.partition(),
-            offset: message.offset(),
-            bytes: message.payload().map(Bytes::copy_from_slice),
-            meta: headers::read(&message),
-        }
+        Received::Chunk(arrived.delivery(endpoint, token))
     }
 }
 
@@ -275,11 +235,14 @@ impl ChunkReader for KafkaBrowser {
             let left = by.saturating_duration_since(Instant::now());
             let polled = match self.client.poll(left) {
                 None => return Ok(Received::Idle),
-                Some(polled) => polled.map(Polled::from),
+                Some(polled) => polled.map(|message| {
+                    let arrived = Arrived::from_message(&message);
+                    (message.partition(), message.offset(), arrived)
+                }),
             };
             match polled {
-                Ok(polled) if self.is_shown(polled.partition, polled.offset) => {
-                    return Ok(self.hand_out(polled));
+                Ok((partition, offset, arrived)) if self.is_shown(partition, offset) => {
+                    return Ok(self.hand_out(partition, offset, arrived));
                 }
                 Ok(_) => {}
                 // What is left of the partition are no messages: marks of transactions.

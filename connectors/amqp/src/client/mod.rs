@@ -1,5 +1,9 @@
 //! From the settings to a channel on which everything is declared, on a thread of its own.
 
+#[cfg(test)]
+mod tests;
+pub(crate) mod topology;
+
 use std::collections::hash_map::RandomState;
 use std::future::{pending, poll_fn};
 use std::hash::{BuildHasher, Hasher};
@@ -9,7 +13,6 @@ use std::pin::Pin;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use async_rs::Runtime;
 use baler_common::transport::uri::Host;
 use baler_common::transport::{Failure, RetryClass};
 use futures_core::Stream;
@@ -20,7 +23,6 @@ use lapin::{Channel, Connect, Connection, ConnectionProperties};
 
 use crate::config::AmqpConfig;
 use crate::error;
-use crate::topology;
 
 /// A channel on which everything is declared, and the connection that it needs.
 pub(crate) struct Connected {
@@ -143,7 +145,9 @@ async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Co
     let tls = tls(config)?;
     is_there(config, host).await?;
     let uri = uri(config, host)?;
-    let connecting = uri.connect_with_config(properties, tls, Runtime::tokio_current());
+    // That of this thread.
+    let runtime = lapin::runtime::default_runtime().map_err(failed)?;
+    let connecting = uri.connect_with_config(properties, tls, runtime);
     let connection = connecting.await.map_err(failed)?;
     let channel = connection.create_channel().await.map_err(failed)?;
     topology::declare(&channel, config).await?;
@@ -237,68 +241,5 @@ pub(crate) async fn at(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,
         None => pending().await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use baler_common::transport::uri::Uri;
-
-    use super::*;
-
-    fn host(name: &str) -> Host {
-        Host {
-            name: name.into(),
-            port: None,
-        }
-    }
-
-    #[test]
-    fn refused_connections_leave_no_task_behind() {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let uri = format!("amqp://127.0.0.1:{port}?queue=q");
-        let config = Uri::parse(&uri).unwrap();
-        let config = AmqpConfig::from_uri(config).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            for _ in 0..20 {
-                let by = Instant::now() + Duration::from_secs(10);
-                let refused = connect(&config, "test", by).await;
-                assert_eq!(refused.err().unwrap().class, RetryClass::Retry);
-            }
-            // What is about to end may.
-            for _ in 0..100 {
-                tokio::task::yield_now().await;
-            }
-        });
-        assert_eq!(runtime.metrics().num_alive_tasks(), 0);
-    }
-
-    #[test]
-    fn failure_is_final_only_if_it_is_at_every_host() {
-        let (a, b) = (host("a"), host("b"));
-        let refused = || Failure::last("connect to", "refused");
-        let away = || Failure::retry("connect to", "away");
-        let mixed = together(vec![(&a, refused()), (&b, away())]);
-        assert_eq!(mixed.class, RetryClass::Retry);
-        assert_eq!(&*mixed.message, "b: away; a: refused");
-        let both = together(vec![(&a, refused()), (&b, refused())]);
-        assert_eq!(both.class, RetryClass::Final);
-        let alone = together(vec![(&a, refused())]);
-        assert_eq!(&*alone.message, "refused");
-    }
-
-    #[test]
-    fn every_host_comes_first_sooner_or_later() {
-        let mut seen = [false; 3];
-        for _ in 0..1000 {
-            seen[random_below(3)] = true;
-        }
-        assert_eq!(seen, [true; 3]);
     }
 }

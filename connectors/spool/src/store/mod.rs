@@ -17,7 +17,7 @@ use baler_connector_file::{
 
 use self::chunks::Flight;
 pub(crate) use self::chunks::Front;
-use crate::config::SpoolConfig;
+use crate::config::{Backoff, SpoolConfig};
 use crate::watch::{SpoolWatch, add};
 use crate::{CHUNKS_FOLDER, LOCK_FILE};
 
@@ -31,7 +31,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Store {
     config: SpoolConfig,
     watch: SpoolWatch,
-    bell: Arc<dyn Notify>,
+    notify: Arc<dyn Notify>,
     lock: Option<FileLock>,
     writer: Option<FileWriter>,
     /// Damaged pieces that earlier writers of this life found.
@@ -45,18 +45,17 @@ pub(crate) struct Store {
     again: u64,
     /// Until when the disk is left alone after an error.
     failed_until: Option<Instant>,
-    failures: u32,
-    draws: u64,
+    backoff: Backoff,
     /// The last attempt to read failed.
     unreadable: bool,
 }
 
 impl Store {
-    pub(crate) fn new(config: SpoolConfig, watch: SpoolWatch, bell: Arc<dyn Notify>) -> Self {
+    pub(crate) fn new(config: SpoolConfig, watch: SpoolWatch, notify: Arc<dyn Notify>) -> Self {
         Self {
             config,
             watch,
-            bell,
+            notify,
             lock: None,
             writer: None,
             damaged_before: 0,
@@ -65,13 +64,12 @@ impl Store {
             readable: 0,
             again: 0,
             failed_until: None,
-            failures: 0,
-            draws: 0,
+            backoff: Backoff::default(),
             unreadable: false,
         }
     }
 
-    fn disk_error(&self, operation: &'static str, error: io::Error) -> TransportError {
+    pub(crate) fn disk_error(&self, operation: &'static str, error: io::Error) -> TransportError {
         TransportError::caused_by(operation, self.endpoint(), RetryClass::Retry, error)
     }
 
@@ -94,10 +92,7 @@ impl Store {
 
     fn fail(&mut self, now: Instant, error: TransportError) {
         self.flight.clear();
-        self.draws = self.draws.wrapping_add(1);
-        let delay = self.config.retry.delay(self.failures, self.draws);
-        self.failures = self.failures.saturating_add(1);
-        self.failed_until = Some(now + delay);
+        self.failed_until = Some(now + self.backoff.pause(&self.config.retry));
         self.note(error);
     }
 
@@ -106,7 +101,8 @@ impl Store {
         self.writer.is_some() || self.reader.is_some()
     }
 
-    fn note(&self, error: TransportError) {
+    /// Shows what went wrong at the disk.
+    pub(crate) fn note(&self, error: TransportError) {
         let error = Arc::new(error);
         self.watch.update(|status| {
             add(&mut status.disk_failures, 1);
@@ -173,7 +169,7 @@ impl Store {
     /// `Err` means that another process has it; a disk that cannot be used now is a
     /// [failure](Self::is_failing) like others.
     pub(crate) fn prepare(&mut self, now: Instant) -> Result<(), TransportError> {
-        if self.lock.is_some() {
+        if self.lock.is_some() || self.failed_until.is_some_and(|until| until > now) {
             return Ok(());
         }
         let path = self.config.folder.join(LOCK_FILE);

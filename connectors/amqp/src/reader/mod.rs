@@ -1,12 +1,11 @@
 //! The receiving end.
 
-mod book;
-mod consume;
-mod queue;
+mod ledger;
+mod position;
+mod state;
 #[cfg(test)]
-mod schedules;
-mod shared;
-mod stream;
+mod tests;
+mod worker;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -22,9 +21,9 @@ use baler_common::transport::{
 use crate::SCHEME;
 use crate::client;
 use crate::config::{AmqpConfig, QueueType};
-use book::Book;
-use queue::Ledger;
-use shared::ReaderState;
+use ledger::Ledger;
+use position::StreamPosition;
+use state::ReaderState;
 
 /// Reads chunks from a queue, alone or beside other readers that share its chunks, or from a
 /// stream, all of it for itself.
@@ -63,13 +62,13 @@ impl AmqpReader {
         capability.max_chunk_bytes =
             NonZeroUsize::try_from(config.max_chunk_bytes).unwrap_or(NonZeroUsize::MAX);
         let max_chunk_bytes = capability.max_chunk_bytes.get();
-        let book = match config.queue_type {
-            QueueType::Stream => Book::stream(config.start),
-            QueueType::Classic | QueueType::Quorum => Book::Queue(Ledger::default()),
+        let ledger = match config.queue_type {
+            QueueType::Stream => Ledger::of_stream(StreamPosition::from(config.start)),
+            QueueType::Classic | QueueType::Quorum => Ledger::default(),
         };
-        let shared = Arc::new(ReaderState::new(&endpoint, &queue, max_chunk_bytes, book));
+        let shared = Arc::new(ReaderState::new(&endpoint, &queue, max_chunk_bytes, ledger));
         let (ours, config) = (Arc::clone(&shared), Arc::new(config));
-        let thread = client::spawn("baler-amqp-read", move || consume::run(ours, config, queue));
+        let thread = client::spawn("baler-amqp-read", move || worker::run(ours, config, queue));
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;
         Ok(Self {
             endpoint: endpoint.into(),

@@ -1,0 +1,336 @@
+//! How far a stream is settled, and the file that keeps it: RabbitMQ keeps no position of AMQP 0.9.1
+//! consumers.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use baler_common::transport::Failure;
+
+use super::ledger::Arrival;
+use crate::config::Start;
+
+/// How far a stream is settled.
+///
+/// A stream's messages are numbered (RabbitMQ's `x-stream-offset`). The watermark never passes one
+/// that is not settled.
+#[derive(Debug, Default)]
+pub(super) struct StreamPosition {
+    /// The watermark: everything below is settled. It is unknown before the first delivery, unless
+    /// it was kept.
+    next: Option<u64>,
+    /// What was delivered at or above the watermark, and whether it is settled.
+    delivered: BTreeMap<u64, bool>,
+    /// The highest number that ever came.
+    highest: Option<u64>,
+    /// Whether it begins with the oldest message that is kept.
+    begins_first: bool,
+    /// Everything below is known to be gone, by the stream's limits.
+    base: u64,
+    /// Whether the watermark moved since it was saved.
+    pub(super) is_unsaved: bool,
+}
+
+impl StreamPosition {
+    /// Of a reader that begins at this number, or with the oldest message that is kept.
+    pub(super) fn from(start: Start) -> Self {
+        let next = match start {
+            Start::Offset(next) => Some(next),
+            _ => None,
+        };
+        Self {
+            next,
+            begins_first: start == Start::First,
+            ..Self::default()
+        }
+    }
+
+    /// The watermark: everything below is settled.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.next
+    }
+
+    /// Notes a message.
+    pub(super) fn arrive(&mut self, offset: u64) -> Arrival {
+        let due = match self.delivered.last_key_value() {
+            Some((last, _)) => Some(last.saturating_add(1)),
+            None => self.next,
+        };
+        if due.is_some_and(|due| offset < due) {
+            return Arrival::Known;
+        }
+        if due.map_or(self.begins_first, |due| due < offset) {
+            self.base = offset;
+        }
+        self.next.get_or_insert(offset);
+        self.delivered.insert(offset, false);
+        let gone = due.map_or(0, |due| offset.saturating_sub(due));
+        let again = self.highest.is_some_and(|highest| offset <= highest);
+        self.highest = self.highest.max(Some(offset));
+        Arrival::New { gone, again }
+    }
+
+    /// Settles a message.
+    pub(super) fn pass(&mut self, offset: u64) {
+        if let Some(settled) = self.delivered.get_mut(&offset) {
+            *settled = true;
+        }
+        while let Some(first) = self.delivered.first_entry().filter(|first| *first.get()) {
+            self.next = Some(first.remove_entry().0.saturating_add(1));
+            self.is_unsaved = true;
+        }
+    }
+
+    /// How many of a stream's messages are not settled, if it holds `messages` in all. Its limits
+    /// may have removed some unseen; then there are more.
+    pub(super) fn lag(&self, messages: u64) -> Option<u64> {
+        match self.next {
+            Some(next) => Some(messages.saturating_add(self.base).saturating_sub(next)),
+            None => self.begins_first.then_some(messages),
+        }
+    }
+
+    /// Forgets the connection: all above the watermark comes again.
+    pub(super) fn reset(&mut self) {
+        self.delivered.clear();
+    }
+}
+
+/// The file of a position.
+///
+/// It is replaced as a whole and synced, so that after a crash it holds the old position or the new
+/// one. One reader at a time has it.
+///
+/// Neither it nor the files beside it may be a symlink or a device. Somebody who can write to the
+/// folder could otherwise lead a reader to any file of its user.
+#[derive(Debug)]
+pub(super) struct PositionFile {
+    path: PathBuf,
+    /// Of which stream.
+    stream: Box<str>,
+    saved: Option<u64>,
+    /// The file itself is replaced, so that it cannot be locked.
+    _lock: PositionLock,
+}
+
+/// What the file begins with.
+const MAGIC: &str = "baler-stream-position 1";
+
+/// The longest file that is read: a name of 255 bytes each of virtual host and queue, and a number.
+const LONGEST: u64 = 4096;
+
+impl PositionFile {
+    /// Opens the file, which need not be there yet, for a stream.
+    pub(super) fn open(path: &Path, stream: &str) -> Result<Self, Failure> {
+        let failed = |error: io::Error| failure(path, &error);
+        // Before a lock file is made beside it.
+        check_file(path).map_err(failed)?;
+        let lock = PositionLock::acquire(&beside(path, ".lock")).map_err(failed)?;
+        let mut text = String::new();
+        let saved = match open_file(OpenOptions::new().read(true), path) {
+            Ok(file) => {
+                let mut file = file.take(LONGEST);
+                file.read_to_string(&mut text).map_err(failed)?;
+                Some(parse(&text, stream).map_err(|what| {
+                    let message = format!("position_file {}: {what}", path.display());
+                    Failure::last("read from", message)
+                })?)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(Self {
+            path: path.into(),
+            stream: stream.into(),
+            saved,
+            _lock: lock,
+        })
+    }
+
+    /// What was saved last.
+    pub(super) fn saved(&self) -> Option<u64> {
+        self.saved
+    }
+
+    /// Saves a position, on disk when this returns.
+    pub(super) fn save(&mut self, position: u64) -> Result<(), Failure> {
+        if self.saved == Some(position) {
+            return Ok(());
+        }
+        self.replace(position)
+            .map_err(|error| failure(&self.path, &error))?;
+        self.saved = Some(position);
+        Ok(())
+    }
+
+    fn replace(&self, position: u64) -> io::Result<()> {
+        check_file(&self.path)?;
+        let new = beside(&self.path, ".new");
+        // That of a reader that was killed. Removing a symlink leaves the file that it leads to.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // Refuses a symlink that was put there since.
+        let mut file = File::create_new(&new)?;
+        let text = format!("{MAGIC}\nstream {}\nnext {position}\n", self.stream);
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &self.path)?;
+        File::open(folder(&self.path))?.sync_all()
+    }
+}
+
+/// The lock files that readers of a process have. The child of a fork has a copy of the list, and
+/// none of the locks.
+static LOCKED: Mutex<Vec<LockedFile>> = Mutex::new(Vec::new());
+
+struct LockedFile {
+    process: u32,
+    path: PathBuf,
+    _file: File,
+}
+
+/// A lock that one reader has, for as long as this value or the process lives.
+///
+/// It is a lock of POSIX (`fcntl`), which belongs to a process: the child of a fork does not have
+/// it. The list keeps other readers of the process away, which that lock does not.
+#[derive(Debug)]
+struct PositionLock {
+    path: PathBuf,
+}
+
+impl PositionLock {
+    fn acquire(path: &Path) -> io::Result<Self> {
+        let taken = || io::Error::new(io::ErrorKind::WouldBlock, "another reader has it");
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let path = folder(path).canonicalize()?.join(name);
+        // Tried again a moment later: in the child of a fork it may be held for ever.
+        let mut locked = LOCKED.try_lock().map_err(|_| taken())?;
+        let process = std::process::id();
+        // Before the file is opened: closing it again would end the lock that this process has.
+        if locked
+            .iter()
+            .any(|it| it.process == process && it.path == path)
+        {
+            return Err(taken());
+        }
+        // It is never emptied: its name may lead to a file of somebody else.
+        let mut options = OpenOptions::new();
+        let file = open_file(options.write(true).create(true).truncate(false), &path)?;
+        if !lock_for_process(&file)? {
+            return Err(taken());
+        }
+        locked.push(LockedFile {
+            process,
+            path: path.clone(),
+            _file: file,
+        });
+        Ok(Self { path })
+    }
+}
+
+impl Drop for PositionLock {
+    fn drop(&mut self) {
+        let mut locked = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
+        locked.retain(|it| it.path != self.path);
+    }
+}
+
+/// Locks a file for this process; whether nobody else has it.
+#[cfg(unix)]
+fn lock_for_process(file: &File) -> io::Result<bool> {
+    use rustix::io::Errno;
+    match rustix::fs::fcntl_lock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::ACCESS | Errno::AGAIN) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// There is no fork.
+#[cfg(not(unix))]
+fn lock_for_process(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(fs::TryLockError::WouldBlock) => Ok(false),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Opens an ordinary file; neither follows a symlink nor waits for the other end of a pipe.
+fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    check_file(path)?;
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(not_a_file(path)),
+    }
+}
+
+/// Refuses what is there if it is not an ordinary file.
+fn check_file(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if !metadata.is_file() => Err(not_a_file(path)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn not_a_file(path: &Path) -> io::Error {
+    let message = format!(
+        "{} is a symlink, a device or a folder; name an ordinary file, or one that is not there",
+        path.display()
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+fn failure(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("position_file {}: {error}", path.display());
+    match error.kind() {
+        io::ErrorKind::InvalidInput => Failure::last("read from", message),
+        _ => Failure::retry("read from", message),
+    }
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A file beside this one.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn parse(text: &str, stream: &str) -> Result<u64, String> {
+    let mut lines = text.lines();
+    if lines.next() != Some(MAGIC) {
+        return Err("it holds no position".into());
+    }
+    let of = lines.next().and_then(|line| line.strip_prefix("stream "));
+    match of {
+        Some(of) if of == stream => {}
+        of => {
+            let of = of.unwrap_or_default();
+            return Err(format!("it holds the position in {of}, not in {stream}"));
+        }
+    }
+    let next = lines.next().and_then(|line| line.strip_prefix("next "));
+    next.and_then(|next| next.parse().ok())
+        .ok_or_else(|| "it holds no position".into())
+}

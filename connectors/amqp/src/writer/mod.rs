@@ -1,0 +1,293 @@
+//! The sending end: one thread a connection publishes what is offered, and takes the answers.
+//!
+//! ```text
+//! owner: offer -> outgoing -+               +-> broker
+//!                           | writer thread |
+//! owner: confirmations <----+               +<- confirms
+//! ```
+
+pub(crate) mod publish;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
+    Rejected, TransportError, WriterStats,
+};
+use lapin::Event;
+
+use crate::SCHEME;
+use crate::client::{self, Connected};
+use crate::config::{AmqpConfig, QueueType};
+use crate::error::{self, broker_limit};
+use crate::headers;
+use publish::InFlight;
+use state::WriterState;
+
+/// Publishes chunks to a queue or an exchange, each as one persistent message, and confirms what
+/// the broker confirmed.
+///
+/// A connection has one thread with a runtime in it, which publishes and takes the answers (the
+/// client library has another one for the socket). Both end with the connection.
+pub struct AmqpWriter {
+    config: Arc<AmqpConfig>,
+    endpoint: Box<str>,
+    capability: Capability,
+    shared: Arc<WriterState>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for AmqpWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AmqpWriter")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AmqpWriter {
+    /// A writer to the configured queue or exchange; like every writer it starts closed, and the
+    /// broker need not be there yet.
+    pub fn new(config: AmqpConfig) -> Self {
+        // A confirmed message of a classic queue is on disk (it is persistent), one of the others
+        // on a quorum of the nodes. Which kind an exchange leads to is its owner's to know.
+        let durability = match (config.queue_type, &config.names.queue) {
+            (QueueType::Quorum | QueueType::Stream, Some(_)) => Durability::Replicated,
+            _ => Durability::Disk,
+        };
+        let mut capability = Capability::new(SCHEME, Order::PerLane, durability);
+        capability.max_chunk_bytes =
+            NonZeroUsize::try_from(config.max_chunk_bytes).unwrap_or(NonZeroUsize::MAX);
+        config.window.apply(&mut capability);
+        Self {
+            endpoint: config.to_string().into(),
+            config: Arc::new(config),
+            capability,
+            shared: Arc::default(),
+            thread: None,
+        }
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> AmqpWriterCounts {
+        self.shared.lock().counts
+    }
+
+    /// Ends the connection, if there is one, and its thread, which may say good-bye until `by`.
+    fn disconnect(&mut self, by: Instant) {
+        let mut state = self.shared.lock();
+        state.stop = Some(by);
+        let closed = || Failure::retry("publish to", "it was closed");
+        state.failure.get_or_insert_with(closed);
+        drop(state);
+        self.shared.work.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended as well.
+            drop(thread.join());
+        }
+    }
+
+    fn connect(&mut self, by: Instant) -> Result<(), Failure> {
+        self.shared.lock().reset();
+        let (opened, opening) = mpsc::sync_channel(1);
+        let (shared, config) = (Arc::clone(&self.shared), Arc::clone(&self.config));
+        let endpoint = self.endpoint.clone();
+        self.thread = Some(client::spawn("baler-amqp-send", move || async move {
+            run(&shared, &config, &endpoint, &opened, by).await;
+        })?);
+        let left = by.saturating_duration_since(Instant::now());
+        match opening.recv_timeout(left) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) => {
+                Err(Failure::retry("connect to", "no answer in time"))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Failure::retry("connect to", "the connecting thread ended"))
+            }
+        }
+    }
+}
+
+impl ChunkWriter for AmqpWriter {
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        let mut state = self.shared.lock();
+        if let Some(failure) = &state.failure {
+            return Err(Rejected::broken(chunk, failure.at(&self.endpoint)));
+        }
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
+        }
+        state.offer(chunk, &self.capability)?;
+        drop(state);
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        let mut state = self.shared.lock();
+        out.append(&mut state.confirmations);
+        match &state.failure {
+            None => Ok(()),
+            Some(failure) => Err(failure.at(&self.endpoint)),
+        }
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        self.shared.notify.set(notify);
+    }
+
+    fn set_awaited(&mut self, awaited: bool) {
+        self.shared.notify.set_awaited(awaited);
+    }
+
+    fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
+        // The broker tells its limit only by closing the channel over a message above it, and not
+        // which one that was: from now on such chunks are handed back as too large.
+        let failure = self.shared.lock().failure.clone();
+        let limit = failure.and_then(|failure| broker_limit(&failure.message));
+        if let Some(limit) = limit.and_then(NonZeroUsize::new) {
+            let known = self.capability.max_chunk_bytes;
+            self.capability.max_chunk_bytes = known.min(limit);
+        }
+        self.disconnect(Instant::now());
+        self.connect(by).map_err(|failure| {
+            let error = failure.at(&self.endpoint);
+            self.shared.fail(failure);
+            error
+        })
+    }
+
+    fn stats(&self) -> WriterStats {
+        let mut stats = WriterStats::default();
+        stats.blocked = self.shared.lock().counts.is_blocked;
+        stats
+    }
+
+    fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
+        let error = self.shared.drain(by);
+        // What was not confirmed in time is not worth waiting for a good-bye.
+        self.disconnect(if error.is_none() { by } else { Instant::now() });
+        let mut state = self.shared.lock();
+        let report = CloseReport {
+            confirmations: std::mem::take(&mut state.confirmations),
+            unconfirmed: state.window.tickets().collect(),
+            error: error.map(|failure| failure.at(&self.endpoint)),
+        };
+        drop(state);
+        report
+    }
+}
+
+impl Drop for AmqpWriter {
+    fn drop(&mut self) {
+        self.disconnect(Instant::now());
+    }
+}
+
+/// Connects before `by` and says so; serves the connection until it is gone or stopped.
+async fn run(
+    shared: &WriterState,
+    config: &AmqpConfig,
+    endpoint: &str,
+    opened: &SyncSender<Result<(), Failure>>,
+    by: Instant,
+) {
+    let connected = match client::connect_to_publish(config, "baler writer", by).await {
+        Ok(connected) => connected,
+        Err(failure) => {
+            // An owner that gave up waiting is not told.
+            opened.send(Err(failure)).ok();
+            return;
+        }
+    };
+    let mut in_flight = InFlight::new(connected.channel.clone(), config);
+    shared.lock().open();
+    opened.send(Ok(())).ok();
+    let served = serve(shared, config, endpoint, &connected, &mut in_flight).await;
+    match served {
+        // Everything that can be told was told.
+        Ok(by) => drop(connected.close(by).await),
+        Err(failure) => {
+            // Earlier answers still count. The first error is reported.
+            drop(shared.settle(None, &mut in_flight, endpoint));
+            shared.fail(failure);
+        }
+    }
+}
+
+/// Publishes and takes answers until it is stopped; yields until when to say good-bye.
+async fn serve(
+    shared: &WriterState,
+    config: &AmqpConfig,
+    endpoint: &str,
+    connected: &Connected,
+    in_flight: &mut InFlight,
+) -> Result<Instant, Failure> {
+    let mut events = connected.connection.events_listener();
+    loop {
+        let (chunks, overdue) = {
+            let mut state = shared.lock();
+            if let Some(by) = state.stop {
+                return Ok(by);
+            }
+            let chunks = state.take_outgoing();
+            (chunks, state.overdue_at(in_flight.oldest(), config))
+        };
+        if !chunks.is_empty() {
+            for chunk in chunks {
+                in_flight.publish(chunk.bytes, headers::properties(&chunk.meta));
+            }
+            continue;
+        }
+        tokio::select! {
+            () = shared.work.notified() => {}
+            answer = in_flight.next_answer() => {
+                shared.settle(Some(answer), in_flight, endpoint)?;
+            }
+            event = client::next(&mut events) => match event {
+                Some(Event::ConnectionBlocked(_)) => shared.set_blocked(true),
+                Some(Event::ConnectionUnblocked) => shared.set_blocked(false),
+                Some(Event::Error(error)) => return Err(error::of_use("publish to", &error)),
+                Some(_) => {}
+                None => return Err(Failure::retry("publish to", "the connection ended")),
+            },
+            () = client::at(overdue) => {
+                let time = config.confirm_timeout;
+                let message = format!("nothing was confirmed for {time:?}");
+                return Err(Failure::retry("publish to", message));
+            }
+        }
+    }
+}
+
+/// What happened at a writer since it was made, over all its connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AmqpWriterCounts {
+    /// Connections that were made, and everything declared on them.
+    pub connections: u64,
+    /// Chunks that were published, repetitions included.
+    pub published: u64,
+    /// Chunks that the broker confirmed.
+    pub confirmed: u64,
+    /// Chunks that the broker refused (`basic.nack`): to be offered again.
+    pub nacked: u64,
+    /// Chunks that no queue took (`basic.return`), each the end of its connection.
+    pub returned: u64,
+    /// How often the broker blocked the connection, because it is short of memory or disk.
+    pub blocked: u64,
+    /// Whether it is blocked now: the window counts as full.
+    pub is_blocked: bool,
+}

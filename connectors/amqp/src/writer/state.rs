@@ -1,0 +1,288 @@
+//! A connection of a writer and its chunks, which the owner and the thread share.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    Capability, Chunk, Confirmation, Failure, Notify as _, NotifyCell, Outcome, Rejected, Window,
+};
+use lapin::Confirmation as Answer;
+
+use super::AmqpWriterCounts;
+use super::publish::InFlight;
+use crate::config::AmqpConfig;
+use crate::error;
+
+/// How long the broker may refuse everything at first.
+const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
+
+/// What the owner and the thread share.
+#[derive(Default)]
+pub(super) struct WriterState {
+    state: Mutex<State>,
+    /// Wakes the thread: something was offered, or it is to end.
+    pub(super) work: tokio::sync::Notify,
+    /// Wakes an owner that closes.
+    answered: Condvar,
+    pub(super) notify: NotifyCell,
+}
+
+/// A connection and its chunks: no thread, no I/O.
+pub(super) struct State {
+    /// Why nothing can be offered.
+    pub(super) failure: Option<Failure>,
+    /// Whether the connection never was.
+    is_unopened: bool,
+    /// Offered and not published.
+    outgoing: VecDeque<Chunk>,
+    /// Offered and not answered, `outgoing` included.
+    pub(super) window: Window,
+    /// What the owner has not fetched.
+    pub(super) confirmations: Vec<Confirmation>,
+    pub(super) counts: AmqpWriterCounts,
+    /// Whether the broker took a chunk on this connection.
+    pub(super) is_proven: bool,
+    /// Since when the broker refuses everything on this connection.
+    refused_since: Option<Instant>,
+    /// How many connections in a row were given up for that.
+    fruitless: u32,
+    /// While it is blocked nothing is confirmed, and that is no fault of the connection.
+    unblocked_at: Option<Instant>,
+    /// Whether an offer was handed back because the window was full.
+    lacks_room: bool,
+    /// The thread is to end, and may say good-bye until then.
+    pub(super) stop: Option<Instant>,
+}
+
+impl WriterState {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Settles the oldest chunks with this answer and those that are there, and tells the owner.
+    pub(super) fn settle(
+        &self,
+        first: Option<lapin::Result<Answer>>,
+        in_flight: &mut InFlight,
+        endpoint: &str,
+    ) -> Result<(), Failure> {
+        let mut state = self.lock();
+        let refused_before = state.counts.nacked;
+        let mut settled = Ok(());
+        let mut next = first;
+        while settled.is_ok()
+            && let Some(answer) = next.take().or_else(|| in_flight.answer())
+        {
+            settled = state.settle(answer, endpoint);
+        }
+        let settled = settled.and_then(|()| state.refused_too_long());
+        let is_urgent = state.lacks_room || state.counts.nacked > refused_before;
+        drop(state);
+        self.answered.notify_all();
+        if is_urgent || self.notify.is_awaited() {
+            self.notify.notify();
+        }
+        settled
+    }
+
+    /// The broker blocks the connection, or does so no longer.
+    pub(super) fn set_blocked(&self, is_blocked: bool) {
+        let mut state = self.lock();
+        let counts = &mut state.counts;
+        counts.blocked += u64::from(is_blocked && !counts.is_blocked);
+        counts.is_blocked = is_blocked;
+        if !is_blocked {
+            state.unblocked_at = Some(Instant::now());
+        }
+        drop(state);
+        self.notify.notify();
+    }
+
+    /// The connection is gone, or could not be made.
+    pub(super) fn fail(&self, failure: Failure) {
+        let mut state = self.lock();
+        state.failure = Some(failure);
+        state.counts.is_blocked = false;
+        drop(state);
+        self.answered.notify_all();
+        self.notify.notify();
+    }
+
+    /// Waits until everything is answered, the connection is gone, or `by`; yields why not
+    /// everything was answered.
+    pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
+        let waits = |state: &mut State| state.failure.is_none() && !state.window.is_empty();
+        let left = by.saturating_duration_since(Instant::now());
+        let waited = self.answered.wait_timeout_while(self.lock(), left, waits);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        match &state.failure {
+            Some(_) if state.is_unopened => None,
+            Some(failure) => Some(failure.clone()),
+            None if state.window.is_empty() => None,
+            None if state.counts.is_blocked => {
+                Some(Failure::retry("close", "the broker blocks the connection"))
+            }
+            None => Some(Failure::retry(
+                "close",
+                "not everything was confirmed in time",
+            )),
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            failure: Some(Failure::retry("publish to", "it was not opened")),
+            is_unopened: true,
+            outgoing: VecDeque::new(),
+            window: Window::default(),
+            confirmations: Vec::new(),
+            counts: AmqpWriterCounts::default(),
+            is_proven: false,
+            refused_since: None,
+            fruitless: 0,
+            unblocked_at: None,
+            lacks_room: false,
+            stop: None,
+        }
+    }
+}
+
+impl State {
+    /// Forgets what was not confirmed: a new connection is about to be made.
+    pub(super) fn reset(&mut self) {
+        *self = Self {
+            failure: Some(Failure::retry("publish to", "it is being opened")),
+            is_unopened: self.is_unopened,
+            counts: self.counts,
+            fruitless: self.fruitless,
+            ..Self::default()
+        };
+        self.counts.is_blocked = false;
+    }
+
+    pub(super) fn open(&mut self) {
+        // An owner that has given up waiting has stopped it.
+        if self.stop.is_none() {
+            self.failure = None;
+        }
+        self.is_unopened = false;
+        self.counts.connections += 1;
+    }
+
+    /// Takes a chunk, or hands it back if the window is full or the broker blocks.
+    pub(super) fn offer(&mut self, chunk: Chunk, capability: &Capability) -> Result<(), Rejected> {
+        self.lacks_room = self.counts.is_blocked || !self.window.take(&chunk, capability);
+        if self.lacks_room {
+            return Err(Rejected::full(chunk));
+        }
+        self.outgoing.push_back(chunk);
+        Ok(())
+    }
+
+    /// Takes the chunks that may be published now.
+    ///
+    /// The first chunk of a connection goes alone. A queue may have no leader yet, after a restart
+    /// or while somebody else declares it: the broker then refuses some chunks and takes those that
+    /// follow, which would have overtaken them.
+    pub(super) fn take_outgoing(&mut self) -> VecDeque<Chunk> {
+        let chunks = match self.is_proven {
+            true => std::mem::take(&mut self.outgoing),
+            false if self.outgoing.len() == self.window.len() => {
+                self.outgoing.drain(..self.outgoing.len().min(1)).collect()
+            }
+            false => VecDeque::new(),
+        };
+        let count = u64::try_from(chunks.len()).unwrap_or(u64::MAX);
+        self.counts.published = self.counts.published.saturating_add(count);
+        chunks
+    }
+
+    /// The oldest published chunk is answered.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be used any more: it is lost, or leads to no queue.
+    pub(super) fn settle(
+        &mut self,
+        answer: lapin::Result<Answer>,
+        endpoint: &str,
+    ) -> Result<(), Failure> {
+        match answer.map_err(|error| error::of_use("publish to", &error))? {
+            Answer::Ack(None) => {
+                self.counts.confirmed += 1;
+                self.is_proven = true;
+                self.refused_since = None;
+                self.fruitless = 0;
+                self.answer(Outcome::Confirmed);
+            }
+            // An unroutable message is returned first and confirmed then. It is no longer this
+            // chunk's matter: the queue is gone. Another connection declares it again.
+            Answer::Ack(Some(returned)) | Answer::Nack(Some(returned)) => {
+                self.counts.returned += 1;
+                let message = format!(
+                    "no queue takes the chunk ({} {}); it is sent again, until a queue is declared \
+                     or bound",
+                    returned.reply_code, returned.reply_text
+                );
+                return Err(Failure::retry("publish to", message));
+            }
+            // Without confirms nothing is known, which must never count as confirmed.
+            Answer::Nack(None) | Answer::NotRequested => {
+                self.counts.nacked += 1;
+                self.refused_since.get_or_insert_with(Instant::now);
+                let refused = |message| Failure::retry("publish to", message).at(endpoint);
+                self.answer(Outcome::Refused(refused(
+                    "the broker refused it (basic.nack)",
+                )));
+                if !self.is_proven {
+                    // Else the chunks that wait behind it would go first.
+                    self.outgoing.clear();
+                    let message = "the broker refused one before it (basic.nack)";
+                    while self.answer(Outcome::Refused(refused(message))) {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what became of the oldest chunk, if there is one.
+    fn answer(&mut self, outcome: Outcome) -> bool {
+        let Some(ticket) = self.window.remove_oldest() else {
+            return false;
+        };
+        let confirmation = Confirmation { ticket, outcome };
+        self.confirmations.push(confirmation);
+        true
+    }
+
+    /// Gives up a connection on which the broker has refused everything for too long.
+    ///
+    /// A channel of RabbitMQ 3.10 that was opened while a quorum queue had no leader can go on
+    /// refusing for ever, although the queue has long had one and takes chunks from other channels.
+    /// A queue that is full refuses as well, so the patience grows from connection to connection.
+    fn refused_too_long(&mut self) -> Result<(), Failure> {
+        let patience = REFUSED_AT_MOST.saturating_mul(1 << self.fruitless.min(5));
+        match self.refused_since.map(|since| since.elapsed()) {
+            Some(refused) if refused >= patience => {
+                self.fruitless = self.fruitless.saturating_add(1);
+                let message = format!("the broker refused everything for {refused:?} (basic.nack)");
+                Err(Failure::retry("publish to", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// When the connection counts as lost because its oldest message is not answered.
+    pub(super) fn overdue_at(
+        &self,
+        oldest: Option<Instant>,
+        config: &AmqpConfig,
+    ) -> Option<Instant> {
+        let since = oldest.filter(|_| !self.counts.is_blocked)?;
+        let since = self.unblocked_at.map_or(since, |at| since.max(at));
+        since.checked_add(config.confirm_timeout)
+    }
+}

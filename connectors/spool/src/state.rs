@@ -1,0 +1,152 @@
+//! The state that the owner's side and the spool's thread share: pending chunks and orders.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkWriter, Confirmation, Notify, NotifyCell, TransportError, Window,
+    WriterStats,
+};
+
+use crate::watch::SpoolWatch;
+
+/// How long the disk gets at a close, whatever the deadline.
+pub(crate) const DISK_GRACE: Duration = Duration::from_millis(500);
+
+/// The state that the owner's side and the spool's thread share.
+pub(crate) struct SpoolState {
+    state: Mutex<State>,
+    /// Something to do for the thread.
+    work: Condvar,
+    /// Something that the owner waits for in `reopen` or `close`.
+    changed: Condvar,
+    pub(crate) owner: NotifyCell,
+    pub(crate) watch: SpoolWatch,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// The thread was woken since it looked last.
+    is_woken: bool,
+    /// Counts the owner's reopenings: what was taken before is forgotten.
+    pub(crate) generation: u64,
+    /// Taken and without an outcome, in order.
+    pub(crate) pending: VecDeque<Chunk>,
+    /// Tickets and bytes of `pending`.
+    pub(crate) window: Window,
+    pub(crate) outcomes: Vec<Confirmation>,
+    /// The medium's writer before the thread takes it, or after an attempt to open it.
+    pub(crate) opened: Option<(Box<dyn ChunkWriter>, Result<(), TransportError>)>,
+    /// Whether chunks are taken; none while that is being found out.
+    pub(crate) verdict: Option<Result<(), Arc<TransportError>>>,
+    /// The owner orders an attempt at the disk and the medium now.
+    pub(crate) attempt: bool,
+    /// The medium's capability when it was opened last.
+    pub(crate) capability: Option<Capability>,
+    /// The figures of the medium's writer when the thread looked last.
+    pub(crate) stats: WriterStats,
+    pub(crate) stop: Stop,
+    pub(crate) ended: bool,
+    /// The error with which the thread ended.
+    pub(crate) end_error: Option<TransportError>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Stop {
+    #[default]
+    No,
+    /// Send on what can be sent, put the rest on disk, and end.
+    Close(Instant),
+    /// End now.
+    Drop,
+}
+
+impl SpoolState {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            changed: Condvar::new(),
+            owner: NotifyCell::default(),
+            watch: SpoolWatch::default(),
+        })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds the lock can leave the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state and wakes the thread.
+    pub(crate) fn order<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        state.is_woken = true;
+        drop(state);
+        self.work.notify_one();
+        result
+    }
+
+    /// Changes the state and notifies the owner.
+    pub(crate) fn tell<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        self.owner.notify();
+        result
+    }
+
+    /// Waits until the thread is woken, until this time at most.
+    pub(crate) fn wait_for_work(&self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        let sleeps = |state: &mut State| !state.is_woken;
+        let waited = self.work.wait_timeout_while(self.lock(), left, sleeps);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.is_woken = false;
+    }
+
+    /// Waits until the state is as wanted, until `by` at most; returns it either way.
+    pub(crate) fn wait(
+        &self,
+        by: Instant,
+        wanted: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'_, State> {
+        let left = by.saturating_duration_since(Instant::now());
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), left, |state| !wanted(state));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl State {
+    /// Adds the outcome of a chunk, if the chunk is pending; returns whether it was.
+    pub(crate) fn conclude(&mut self, confirmation: Confirmation) -> bool {
+        let ticket = confirmation.ticket;
+        // Nearly always the oldest.
+        let place = self.pending.iter().position(|it| it.ticket == ticket);
+        let removed = place.and_then(|place| self.pending.remove(place));
+        if removed.is_some() {
+            self.window.remove(ticket);
+            self.outcomes.push(confirmation);
+        }
+        removed.is_some()
+    }
+
+    /// Forgets what was taken; returns the tickets.
+    pub(crate) fn forget(&mut self) -> Vec<u64> {
+        self.window.clear();
+        self.pending.drain(..).map(|chunk| chunk.ticket).collect()
+    }
+}
+
+/// Wakes the spool's thread.
+pub(crate) struct SpoolNotification(pub(crate) Weak<SpoolState>);
+
+impl Notify for SpoolNotification {
+    fn notify(&self) {
+        if let Some(state) = self.0.upgrade() {
+            state.order(|_| ());
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The spool's thread: to the medium while it is fine, to disk while it is away, and from disk to
+//! the medium when it is back.
+
+mod disk;
+mod medium;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baler_common::transport::{
+    ChunkWriter, Delivery, RetryClass, TransportError, WriterStats, guarded,
+};
+use baler_connector_file::QuarantineFolder;
+
+use crate::REFUSED_FOLDER;
+use crate::config::{Backoff, SpoolConfig};
+use crate::state::{DISK_GRACE, SpoolNotification, SpoolState, Stop};
+use crate::store::Store;
+use crate::watch::SpoolRoute;
+
+/// How often the thread looks whether the medium stalls, at least.
+const LOOK_MIN: Duration = Duration::from_millis(50);
+/// And at most.
+const LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// The spool's thread.
+pub(crate) struct Worker {
+    state: Arc<SpoolState>,
+    config: SpoolConfig,
+    store: Store,
+    refused: QuarantineFolder,
+    medium: Medium,
+    /// Since when the medium moves nothing although it should; none once it confirmed a chunk.
+    away_since: Option<Instant>,
+    backoff: Backoff,
+    generation: u64,
+    /// How many of the pending chunks, from the oldest on, the disk or the medium has. Never both:
+    /// the medium gets pending chunks only while nothing is on disk.
+    offered: usize,
+    /// The medium has them and has not confirmed them, by ticket. Either all are from disk or none.
+    outstanding: VecDeque<(u64, Sent)>,
+    /// Read from disk, and not yet taken by the medium.
+    next: Option<Delivery>,
+    next_ticket: u64,
+    /// When the medium last took or confirmed something.
+    progress: Instant,
+    /// Since when the medium asks to wait.
+    blocked_since: Option<Instant>,
+    /// Whether the medium confirmed something since that was shown last.
+    has_moved: bool,
+    /// The medium refused a chunk for now.
+    pause_until: Option<Instant>,
+    /// The medium is open, and nothing is on disk that it has not confirmed.
+    drained: bool,
+    ticked: Instant,
+}
+
+/// The writer of the medium.
+enum Medium {
+    /// A thread of its own opens it, or it was closed for good.
+    Away,
+    /// It is to be opened at this time.
+    Closed(Box<dyn ChunkWriter>, Instant),
+    Open(Box<dyn ChunkWriter>),
+}
+
+/// Where a chunk that the medium has comes from.
+enum Sent {
+    Disk(Delivery),
+    /// From the owner, in this generation of its tickets.
+    Owner {
+        generation: u64,
+        ticket: u64,
+    },
+}
+
+impl Worker {
+    pub(crate) fn new(config: SpoolConfig, state: Arc<SpoolState>) -> Self {
+        let notify = Arc::new(SpoolNotification(Arc::downgrade(&state)));
+        let now = Instant::now();
+        let medium = match state.lock().opened.take() {
+            Some((mut inner, _)) => {
+                inner.set_notify(Arc::<SpoolNotification>::clone(&notify));
+                Medium::Closed(inner, now)
+            }
+            None => Medium::Away,
+        };
+        Self {
+            store: Store::new(config.clone(), state.watch.clone(), notify),
+            refused: QuarantineFolder::new(config.folder.join(REFUSED_FOLDER)),
+            medium,
+            away_since: Some(now),
+            backoff: Backoff::default(),
+            generation: 0,
+            offered: 0,
+            outstanding: VecDeque::new(),
+            next: None,
+            next_ticket: 0,
+            progress: now,
+            blocked_since: None,
+            has_moved: false,
+            pause_until: None,
+            drained: false,
+            ticked: now,
+            config,
+            state,
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let _end = EndOnPanic(Arc::clone(&self.state));
+        loop {
+            let stop = self.state.lock().stop;
+            match stop {
+                Stop::No => {}
+                Stop::Drop => break,
+                Stop::Close(by) => {
+                    self.close(by);
+                    break;
+                }
+            }
+            let until = self.step(Instant::now());
+            self.state.wait_for_work(until);
+        }
+        self.state.tell(|state| state.ended = true);
+    }
+
+    /// Does what can be done now; returns when to come again at the latest.
+    fn step(&mut self, now: Instant) -> Instant {
+        self.take_orders(now);
+        if let Err(error) = self.store.prepare(now) {
+            // Another process has the folder: nothing goes on before it is ours.
+            self.decide(Err(error));
+            return now + LOOK_MAX;
+        }
+        self.open_when_due(now);
+        self.take_written(now);
+        self.send(now);
+        self.spool(now, false);
+        self.judge(now);
+        self.show(now);
+        // The position in the spool is written even when nothing else happens.
+        if now.saturating_duration_since(self.ticked) >= self.config.commit_interval {
+            self.ticked = now;
+            self.store.commit();
+        }
+        self.next_time(now)
+    }
+
+    /// Sends on what can be sent until the deadline, puts the rest on disk, and ends.
+    fn close(&mut self, by: Instant) {
+        let begun = Instant::now();
+        let disk_by = by.max(begun + DISK_GRACE);
+        let left = by.saturating_duration_since(begun);
+        let send_by = by - DISK_GRACE.min(left / 2);
+        let mut error = None;
+        loop {
+            let now = Instant::now();
+            self.take_orders(now);
+            if self.store.prepare(now).is_err() {
+                break;
+            }
+            self.open_when_due(now);
+            self.take_written(now);
+            self.send(now);
+            let is_open = matches!(self.medium, Medium::Open(_));
+            let is_sending = is_open && !(self.drained && self.outstanding.is_empty());
+            if is_open && (!is_sending || now >= send_by) {
+                error = self.close_medium(send_by);
+            }
+            self.spool(now, true);
+            let is_pending = !self.state.lock().pending.is_empty();
+            let until = match &self.medium {
+                Medium::Open(_) => send_by,
+                _ if is_pending => disk_by,
+                _ => break,
+            };
+            if until <= now {
+                break;
+            }
+            self.state.wait_for_work(until.min(self.next_time(now)));
+        }
+        error = error.or_else(|| self.close_medium(by));
+        self.store.clear(disk_by, false);
+        self.state.tell(|state| state.end_error = error);
+    }
+
+    fn take_orders(&mut self, now: Instant) {
+        let (opened, generation, attempt) = {
+            let mut state = self.state.lock();
+            (
+                state.opened.take(),
+                state.generation,
+                std::mem::take(&mut state.attempt),
+            )
+        };
+        if generation != self.generation {
+            // The owner has forgotten the chunks that were taken, and expects no outcome.
+            self.generation = generation;
+            self.offered = 0;
+        }
+        if let Some((inner, result)) = opened {
+            match result {
+                Ok(()) => {
+                    let capability = inner.capability().clone();
+                    self.state.lock().capability = Some(capability);
+                    self.medium = Medium::Open(inner);
+                    self.blocked_since = None;
+                    self.note_medium(None);
+                }
+                Err(error) => {
+                    self.note_medium(Some(error));
+                    let at = now + self.pause();
+                    self.medium = Medium::Closed(inner, at);
+                }
+            }
+        }
+        if attempt {
+            self.store.try_now(now);
+            if let Medium::Closed(_, at) = &mut self.medium {
+                *at = (*at).min(now);
+            }
+        }
+    }
+
+    /// Counts a failure of the medium; returns the pause before the next attempt.
+    fn pause(&mut self) -> Duration {
+        self.backoff.pause(&self.config.retry)
+    }
+
+    fn note_medium(&self, error: Option<TransportError>) {
+        let error = error.map(Arc::new);
+        self.state.watch.update(|status| {
+            if let Some(error) = &error {
+                status.waiting.failed(Arc::clone(error));
+            }
+            status.medium_error = error;
+        });
+    }
+
+    fn open_when_due(&mut self, now: Instant) {
+        let due = matches!(&self.medium, Medium::Closed(_, at) if *at <= now);
+        if due && let Medium::Closed(inner, _) = std::mem::replace(&mut self.medium, Medium::Away) {
+            open(&self.state, inner, self.config.reopen_timeout);
+        }
+    }
+
+    fn show(&mut self, now: Instant) {
+        let (route, stats) = match &self.medium {
+            Medium::Open(inner) if self.drained => (SpoolRoute::Direct, inner.stats()),
+            Medium::Open(inner) => (SpoolRoute::Replaying, inner.stats()),
+            Medium::Away | Medium::Closed(..) => (SpoolRoute::Away, WriterStats::default()),
+        };
+        let is_idle = {
+            let mut state = self.state.lock();
+            state.stats = stats;
+            route == SpoolRoute::Direct && state.pending.is_empty()
+        };
+        if is_idle {
+            self.away_since = None;
+        }
+        // Only a chunk that moved ends the wait for one that did not, or that none is left.
+        let ends = std::mem::take(&mut self.has_moved) || is_idle;
+        self.state.watch.update(|status| {
+            status.route = route;
+            if ends {
+                status.waiting.end();
+            }
+            if route != SpoolRoute::Direct {
+                status.waiting.go_on(now, None);
+            }
+        });
+    }
+
+    fn next_time(&self, now: Instant) -> Instant {
+        let open_at = match &self.medium {
+            Medium::Closed(_, at) => Some(*at),
+            Medium::Away | Medium::Open(_) => None,
+        };
+        let look = self.config.spool_after.min(self.config.stall_after) / 2;
+        let times = [
+            open_at,
+            self.away_since.map(|since| since + self.config.spool_after),
+            (self.store.is_in_use()).then_some(self.ticked + self.config.commit_interval),
+            self.pause_until,
+            self.store.failed_until(),
+        ];
+        // A time that has passed was acted on, or waits for something else.
+        let next = times.into_iter().flatten().filter(|at| *at > now).min();
+        let look_at = now + look.clamp(LOOK_MIN, LOOK_MAX);
+        next.map_or(look_at, |next| next.min(look_at))
+    }
+}
+
+/// Lets nobody wait for a thread that has panicked.
+struct EndOnPanic(Arc<SpoolState>);
+
+impl Drop for EndOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let message = "the spool's thread panicked";
+            let error = TransportError::new("spool", "spool", RetryClass::Exhausted, message);
+            self.0.tell(|state| {
+                state.ended = true;
+                state.verdict = Some(Err(Arc::new(error)));
+            });
+        }
+    }
+}
+
+/// Opens the medium's writer on a thread of its own: the disk does not wait for a medium that does
+/// not answer. The result comes to [`State::opened`](crate::state::State::opened).
+fn open(state: &Arc<SpoolState>, inner: Box<dyn ChunkWriter>, timeout: Duration) {
+    let medium = inner.capability().medium;
+    // Were it moved into the closure, it would be lost with a thread that cannot be started.
+    let cell = Arc::new(Mutex::new(Some(inner)));
+    let (for_thread, result) = (Arc::clone(&cell), Arc::clone(state));
+    let attempt = move || {
+        let Some(mut inner) = take(&for_thread) else {
+            return;
+        };
+        let by = Instant::now() + timeout;
+        let opened = guarded("open", medium, || inner.reopen(by)).and_then(|opened| opened);
+        result.order(|state| state.opened = Some((inner, opened)));
+    };
+    let started = thread::Builder::new()
+        .name("baler-spool-open".into())
+        .spawn(attempt);
+    if let Err(error) = started
+        && let Some(inner) = take(&cell)
+    {
+        let error =
+            TransportError::caused_by("start a thread for", medium, RetryClass::Retry, error);
+        state.order(|state| state.opened = Some((inner, Err(error))));
+    }
+}
+
+fn take(cell: &Mutex<Option<Box<dyn ChunkWriter>>>) -> Option<Box<dyn ChunkWriter>> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
