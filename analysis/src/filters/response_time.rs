@@ -42,11 +42,12 @@ pub(crate) struct Durations {
 }
 
 /// The response times of one operation, in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct OperationTimes {
     /// The operation's signature; `(other)` for the operations beyond the bound.
     pub operation: Box<str>,
     /// How many calls.
+    #[serde(rename = "count")]
     pub calls: u64,
     /// The exact mean.
     pub mean_ns: f64,

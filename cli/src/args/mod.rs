@@ -20,8 +20,7 @@ use clap_complete::Shell;
 
 pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use commands::{
-    DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, Undecodable,
-    ValidateArgs,
+    DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
@@ -154,8 +153,7 @@ impl Cli {
         };
         let matches = command.clone().try_get_matches();
         let matches = matches.map_err(|error| check::wrong_command_line(&error))?;
-        check::given_twice(&command, &matches)?;
-        check::needs(&command, &matches)?;
+        check::flags(&command, &matches)?;
         config::refuse_contradictions(&command, &matches, file.as_ref())?;
         Self::from_arg_matches(&matches).map_err(|error| check::wrong_command_line(&error))
     }

@@ -1,7 +1,6 @@
 //! The commands: each turns what was typed into settings, does its work, and tells how it ended.
 
 mod analyze;
-mod completions;
 mod demo;
 mod generate;
 mod inspect;
@@ -16,8 +15,11 @@ mod top;
 mod validate;
 mod verify;
 
+use clap_complete::Shell;
+
 use crate::args::{Cli, Command};
 use crate::exit::{Code, Failure};
+use crate::output;
 use crate::shutdown::Shutdown;
 
 /// Runs the command that was typed.
@@ -33,7 +35,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Replay(args) => replay::run(&args, quiet, shutdown),
         Command::Relay(args) => relay::run(&args, quiet, shutdown),
         Command::Receive(args) => receive::run(args, quiet, shutdown),
-        Command::Completions { shell } => completions::run(shell),
+        Command::Completions { shell } => completions(shell),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
@@ -49,4 +51,12 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Send(args) => send::run(&args, quiet, shutdown),
         Command::Demo(args) => demo::run(&args, quiet, shutdown),
     }
+}
+
+/// Prints a completion script for a shell.
+fn completions(shell: Shell) -> Result<Code, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "baler", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Code::Done)
 }

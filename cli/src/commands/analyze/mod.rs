@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::tap::condition::{Condition, Failures, Where};
 use crate::args::AnalyzeArgs;
 use crate::decoding;
-use crate::endpoint::{self, OpenReader, RecordSource};
+use crate::endpoint::{self, LogLines, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
@@ -43,27 +43,8 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     let opened = endpoint::open_source_by(&args.from, |text| open_medium(text, args.follow))?;
     let progress = Progress::spinner(quiet);
     let read = match opened {
-        RecordSource::Log {
-            mut reader,
-            endpoint,
-        } => {
-            let mut next = || match reader.next_record() {
-                Ok(Some(record)) => Ok(Some(Next::Record(record))),
-                Ok(None) => Ok(None),
-                Err(error) => Err(Failure::new(Code::Unavailable, error.to_string())),
-            };
-            let mut read = read_log(&mut next, endpoint, stage.as_mut(), (&progress, shutdown))?;
-            read.refused = reader.bad_lines().total();
-            read
-        }
-        RecordSource::Lines(mut lines) => {
-            let endpoint = lines.endpoint.clone();
-            let mut next = || match lines.reader.read() {
-                Ok(Next::End | Next::Waiting) => Ok(None),
-                Ok(next) => Ok(Some(next)),
-                Err(error) => Err(Failure::unavailable(&lines.endpoint, error)),
-            };
-            read_log(&mut next, endpoint, stage.as_mut(), (&progress, shutdown))?
+        RecordSource::Log(mut lines, endpoint) => {
+            read_log(&mut lines, endpoint, stage.as_mut(), (&progress, shutdown))?
         }
         RecordSource::Medium(open) => {
             read_medium(args, open, stage.as_mut(), (&progress, shutdown, quiet))?
@@ -167,35 +148,29 @@ fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
     Ok(open)
 }
 
-/// Analyses the records that `next` returns until it returns none.
+/// Analyses the records of a log.
 fn read_log(
-    next: &mut dyn FnMut() -> Result<Option<Next>, Failure>,
+    lines: &mut LogLines,
     endpoint: String,
     stage: &mut dyn Stage,
     (progress, shutdown): (&Progress, &Shutdown),
 ) -> Result<ReadFigures, Failure> {
-    let mut read = ReadFigures {
-        endpoint,
-        records: 0,
-        refused: 0,
-    };
+    let mut records = 0_u64;
     let mut batch = BatchBuilder::new();
     let mut push = |batch: &mut BatchBuilder, record: &DynamicRecord| {
-        batch.push_dynamic(record).map_err(|error| {
-            Failure::new(Code::Data, format!("record {}: {error}", read.records))
-        })?;
-        read.records = read.records.saturating_add(1);
-        progress.show(read.records, || {
-            format!("{} records", output::number(read.records))
-        });
+        batch
+            .push_dynamic(record)
+            .map_err(|error| Failure::new(Code::Data, format!("record {records}: {error}")))?;
+        records = records.saturating_add(1);
+        progress.show(records, || format!("{} records", output::number(records)));
         Ok::<_, Failure>(())
     };
     let mut refused = 0_u64;
     while !shutdown.is_requested() {
-        match next()? {
-            None => break,
-            Some(Next::Record(record)) => push(&mut batch, &record)?,
-            Some(_) => refused = refused.saturating_add(1),
+        match lines.next(&endpoint)? {
+            Next::End | Next::Waiting => break,
+            Next::Record(record) => push(&mut batch, &record)?,
+            _ => refused = refused.saturating_add(1),
         }
         if batch.len() >= RECORDS_AT_ONCE {
             stage.accept(Parcel::of_batch(batch.take()))?;
@@ -204,8 +179,14 @@ fn read_log(
     if !batch.is_empty() {
         stage.accept(Parcel::of_batch(batch.take()))?;
     }
-    read.refused = refused;
-    Ok(read)
+    if let LogLines::Kieker(log) = lines {
+        refused = refused.saturating_add(log.bad_lines().total());
+    }
+    Ok(ReadFigures {
+        endpoint,
+        records,
+        refused,
+    })
 }
 
 /// Analyses the chunks of a medium.

@@ -13,70 +13,33 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 /// soon.
 const MAX_WAITING: usize = 200_000;
 
-/// The stages of the demo.
-pub(super) struct Analysis;
-
-/// Handles to what the stages find.
-pub(super) struct Handles {
-    times: Times,
-    traces: TraceStage,
-    found: Arc<Mutex<SharedFindings>>,
-}
-
 /// What was found.
+#[derive(Debug, Default)]
 pub(super) struct Findings {
-    pub(super) times: Times,
-    pub(super) traces: TraceStage,
     /// Bytes of the same chunks in Kieker's container.
     pub(super) kieker_bytes: u64,
 }
 
-#[derive(Debug, Default)]
-struct SharedFindings {
-    kieker_bytes: u64,
-}
-
-impl Analysis {
-    /// The stages, and the handles to what they find.
-    #[expect(clippy::new_ret_no_self, reason = "it is a tee of the parts below")]
-    pub(super) fn new() -> (Tee, Handles) {
-        let (response_times, times) = ResponseTimes::new();
-        let found = Arc::new(Mutex::new(SharedFindings::default()));
-        let mut settings = TraceSettings::default();
-        settings.max_waiting = MAX_WAITING;
-        let traces = TraceStage::new(settings);
-        let tee = Tee::new()
-            .branch(response_times)
-            .branch(traces.clone())
-            .branch(Rows {
-                bytes: Vec::new(),
-                found: Arc::clone(&found),
-            });
-        let handles = Handles {
-            times,
-            traces,
-            found,
-        };
-        (tee, handles)
-    }
-}
-
-impl Handles {
-    /// What was found so far.
-    pub(super) fn into_findings(self) -> Findings {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        Findings {
-            times: self.times.clone(),
-            traces: self.traces.clone(),
-            kieker_bytes: found.kieker_bytes,
-        }
-    }
+/// The stages, and handles to the response times, the traces and what else they find.
+pub(super) fn stages() -> (Tee, Times, TraceStage, Arc<Mutex<Findings>>) {
+    let (response_times, times) = ResponseTimes::new();
+    let found = Arc::<Mutex<Findings>>::default();
+    let mut settings = TraceSettings::default();
+    settings.max_waiting = MAX_WAITING;
+    let traces = TraceStage::new(settings);
+    let rows = Rows {
+        found: Arc::clone(&found),
+    };
+    let tee = Tee::new()
+        .branch(response_times)
+        .branch(traces.clone())
+        .branch(rows);
+    (tee, times, traces, found)
 }
 
 /// Writes the same chunks in Kieker's container, to compare.
 struct Rows {
-    bytes: Vec<u8>,
-    found: Arc<Mutex<SharedFindings>>,
+    found: Arc<Mutex<Findings>>,
 }
 
 impl Stage for Rows {
@@ -95,9 +58,8 @@ impl Stage for Rows {
             lane: 0,
             sequence: 0,
         }));
-        self.bytes.clear();
         let bytes = KiekerSerializer::default()
-            .serialize(&parcel.chunk().batch, &header, &mut self.bytes)
+            .serialize(&parcel.chunk().batch, &header, &mut Vec::new())
             .map_err(|error| AnalysisError::stage("rows", error.to_string()))?;
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::record::{RecordFields, RecordRef, ValueRef};
@@ -171,8 +170,8 @@ impl<S: Stage> Stage for Where<S> {
         "where"
     }
 
-    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
-        self.next.ready(by)
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -189,18 +188,6 @@ impl<S: Stage> Stage for Where<S> {
             return Ok(());
         }
         self.next.accept(selected)
-    }
-
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.next.flush()
-    }
-
-    fn idle(&mut self) -> Result<bool, AnalysisError> {
-        self.next.idle()
-    }
-
-    fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.next.finish()
     }
 }
 

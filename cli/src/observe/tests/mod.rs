@@ -1,10 +1,13 @@
 //! What a server tells over HTTP: strict text, health, taps, and bounds.
 
+mod deployed;
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use baler_analysis::Source;
 use baler_common::record::kieker::EmptyRecord;
 use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, LaneLag, ProducerId,
@@ -215,7 +218,7 @@ fn promtool(text: &str) {
 
 #[test]
 fn metrics_document_names_every_metric_with_its_labels_and_help() {
-    let document = include_str!("../../METRICS.md");
+    let document = include_str!("../../../METRICS.md");
     let rows = document
         .lines()
         .filter(|line| line.starts_with("| `baler_") || line.starts_with("| `process_"));

@@ -1,4 +1,4 @@
-//! The folder of a quarantine as a source of chunks.
+//! The folder of a quarantine as a source of chunks, to send them on.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkIdentity, ChunkMeta, ChunkReader, ContainerKind, Delivery, Order, Origin,
-    ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError,
-    Verdict,
+    ChunkMeta, ChunkReader, ContainerKind, Delivery, Order, Origin, ReaderCapability,
+    ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict,
 };
-use serde::Deserialize;
 
-/// Reads the files of a quarantine by name, oldest first; never blocks.
+use crate::quarantine::Description;
+
+/// Reads the chunks of a [`QuarantineFolder`](crate::QuarantineFolder) by name; never blocks.
 #[derive(Debug)]
-pub(super) struct FolderReader {
+pub struct QuarantineReader {
     capability: ReaderCapability,
     files: VecDeque<PathBuf>,
     handed_out: HashMap<Token, PathBuf>,
@@ -25,22 +25,14 @@ pub(super) struct FolderReader {
     remove: bool,
 }
 
-/// What stands beside a chunk.
-#[derive(Debug, Deserialize)]
-struct Description {
-    endpoint: Box<str>,
-    lane: Box<str>,
-    position: u64,
-    identity: Option<String>,
-}
-
-impl FolderReader {
-    /// The chunks in this folder; nothing when it holds none.
+impl QuarantineReader {
+    /// Reads the chunks that are in this folder now. With `remove`, a chunk that is acknowledged is
+    /// removed from it.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub(super) fn open(folder: &Path, remove: bool) -> io::Result<Self> {
+    pub fn open(folder: &Path, remove: bool) -> io::Result<Self> {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
@@ -64,9 +56,9 @@ impl FolderReader {
         })
     }
 
-    /// How many chunks are left.
-    pub(super) fn len(&self) -> usize {
-        self.files.len()
+    /// Whether no chunk is left.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
     }
 
     fn delivery(&mut self, path: PathBuf) -> io::Result<Delivery> {
@@ -74,9 +66,7 @@ impl FolderReader {
         let described = fs::read(path.with_extension("json")).ok();
         let described =
             described.and_then(|text| serde_json::from_slice::<Description>(&text).ok());
-        let identity: Option<ChunkIdentity> = described
-            .as_ref()
-            .and_then(|it| it.identity.as_ref()?.parse().ok());
+        let meta = described.as_ref().and_then(meta);
         let origin = match described {
             Some(it) => Origin {
                 endpoint: it.endpoint,
@@ -94,7 +84,7 @@ impl FolderReader {
         self.handed_out.insert(token, path);
         Ok(Delivery {
             token,
-            meta: identity.map(|identity| meta(&bytes, identity)),
+            meta,
             bytes,
             origin,
             redelivered: false,
@@ -104,20 +94,19 @@ impl FolderReader {
 }
 
 /// What travels beside a chunk whose identity was kept.
-pub(super) fn meta(bytes: &[u8], identity: ChunkIdentity) -> ChunkMeta {
-    let container = if bytes.starts_with(b"KIKA") {
-        ContainerKind::Kieker
-    } else {
-        ContainerKind::Native
+fn meta(description: &Description) -> Option<ChunkMeta> {
+    let container = match description.container.as_deref() {
+        Some("kieker") => ContainerKind::Kieker,
+        _ => ContainerKind::Native,
     };
-    ChunkMeta {
+    Some(ChunkMeta {
         container,
-        records: 0,
-        identity,
-    }
+        records: description.records.unwrap_or(0),
+        identity: description.identity.as_ref()?.parse().ok()?,
+    })
 }
 
-impl ChunkReader for FolderReader {
+impl ChunkReader for QuarantineReader {
     fn capability(&self) -> &ReaderCapability {
         &self.capability
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::metric;
+use crate::observe::metric;
 
 fn deployed(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
