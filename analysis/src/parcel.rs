@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use baler_common::container::DecodedChunk;
-use baler_common::record::RecordRef;
-use baler_common::transport::{ChunkIdentity, Delivery, Origin, Token, Verdict};
+use baler_common::container::{ChunkSummary, Compression, DecodedChunk};
+use baler_common::record::{RecordBatch, RecordRef};
+use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery, Origin, Token, Verdict};
 use crossbeam_channel::Sender;
 
 use crate::filters::Counts;
@@ -77,6 +77,21 @@ impl Parcel {
             is_redelivered: false,
             receipt: None,
         })
+    }
+
+    /// A parcel of records that were in no chunk, those of a log for instance.
+    pub fn of_batch(batch: RecordBatch) -> Self {
+        let summary = ChunkSummary {
+            container: ContainerKind::Native,
+            format: "columnar",
+            compression: Compression::None,
+            bytes: 0,
+            checksum: 0,
+            records: Some(batch.len()),
+            time_span: batch.time_span(),
+            header: None,
+        };
+        Self::new(DecodedChunk { summary, batch })
     }
 
     pub(crate) fn delivered(

@@ -1,5 +1,6 @@
 //! The commands: each turns what was typed into settings, does its work, and tells how it ended.
 
+mod analyze;
 mod demo;
 mod generate;
 mod inspect;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
     let quiet = cli.global.quiet;
     let verbose = cli.global.verbose;
     match cli.command {
+        Command::Analyze(args) => analyze::run(&args, quiet, shutdown),
         Command::Replay(args) => replay::run(&args, quiet, shutdown),
         Command::Relay(args) => relay::run(&args, quiet, shutdown),
         Command::Receive(args) => receive::run(args, quiet, shutdown),

@@ -17,7 +17,7 @@ use crate::output;
 const FIELDS: &str = "fields";
 
 /// An expression over the fields of a record.
-pub(super) struct Condition {
+pub(in crate::commands) struct Condition {
     program: Program,
     env: Arc<Env>,
     /// The variables that it names: only these are looked up.
@@ -30,7 +30,7 @@ impl Condition {
     /// # Errors
     ///
     /// It is none: says where and why.
-    pub(super) fn new(text: &str) -> Result<Self, Failure> {
+    pub(in crate::commands) fn new(text: &str) -> Result<Self, Failure> {
         let env = Arc::new(Env::stdlib());
         let program = env.compile(text).map_err(|errors| {
             let first = errors.errors.first().map_or_else(
@@ -121,7 +121,7 @@ fn map(fields: RecordFields<'_>) -> Value {
 }
 
 /// Passes records for which an expression is true.
-pub(super) struct Where<S> {
+pub(in crate::commands) struct Where<S> {
     condition: Condition,
     failures: Failures,
     next: S,
@@ -129,7 +129,7 @@ pub(super) struct Where<S> {
 
 /// For how many records an expression could not be said, and why for the first. Cloning shares.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Failures(Arc<Mutex<(u64, Option<String>)>>);
+pub(in crate::commands) struct Failures(Arc<Mutex<(u64, Option<String>)>>);
 
 impl Failures {
     fn add(&self, reason: String) {
@@ -139,7 +139,7 @@ impl Failures {
     }
 
     /// Tells of them on standard error, if there were any.
-    pub(super) fn tell(&self) {
+    pub(in crate::commands) fn tell(&self) {
         let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let (records, Some(reason)) = &*failures {
             output::say(format_args!(
@@ -151,7 +151,7 @@ impl Failures {
 }
 
 impl<S: Stage> Where<S> {
-    pub(super) fn new(condition: Condition, next: S) -> Self {
+    pub(in crate::commands) fn new(condition: Condition, next: S) -> Self {
         Self {
             condition,
             failures: Failures::default(),
@@ -160,7 +160,7 @@ impl<S: Stage> Where<S> {
     }
 
     /// A handle to what could not be said.
-    pub(super) fn failures(&self) -> Failures {
+    pub(in crate::commands) fn failures(&self) -> Failures {
         self.failures.clone()
     }
 }

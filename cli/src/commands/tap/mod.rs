@@ -3,7 +3,7 @@
 //! medium or running command -> source -> by type -> where -> rate -> first N
 //!     -> thread for the output -> standard output
 
-mod condition;
+pub(super) mod condition;
 mod process;
 mod show;
 
