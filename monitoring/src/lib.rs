@@ -59,8 +59,3 @@ pub mod __private {
         AggregatedGuard, AsyncCall, CellSlot, DurationGuard, Site, Turns, run, run_events,
     };
 }
-
-/// The program on the first screen of README.md compiles and runs.
-#[cfg(all(doctest, feature = "macros"))]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -25,6 +25,9 @@ pub(crate) struct DemoArgs {
     /// How many threads serve customers
     #[arg(long, value_name = "N", default_value = "4")]
     pub(crate) threads: NonZeroUsize,
+    /// Write what the traces show as a page for a browser to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,

@@ -1,5 +1,6 @@
 //! What was typed: flags and their environment twins, not yet what they mean.
 
+mod analyze;
 mod check;
 mod commands;
 mod media;
@@ -17,6 +18,7 @@ use baler_rig::sweep::SweepArgs;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use commands::{
     DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive records and print, store or measure them
     Receive(ReceiveArgs),
+    /// Put traces together, and show response times, call trees and dependency graphs
+    Analyze(AnalyzeArgs),
     /// Pass chunks of a medium on to another medium as they are, without decoding them
     Relay(RelayArgs),
     /// Send quarantined or stored chunks on, byte for byte
@@ -122,6 +126,11 @@ pub(crate) enum Command {
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// Write a manual page for the program and for each command
+    Man {
+        /// The folder; it is made if it is missing
+        folder: PathBuf,
     },
 }
 

@@ -11,7 +11,7 @@ use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader, open_readers, open_tap};
-pub(crate) use source::{LogLines, RecordSource, check_source, open_source};
+pub(crate) use source::{LogLines, RecordSource, check_source, open_source, open_source_by};
 pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::exit::Failure;

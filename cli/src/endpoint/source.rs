@@ -76,6 +76,18 @@ impl LogLines {
 ///
 /// As [`super::open_reader`].
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
+    open_source_by(text, |text| open_reader(text, false))
+}
+
+/// As [`open_source`], where `open_medium` opens a medium.
+///
+/// # Errors
+///
+/// As [`open_source`].
+pub(crate) fn open_source_by(
+    text: &str,
+    open_medium: impl FnOnce(&str) -> Result<OpenReader, Failure>,
+) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
     let lines = match uri.scheme() {
         JSON_LINES => {
@@ -90,7 +102,7 @@ pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
                 .map_err(|error| Failure::new(Code::Unavailable, error.to_string()))?;
             LogLines::Kieker(Box::new(reader))
         }
-        _ => return open_reader(text, false).map(RecordSource::Medium),
+        _ => return open_medium(text).map(RecordSource::Medium),
     };
     Ok(RecordSource::Log(lines, endpoint))
 }

@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DataStruct, DeriveInput, Fields, Ident, Type};
+use syn::{DataStruct, DeriveInput, Fields, Ident, Path, Type};
 
 use crate::attributes::{DefaultValue, FieldAttributes, Role, TypeAttributes};
 use crate::names::{self, Names};
@@ -18,8 +18,12 @@ struct RecordField<'a> {
     attributes: FieldAttributes,
 }
 
-pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<TokenStream> {
-    let attributes = TypeAttributes::parse(input)?;
+pub(crate) fn expand(
+    input: &DeriveInput,
+    data: &DataStruct,
+    krate: &Path,
+) -> syn::Result<TokenStream> {
+    let attributes = TypeAttributes::parse(input, krate)?;
     let fields = fields(input, data, &attributes)?;
     let ident = &input.ident;
     let common = &attributes.common;

@@ -217,9 +217,24 @@ use proc_macro::TokenStream;
 /// A function that never returns and never unwinds (it aborts or exits the process) leaves no record.
 #[proc_macro_attribute]
 pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
+    write_anew(options, item, None)
+}
+
+/// `#[probe]` as the crate `baler` exports it: what it writes names that crate.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn facade_probe(options: TokenStream, item: TokenStream) -> TokenStream {
+    let krate = syn::parse_quote!(::baler::monitoring);
+    write_anew(options, item, Some(krate))
+}
+
+/// Writes an item anew. `krate` is what it names, unless the options say otherwise.
+fn write_anew(options: TokenStream, item: TokenStream, krate: Option<syn::Path>) -> TokenStream {
     let original = item.clone();
-    let expansion = syn::parse::<options::Options>(options)
-        .and_then(|options| expand_tokens(&options, item.into()));
+    let expansion = syn::parse::<options::Options>(options).and_then(|mut options| {
+        options.krate = options.krate.or(krate);
+        expand_tokens(&options, item.into())
+    });
     match expansion {
         Ok(expanded) => expanded.into(),
         // The function stays, so that its callers do not add errors of their own.

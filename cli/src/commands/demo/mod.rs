@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use analysis::Findings;
 use baler_analysis::filters::{Tee, Times};
+use baler_analysis::traces::TraceAnalysis;
 use baler_analysis::{AnalysisError, Source, SourceReport, Stop};
 use baler_monitoring::Controller;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);
-    let (stages, times, found) = analysis::stages();
+    let (stages, times, traces, found) = analysis::stages();
     let outcome = thread::scope(|scope| {
         let consumer = consume(scope, (source, stages), &over, &received, shutdown)?;
         // Whatever happens, the consumer ends, else the scope would wait for it for ever.
@@ -65,8 +66,12 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     });
     let (report, source) = outcome?;
     let shown = observation.finish();
+    if let Some(path) = &args.report {
+        super::analyze::files::report(&traces, path, "Traces of the demo's shop")?;
+    }
     let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
-    let document = document((&report, &source), &found, &times, shop.visits());
+    let found = (&found, traces.read(call_tree));
+    let document = document((&report, &source), found, &times, shop.visits());
     output::result(args.format, &document, || text(document.clone(), &times))?;
     shown?;
     let code = report.conclude()?;
@@ -84,24 +89,10 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
 /// What the demo found. The names are part of the program's interface.
 fn document(
     (report, source): (&Report, &SourceReport),
-    found: &Findings,
+    (found, tree): (&Findings, Option<Value>),
     times: &Times,
     visits: Visits,
 ) -> Value {
-    let tree = found.tree.as_ref().map(|tree| {
-        // In order of entry.
-        let calls = tree.executions().iter().enumerate();
-        let calls = calls.map(|(position, execution)| {
-            json!({
-                "operation": execution.operation,
-                "eoi": execution.eoi,
-                "ess": execution.ess,
-                "total_ns": execution.nanos(),
-                "self_ns": tree.self_nanos(position).unwrap_or(0),
-            })
-        });
-        json!({ "trace_id": tree.trace_id(), "executions": calls.collect::<Vec<_>>() })
-    });
     let mut document = report.document().clone();
     let more = json!({
         "visits": visits,
@@ -113,6 +104,26 @@ fn document(
     });
     output::extend(&mut document, &more);
     document
+}
+
+/// The calls of the trace with the most of them, in order of entry.
+fn call_tree(analysis: &TraceAnalysis) -> Option<Value> {
+    let classes = analysis.profile().classes().into_iter();
+    let trace = &classes
+        .max_by_key(|class| class.example.calls.len())?
+        .example;
+    let calls = trace.calls.iter().zip(trace.callers());
+    let calls = calls.map(|(call, (_, self_ns))| {
+        let operation = analysis.operations().get(call.operation);
+        json!({
+            "operation": operation.map_or("", |operation| &operation.signature),
+            "eoi": call.eoi,
+            "ess": call.ess,
+            "total_ns": call.nanos(),
+            "self_ns": self_ns,
+        })
+    });
+    Some(json!({ "trace_id": trace.id, "executions": calls.collect::<Vec<_>>() }))
 }
 
 /// The figures for people.

@@ -14,6 +14,7 @@ mod word_rows;
 #[cfg(test)]
 mod tests;
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use builder::{BatchBuilder, PushError};
@@ -22,7 +23,7 @@ pub(crate) use string_keys::StringKeys;
 pub use strings::StringTable;
 pub use word_rows::WordRun;
 
-use super::Record;
+use super::Records;
 use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
 use super::schema::{Field, Schema};
@@ -152,8 +153,8 @@ impl RecordBatch {
     }
 
     /// The records in the order in which they were emitted.
-    pub fn records(&self) -> Records<'_> {
-        Records {
+    pub fn records(&self) -> RecordRefs<'_> {
+        RecordRefs {
             batch: self,
             next: 0,
             rows: vec![0; self.tables.len()],
@@ -171,23 +172,23 @@ impl RecordBatch {
         }
     }
 
-    /// The records whose type has the name of `R`, in order, whatever version of it wrote them.
+    /// The records whose type has the name of `R`, or of one of the types of `R`, in order, whatever
+    /// version of the type wrote them.
     ///
     /// The fields are matched once a table. A record that `R` cannot hold is an error of its own,
     /// and the next record follows.
-    pub fn read<R: Record>(&self) -> impl Iterator<Item = Result<R, ReadError>> {
-        let reader: &Schema = R::schema();
+    pub fn read<R: Records>(&self) -> TypedRecords<'_, R> {
+        let readers = R::schemas();
         let projections = self.tables.iter().map(|table| {
-            (table.schema.name() == reader.name()).then(|| Projection::new(reader, &table.schema))
+            let mut readers = readers.iter().enumerate();
+            let (at, reader) = readers.find(|(_, it)| it.name() == table.schema.name())?;
+            Some((at, Projection::new(reader, &table.schema)))
         });
-        let projections: Vec<_> = projections.collect();
-        let mut records = self.records();
-        std::iter::from_fn(move || records.next_row()).filter_map(move |(table, record)| {
-            match projections.get(table)?.as_ref()? {
-                Ok(projection) => Some(projection.read_matched(record.fields())),
-                Err(error) => Some(Err(error.clone())),
-            }
-        })
+        TypedRecords {
+            projections: projections.collect(),
+            records: self.records(),
+            record_type: PhantomData,
+        }
     }
 
     /// The smallest and the largest timestamp, records without one left out.
@@ -199,13 +200,13 @@ impl RecordBatch {
 
 /// Iterates over the records of a batch in order.
 #[derive(Debug, Clone)]
-pub struct Records<'a> {
+pub struct RecordRefs<'a> {
     batch: &'a RecordBatch,
     next: usize,
     rows: Vec<usize>,
 }
 
-impl<'a> Records<'a> {
+impl<'a> RecordRefs<'a> {
     /// The next record and the position of its table.
     fn next_row(&mut self) -> Option<(usize, RecordRef<'a>)> {
         let table_index = match self.batch.order.get(self.next) {
@@ -224,7 +225,7 @@ impl<'a> Records<'a> {
     }
 }
 
-impl<'a> Iterator for Records<'a> {
+impl<'a> Iterator for RecordRefs<'a> {
     type Item = RecordRef<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -237,4 +238,41 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-impl ExactSizeIterator for Records<'_> {}
+impl ExactSizeIterator for RecordRefs<'_> {}
+
+/// Iterates over the records of one type, or of several; see [`RecordBatch::read`].
+#[derive(Debug)]
+pub struct TypedRecords<'a, R> {
+    records: RecordRefs<'a>,
+    /// One a table, with the position of its type in `R`; nothing for tables of other types.
+    projections: Vec<Option<(usize, Result<Projection, ReadError>)>>,
+    record_type: PhantomData<fn() -> R>,
+}
+
+impl<R> TypedRecords<'_, R> {
+    /// The position in the batch of the record that was returned last.
+    pub fn last_position(&self) -> Option<usize> {
+        self.records.next.checked_sub(1)
+    }
+}
+
+impl<R: Records> Iterator for TypedRecords<'_, R> {
+    type Item = Result<R, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (table, record) = self.records.next_row()?;
+            match self.projections.get(table)? {
+                None => {}
+                Some((at, Ok(projection))) => {
+                    return Some(R::read_typed(*at, projection, record.fields()));
+                }
+                Some((_, Err(error))) => return Some(Err(error.clone())),
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.records.len()))
+    }
+}

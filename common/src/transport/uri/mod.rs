@@ -283,6 +283,23 @@ impl Uri {
     }
 }
 
+impl FromStr for Uri {
+    type Err = UriError;
+
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        Self::parse(text)
+    }
+}
+
+/// From a string. There is no way back, since a URI that is shown has no secrets.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Uri {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 /// The URI, with stars in place of a password and of settings whose name speaks of a secret.
 /// Settings that were taken are left out.
 impl fmt::Display for Uri {
