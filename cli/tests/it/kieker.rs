@@ -78,8 +78,8 @@ fn compressed_log_is_refused_with_the_command_that_decompresses_it() {
 /// A recorded stream of Kieker, and its records.
 fn recorded() -> (Vec<u8>, Vec<Value>) {
     let data = |name: &str| fs::read(workspace("connectors/kieker/tests/data").join(name)).unwrap();
-    let records = String::from_utf8(data("single-ascii.jsonl")).unwrap();
-    (data("single-ascii.bin"), json_lines(&records))
+    let records = String::from_utf8(data("single-mixed.jsonl")).unwrap();
+    (data("single-mixed.bin"), json_lines(&records))
 }
 
 /// Connects to the address in a file, as soon as it is there, and sends.
@@ -104,7 +104,7 @@ fn senders_of_kieker_are_received_as_json() {
     let count = (2 * expected.len()).to_string();
     let mut args = vec!["receive", "--from", "kieker+tcp://127.0.0.1:0"];
     args.extend(["--port-file", port.to_str().unwrap(), "--format", "json"]);
-    args.extend(["--limit", &count]);
+    args.extend(["--count", &count]);
     let process = Background::start(&args);
     send_to(&port, &stream);
     send_to(&port, &stream);
@@ -156,7 +156,7 @@ fn kieker_over_tcp_cannot_be_written_and_says_what_can() {
         "1",
     ]);
     let stderr = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert_eq!(refused.get_output().status.code(), Some(64), "{stderr}");
+    assert_eq!(refused.get_output().status.code(), Some(78), "{stderr}");
     assert!(
         stderr.contains("only listens for Kieker's senders"),
         "{stderr}"
